@@ -1,4 +1,4 @@
-"""ctxassembly for LangChain: a runnable, retrievers, a tool, an answer chain, stores of neighbours, and messages.
+"""ctxassembly for LangChain: a runnable, retrievers, a tool, an answer chain, stores of neighbors, and messages.
 
 A name is imported when it is first used: LangChain's retriever base alone takes half a second to load.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_ctxassembly.agents.tool import context_tool
     from langchain_ctxassembly.answering.chain import answer_chain
     from langchain_ctxassembly.answering.chat_model import chat_model
-    from langchain_ctxassembly.answering.understanding import understanding
+    from langchain_ctxassembly.answering.understanding import understanding_chain
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.context_retriever import ContextRetriever
     from langchain_ctxassembly.convert.citations import resolve_citations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from langchain_ctxassembly.convert.outputs import to_messages, to_search_results, to_tool_output
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
     from langchain_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
-    from langchain_ctxassembly.stores.postgres import PGVectorNeighbours
-    from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbours
+    from langchain_ctxassembly.stores.postgres import PGVectorNeighbors
+    from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbors
 
     __all__ = [
         "ContextAssembler",
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         "ContextChannel",
         "ContextMiddleware",
         "ContextRetriever",
-        "PGVectorNeighbours",
-        "VectorStoreNeighbours",
+        "PGVectorNeighbors",
+        "VectorStoreNeighbors",
         "add_contexts",
         "answer_chain",
         "anumber_stored_chunks",
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
         "to_messages",
         "to_search_results",
         "to_tool_output",
-        "understanding",
+        "understanding_chain",
     ]
 
-_HOMES = {
+_MODULES = {
     "ContextAssembler": "assembler",
     "ContextAssemblyRetriever": "retriever",
     "ContextChannel": "agents.state",
     "ContextMiddleware": "agents.middleware",
     "ContextRetriever": "context_retriever",
-    "PGVectorNeighbours": "stores.postgres",
-    "VectorStoreNeighbours": "stores.vectorstore",
+    "PGVectorNeighbors": "stores.postgres",
+    "VectorStoreNeighbors": "stores.vectorstore",
     "add_contexts": "agents.state",
     "answer_chain": "answering.chain",
     "anumber_stored_chunks": "stores.numbering",
@@ -74,46 +74,48 @@ _HOMES = {
     "to_messages": "convert.outputs",
     "to_search_results": "convert.outputs",
     "to_tool_output": "convert.outputs",
-    "understanding": "answering.understanding",
+    "understanding_chain": "answering.understanding",
 }
-_BROUGHT = frozenset(
+_EXTRA_PACKAGES = frozenset(
     {"langchain", "langchain_core", "langchain_postgres", "langgraph", "pydantic", "sqlalchemy", "psycopg"}
 )
 """Import names of the packages that the extras bring."""
-_OF_LANGGRAPH = frozenset({"agents.middleware", "agents.node", "agents.state"})
+_LANGGRAPH_MODULES = frozenset({"agents.middleware", "agents.node", "agents.state"})
 """The homes that need LangGraph, which the extra "agents" brings; the others beside them need langchain-core alone."""
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return _all()
-    if name not in _HOMES:
+        return _available_names()
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
         extra = "langchain"
-        if _HOMES[name] in _OF_LANGGRAPH:
+        if _MODULES[name] in _LANGGRAPH_MODULES:
             extra = "agents"
-        elif _HOMES[name].endswith(("stores.postgres", "stores.numbering")):
+        elif _MODULES[name].endswith(("stores.postgres", "stores.numbering")):
             extra = "langchain,postgres"
-        raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
+        raise missing_extra(error, f"{__name__}.{name}", extra, _EXTRA_PACKAGES) from error
 
 
 def __dir__() -> list[str]:
     # `help` reads all of these: it has to work with any extra.
-    return sorted({*globals(), *_all()})
+    return sorted({*globals(), *_available_names()})
 
 
-def _all() -> list[str]:
+def _available_names() -> list[str]:
     """The public names that the installed extras have: `import *` reads them all."""
     from ctxassembly.errors import is_installed
 
     if not is_installed("langchain_core"):
         return []
-    absent = set() if is_installed("langchain", "langgraph") else set(_OF_LANGGRAPH)
+    missing_modules = set() if is_installed("langchain", "langgraph") else set(_LANGGRAPH_MODULES)
     if not is_installed("langchain_postgres", "sqlalchemy"):
-        absent |= {home for home in _HOMES.values() if home.endswith(("stores.postgres", "stores.numbering"))}
-    return [name for name, home in _HOMES.items() if home not in absent]
+        missing_modules |= {
+            home for home in _MODULES.values() if home.endswith(("stores.postgres", "stores.numbering"))
+        }
+    return [name for name, home in _MODULES.items() if home not in missing_modules]

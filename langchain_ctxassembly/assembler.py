@@ -14,54 +14,54 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.answering.cache_key import Hidden
-from ctxassembly.assembly.expansion.access import filter_not_seen
-from ctxassembly.assembly.selection.supplement import Given, supplement_of
-from ctxassembly.config.assembly import AssemblyConfig, Neighbours
-from ctxassembly.config.hints import check_parameters, check_store, not_a_document, wrong_config
+from ctxassembly.answering.cache_key import HiddenFilter
+from ctxassembly.assembly.expansion.access import unseen_filter_warning
+from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
+from ctxassembly.config.assembly import AssemblyConfig, Neighbors
+from ctxassembly.config.hints import check_parameters, check_store, hint_for_config, hint_for_documents
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import check_labels, labels_of_call
+from ctxassembly.conversations.labels import check_labels, resolve_labels
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.data.metadata_keys import keyed
+from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.messages import supplement_named
-from ctxassembly.integrations.metadata import Told
+from ctxassembly.integrations.messages import supplement_key
+from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import aassembled, assemble
+from ctxassembly.runtime.assemble import assemble, assemble_as
 from ctxassembly.runtime.scorers import check_scorer
-from ctxassembly.runtime.services import asking, check_llm
-from ctxassembly.safe_repr import shown
-from ctxassembly.tokens.budget import too_small
-from ctxassembly.user_warnings import Once
+from ctxassembly.runtime.services import check_llm, request_handler
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tokens.budget import window_warning
+from ctxassembly.user_warnings import WarnOnce
 from langchain_ctxassembly.configurable import (
-    NAME,
+    RUN_NAME,
     ConfigurableAlternatives,
     ConfigurableFields,
-    alternatives,
-    configured,
-    fields,
+    as_configurable_alternatives,
+    as_configurable_fields,
+    with_config,
 )
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
-from langchain_ctxassembly.convert.models import async_model, model
-from langchain_ctxassembly.search.caller_filter import Search
-from langchain_ctxassembly.search.filters import held
-from langchain_ctxassembly.spans import Spans, listened_to
-from langchain_ctxassembly.stores.identity import store_named
+from langchain_ctxassembly.convert.models import async_text_model, text_model
+from langchain_ctxassembly.search.caller_filter import VisibleSearch
+from langchain_ctxassembly.search.filters import restrict_store
+from langchain_ctxassembly.spans import Spans, has_listeners
+from langchain_ctxassembly.stores.identity import store_key
 
-Formed = TypeVar("Formed")
+T = TypeVar("T")
 
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
-REMEDY = (
+HIDDEN_FILTER_REMEDY = (
     "ContextAssembler(filter=...), or ContextAssemblyRetriever(retriever=vectorstore.as_retriever(...)), which reads it"
 )
-ELSEWHERE = "The search has no filter, but the neighbors come from another store"
-GIVE_IT = "ContextAssembler(filter=...), the filter of that store"
-QUERY_NAMES = ("question", "input")
+OTHER_STORE_FACT = "The search has no filter, but the neighbors come from another store"
+OTHER_STORE_REMEDY = "ContextAssembler(filter=...), the filter of that store"
+QUERY_KEYS = ("question", "input")
 """The keys under which chains hand on the user's question, where none is named "query"."""
-FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
+INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
 class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
@@ -72,9 +72,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     holds what no document does: facts from a graph or a database. Without a "query", a text under "question" or "input"
     is taken for it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
 
-    Parameters: `config` has the settings; `store` the chunks beside a hit; `filter`, `neighbours` and `on_fetched` say
-    which of those may be read; `labels` are those of a conversation; `embeddings` and `llm` are what `dedup="semantic"`
-    and `compress="llm"` work with; `scorer` tells which sentences answer, where the words of the query don't.
+    Parameters: `config` has the settings; `store` the chunks beside a hit; `filter`, `neighbors` and
+    `transform_fetched` say which of those may be read; `labels` are those of a conversation; `embeddings` and `llm` are
+    what `dedup="semantic"` and `compress="llm"` work with; `scorer` tells which sentences answer, where the words of
+    the query don't.
 
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
@@ -89,26 +90,26 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     >>> document.metadata["citation"]["label"]
     '1'
 
-    Filters. The store fetches neighbours itself, past the filter of the search that found the documents. So they are
+    Filters. The store fetches neighbors itself, past the filter of the search that found the documents. So they are
     held to a filter again:
 
     - to `filter`, or to the filter of `store`;
     - in a `ContextAssemblyRetriever`, also to the filter of its search;
-    - behind a pipe, `retriever | assembler`, the assembler can't see the search. Without `filter`, a neighbour has to
+    - behind a pipe, `retriever | assembler`, the assembler can't see the search. Without `filter`, a neighbor has to
       agree with its hit on all metadata but those that vary within a document, and the first run gives a
-      `FilterNotSeenWarning`. With one tenant, write `neighbours="unfiltered"`.
+      `FilterNotSeenWarning`. With one tenant, write `neighbors="unfiltered"`.
 
-    A search that is seen to have no filter clears only neighbours from its own vector store (the same object, table or
+    A search that is seen to have no filter clears only neighbors from its own vector store (the same object, table or
     collection). Those from another store have to agree with their hit as behind a pipe: the search may be in the
     collection of one tenant, and the store hold everybody's. The first run in which some are left out warns.
 
-    Masks. A step before the assembler that masks or removes text has seen the documents, but not their neighbours: give
-    it as `on_fetched`, too.
+    Masks. A step before the assembler that masks or removes text has seen the documents, but not their neighbors: give
+    it as `transform_fetched`, too.
     """
 
     config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
     store: SkipValidation[Store | AsyncStore | None] = None
-    """The store of neighbours, any object with `fetch(refs)` or `afetch(refs)`. None fetches none."""
+    """The store of neighbors, any object with `fetch(refs)` or `afetch(refs)`. None fetches none."""
     embeddings: Any = None
     """For `dedup="semantic"`, which needs it: an `Embeddings`, or a function from texts to vectors."""
     llm: Any = None
@@ -119,35 +120,35 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """What tells how well sentences answer the query, beside its words: an `Embeddings`, a cross-encoder, or a function
     from the query and sentences to scores, called or awaited. `assemble` says when it is asked."""
     filter: Any = None
-    """The retriever's filter (tenant, access group), in the form of the vector store of `store`. No neighbour that it
+    """The retriever's filter (tenant, access group), in the form of the vector store of `store`. No neighbor that it
     excludes comes in, and in an `answer_chain` no hit. It may be configurable:
     `configurable_fields(filter=ConfigurableField(id="filter"))`."""
-    neighbours: Neighbours | None = None
-    """Replaces `config.neighbours`: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
-    on_fetched: Callable[[Sequence[Chunk]], Any] | None = None
+    neighbors: Neighbors | None = None
+    """Replaces `config.neighbors`: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
+    transform_fetched: Callable[[Sequence[Chunk]], Any] | None = None
     """A function from fetched chunks to those that may be used, called before anything else sees them: a mask, say. It
     may be async, for the async methods."""
     labels: Any = None
     """The `Labels()` of a conversation, from which each run takes the next ones; or a function without arguments that
     returns those of the running conversation, or None. Without labels each run begins with `config.first_label`."""
 
-    _once: Once = PrivateAttr(default_factory=Once)
+    _warnings: WarnOnce = PrivateAttr(default_factory=WarnOnce)
     """Its warnings. Copies share it; so does an assembler that is made from the config of a call."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
-    def _knows(cls, given: Any) -> Any:
-        if isinstance(given, Mapping):
-            check_parameters(cls.__name__, given, cls.model_fields, "config={}")
-            config = given.get("config")
+    def _check_parameters(cls, values: Any) -> Any:
+        if isinstance(values, Mapping):
+            check_parameters(cls.__name__, values, cls.model_fields, "config={}")
+            config = values.get("config")
             if not (config is None or isinstance(config, AssemblyConfig)):
-                raise ConfigError("config", "an AssemblyConfig", config, wrong_config(config, takes_query=False))
-        return given
+                raise ConfigError("config", "an AssemblyConfig", config, hint_for_config(config, accepts_query=False))
+        return values
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_settings(self) -> Self:
         check_store(self.store)
         if not (self.embeddings is None or _can_embed(self.embeddings)):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
@@ -156,10 +157,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         check_scorer(self.scorer)
-        held(self.store, self.filter, None)
+        restrict_store(self.store, self.filter, None)
         check_labels(self.labels)
-        if message := too_small(self.llm, self.config.token_limit):
-            self._once.warn(message, key="window")
+        if message := window_warning(self.llm, self.config.token_limit):
+            self._warnings.warn(message, key="window")
         return self
 
     @override
@@ -169,15 +170,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         Raises:
             InputError: `input` has another form.
         """
-        return self._call_with_config(self._documents, input, config, **kwargs)
+        return self._call_with_config(self._assemble_documents, input, config, **kwargs)
 
     @override
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """The same as `invoke`, awaited."""
-        return await self._acall_with_config(self._adocuments, input, config, **kwargs)
+        return await self._acall_with_config(self._aassemble_documents, input, config, **kwargs)
 
     def as_context(
-        self, *, config: RunnableConfig | None = None, search: Search | None = None
+        self, *, config: RunnableConfig | None = None, search: VisibleSearch | None = None
     ) -> Runnable[Any, Context]:
         """A runnable with the same inputs that gives the `Context`, whose `str()` is its text.
 
@@ -190,94 +191,106 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         `config` holds for its runs; after a `with_config` it is that one's config. `search` is the search that found
         the documents, None if unknown.
         """
-        run, arun = partial(self.assembled, search=search), partial(self.aassembled, search=search)
-        return configured(RunnableLambda(run, arun, name=NAME), config)
+        run, arun = partial(self.assemble_context, search=search), partial(self.aassemble_context, search=search)
+        return with_config(RunnableLambda(run, arun, name=RUN_NAME), config)
 
-    def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
+    def assemble_context(self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None) -> Context:
         """The context of `given`, in the run of `config`; `search` is the search that found it, None if unknown."""
-        return self._formed(_context, given, config, search)
+        return self._assemble_as(_get_context, inputs, config, search)
 
-    async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
-        """The same as `assembled`, awaited."""
-        return await self._aformed(_context, given, config, search)
+    async def aassemble_context(
+        self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None
+    ) -> Context:
+        """The same as `assemble_context`, awaited."""
+        return await self._aassemble_as(_get_context, inputs, config, search)
 
-    def _formed(
-        self, form: Callable[[Told], Formed], given: Any, config: RunnableConfig, search: Search | None
-    ) -> Formed:
-        """What `form` makes of the context of `given`; its warnings are given, and its event sent."""
-        asking(self.store, None, None)  # refuse a store with afetch alone here: `held` may hide it
+    def _assemble_as(
+        self,
+        transform: Callable[[ContextPayload], T],
+        inputs: Any,
+        config: RunnableConfig,
+        search: VisibleSearch | None,
+    ) -> T:
+        """What `transform` makes of the context of `given`; its warnings are given, and its event sent."""
+        request_handler(self.store, None, None)  # refuse a store with afetch alone here: `neighbor_store` may hide it
         spans = Spans(config)
         context = assemble(
-            **self._read(given),
-            store=self.held(search),
+            **self._read_inputs(inputs),
+            store=self.neighbor_store(search),
             embeddings=self.embeddings,
-            llm=model(self.llm, lambda: spans.config),
+            llm=text_model(self.llm, lambda: spans.config),
             scorer=self.scorer,
-            on_fetched=self.on_fetched,
-            labels=labels_of_call(self.labels),
+            transform_fetched=self.transform_fetched,
+            labels=resolve_labels(self.labels),
             on_stage=spans.on_stage,
         )
-        made = _Made.of(form, listened_to(config), context)
-        self._warn(context, search)
-        if made.event is not None:
-            dispatch_custom_event(EVENT, made.event, config=config)
-        return made.formed
+        result = _Result.build(transform, has_listeners(config), context)
+        self._issue_warnings(context, search)
+        if result.event is not None:
+            dispatch_custom_event(EVENT, result.event, config=config)
+        return result.output
 
-    async def _aformed(
-        self, form: Callable[[Told], Formed], given: Any, config: RunnableConfig, search: Search | None
-    ) -> Formed:
-        """The same as `_formed`, awaited."""
+    async def _aassemble_as(
+        self,
+        transform: Callable[[ContextPayload], T],
+        inputs: Any,
+        config: RunnableConfig,
+        search: VisibleSearch | None,
+    ) -> T:
+        """The same as `_assemble_as`, awaited."""
         spans = Spans(config)
-        made = await aassembled(
-            partial(_Made.of, form, listened_to(config)),
-            **self._read(given),
-            store=self.held(search),
+        result = await assemble_as(
+            partial(_Result.build, transform, has_listeners(config)),
+            **self._read_inputs(inputs),
+            store=self.neighbor_store(search),
             embeddings=self.embeddings,
-            llm=async_model(self.llm, lambda: spans.config),
+            llm=async_text_model(self.llm, lambda: spans.config),
             scorer=self.scorer,
-            on_fetched=self.on_fetched,
-            labels=labels_of_call(self.labels),
+            transform_fetched=self.transform_fetched,
+            labels=resolve_labels(self.labels),
             on_stage=spans.aon_stage,
         )
-        self._warn(made.context, search)
-        if made.event is not None:
-            await adispatch_custom_event(EVENT, made.event, config=config)
-        return made.formed
+        self._issue_warnings(result.context, search)
+        if result.event is not None:
+            await adispatch_custom_event(EVENT, result.event, config=config)
+        return result.output
 
-    def knows_what_was_warned_of(self, other: ContextAssembler) -> None:
+    def share_warnings_with(self, other: ContextAssembler) -> None:
         """Don't repeat the warnings of `other`, from which the config of a call made this assembler."""
-        self._once = other._once
+        self._warnings = other._warnings
 
     @property
-    def effective(self) -> AssemblyConfig:
-        """The config, with `neighbours` in place of its own."""
-        return self.config if self.neighbours is None else replace(self.config, neighbours=self.neighbours)
+    def effective_config(self) -> AssemblyConfig:
+        """The config, with `neighbors` in place of its own."""
+        return self.config if self.neighbors is None else replace(self.config, neighbors=self.neighbors)
 
-    def reaching(self, supplement: Given) -> dict[str, Any]:
+    def reach_parts(self, supplement: SupplementInput) -> dict[str, Any]:
         """What decides, beside the search, whose text a context has: each by its name, for the key of a kept answer."""
         return {
             "held": self.filter,
-            "store": store_named(self.store),
-            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched", self.on_fetched),
-            "supplement": supplement_named(supplement),
+            "store": store_key(self.store),
+            "transform_fetched": None
+            if self.transform_fetched is None
+            else HiddenFilter("transform_fetched", self.transform_fetched),
+            "supplement": supplement_key(supplement),
         }
 
-    def held(self, search: Search | None) -> Any:
-        """The store of neighbours, held to `filter` and to the filter of `search`.
+    def neighbor_store(self, search: VisibleSearch | None) -> Any:
+        """The store of neighbors, held to `filter` and to the filter of `search`.
 
         Raises:
             ConfigError: a filter has a form that can't be applied.
         """
-        needs_none = (self.neighbours or self.config.neighbours) == "unfiltered"
-        return held(keyed(self.store, self.config.keys), self.filter, None if needs_none else search)
+        is_unfiltered = (self.neighbors or self.config.neighbors) == "unfiltered"
+        return restrict_store(with_keys(self.store, self.config.keys), self.filter, None if is_unfiltered else search)
 
     @override
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
-        return fields(super().configurable_fields(**kwargs))
+        return as_configurable_fields(super().configurable_fields(**kwargs))
 
     @override
     def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
-        return alternatives(super().configurable_alternatives(which, **kwargs))
+        return as_configurable_alternatives(super().configurable_alternatives(which, **kwargs))
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
@@ -306,65 +319,69 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     # LangChain hands the config of child runs to a parameter named `config`. Its type for these functions wants a run
     # manager as well, which nobody here uses.
 
-    def _documents(
+    def _assemble_documents(
         self,
-        given: Any,
+        inputs: Any,
         run_manager: Any,  # noqa: ARG002
         config: RunnableConfig,
-        search: Search | None = None,
+        search: VisibleSearch | None = None,
     ) -> list[Document]:
-        return self._formed(documents_from, given, config, search)
+        return self._assemble_as(documents_from, inputs, config, search)
 
-    async def _adocuments(
+    async def _aassemble_documents(
         self,
-        given: Any,
+        inputs: Any,
         run_manager: Any,  # noqa: ARG002
         config: RunnableConfig,
-        search: Search | None = None,
+        search: VisibleSearch | None = None,
     ) -> list[Document]:
-        return await self._aformed(documents_from, given, config, search)
+        return await self._aassemble_as(documents_from, inputs, config, search)
 
-    def _warn(self, context: Context, search: Search | None) -> None:
+    def _issue_warnings(self, context: Context, search: VisibleSearch | None) -> None:
         """Issue what `context` calls for, once."""
         if search is not None and search.has_no_filter:
-            # Warn only if neighbours were left out: to the owner of a single tenant it makes no difference.
-            unseen = filter_not_seen(context.trace, GIVE_IT, ELSEWHERE) if context.trace.unscoped else None
+            # Warn only if neighbors were left out: to the owner of a single tenant it makes no difference.
+            filter_warning = (
+                unseen_filter_warning(context.trace, OTHER_STORE_REMEDY, OTHER_STORE_FACT)
+                if context.trace.unscoped
+                else None
+            )
         else:
-            unseen = filter_not_seen(context.trace, REMEDY)
-        self._once.warn_of_neighbors(unseen, context.trace.missing, type(self.store))
+            filter_warning = unseen_filter_warning(context.trace, HIDDEN_FILTER_REMEDY)
+        self._warnings.warn_about_neighbors(filter_warning, context.trace.missing, type(self.store))
 
-    def _read(self, given: Any) -> dict[str, Any]:
+    def _read_inputs(self, inputs: Any) -> dict[str, Any]:
         """The arguments of `assemble`, from either form of input. The engine checks the supplement."""
-        documents, query, supplement = given, None, None
-        if isinstance(given, Mapping):
-            if "documents" not in given:
+        documents, query, supplement = inputs, None, None
+        if isinstance(inputs, Mapping):
+            if "documents" not in inputs:
                 raise InputError(
-                    f"{FORMS}; got the keys {shown(list(given))}: say which of them holds the documents, as "
+                    f"{INPUT_FORMS}; got the keys {safe_repr(list(inputs))}: say which of them holds the documents, as "
                     "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
                 )
-            documents, query, supplement = given["documents"], _query_in(given), given.get("supplement")
+            documents, query, supplement = inputs["documents"], _query_in(inputs), inputs.get("supplement")
         if isinstance(documents, Retrieved):
             query = query or documents.query
-            supplement = supplement_of(documents) if supplement is None else supplement
-            return {"hits": documents.hits, "config": self.effective, "query": query, "supplement": supplement}
+            supplement = supplement_from_retrieval(documents) if supplement is None else supplement
+            return {"hits": documents.hits, "config": self.effective_config, "query": query, "supplement": supplement}
         if not isinstance(documents, (list, tuple)) or not all(isinstance(one, (Document, Hit)) for one in documents):
-            raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
+            raise InputError(f"{INPUT_FORMS}, got {safe_repr(documents)}{hint_for_documents(documents)}")
         if query is not None and not isinstance(query, str):
-            raise InputError(f"the query must be a string, got {shown(query)}")
+            raise InputError(f"the query must be a string, got {safe_repr(query)}")
         found = read_documents(documents, self.config.keys)
         return {
             "hits": found.hits,
-            "config": self.effective,
+            "config": self.effective_config,
             "query": query,
             "supplement": found.supplement if supplement is None else supplement,
         }
 
 
-def _query_in(given: Mapping[str, Any]) -> Any:
+def _query_in(inputs: Mapping[str, Any]) -> Any:
     """The query of an input: what stands under "query", else a text under the names that chains use for it."""
-    if given.get("query") is not None:
-        return given["query"]
-    return next((given[name] for name in QUERY_NAMES if isinstance(given.get(name), str)), None)
+    if inputs.get("query") is not None:
+        return inputs["query"]
+    return next((inputs[name] for name in QUERY_KEYS if isinstance(inputs.get(name), str)), None)
 
 
 def _can_embed(embeddings: Any) -> bool:
@@ -372,23 +389,23 @@ def _can_embed(embeddings: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made(Generic[Formed]):
+class _Result(Generic[T]):
     """A context, and all that is made of it, which may take as long as a small assembly."""
 
     context: Context
-    formed: Formed
+    output: T
     event: dict[str, Any] | None
     """The custom event; None if nobody listens."""
 
     @classmethod
-    def of(cls, form: Callable[[Told], Formed], is_heard: bool, context: Context) -> Self:
-        told = Told(context)
-        return cls(context, form(told), _event(told) if is_heard else None)
+    def build(cls, transform: Callable[[ContextPayload], T], has_listener: bool, context: Context) -> Self:
+        payload = ContextPayload(context)
+        return cls(context, transform(payload), _event_data(payload) if has_listener else None)
 
 
-def _event(told: Told) -> dict[str, Any]:
-    return {"citations": told.citations, "trace": told.trace}
+def _event_data(payload: ContextPayload) -> dict[str, Any]:
+    return {"citations": payload.citations, "trace": payload.trace}
 
 
-def _context(told: Told) -> Context:
-    return told.context
+def _get_context(payload: ContextPayload) -> Context:
+    return payload.context

@@ -15,16 +15,16 @@ from langchain_core.runnables.utils import AnyConfigurableField
 
 from ctxassembly.context import Context
 
-NAME = "ContextAssembler.as_context"
+RUN_NAME = "ContextAssembler.as_context"
 
 
 class Assembler(Protocol):
     """The part of `ContextAssembler` used here; that module imports this one."""
 
-    def assembled(self, given: Any, config: RunnableConfig) -> Context:
-        """The context of `given`, in the run of `config`."""
+    def assemble_context(self, inputs: Any, config: RunnableConfig) -> Context:
+        """The context of `inputs`, in the run of `config`."""
 
-    async def aassembled(self, given: Any, config: RunnableConfig) -> Context:
+    async def aassemble_context(self, inputs: Any, config: RunnableConfig) -> Context:
         """The same, awaited."""
 
 
@@ -41,7 +41,7 @@ class ConfigurableFields(_Fields):
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """The same as `ContextAssembler.as_context`."""
-        return configured(_as_context(self), config)
+        return with_config(_context_runnable(self), config)
 
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
         """The same as for any runnable; `as_context()` follows the result, too."""
@@ -49,12 +49,12 @@ class ConfigurableFields(_Fields):
 
     def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
         """The same as for any runnable; `as_context()` follows the result, too."""
-        return alternatives(super().configurable_alternatives(which, **kwargs))
+        return as_configurable_alternatives(super().configurable_alternatives(which, **kwargs))
 
     def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
-        made, config = super()._prepare(config)
-        cast(Any, made).knows_what_was_warned_of(self.default)
-        return made, config
+        runnable, config = super()._prepare(config)
+        cast(Any, runnable).share_warnings_with(self.default)
+        return runnable, config
 
 
 class ConfigurableAlternatives(_Alternatives):
@@ -62,31 +62,31 @@ class ConfigurableAlternatives(_Alternatives):
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """The same as `ContextAssembler.as_context`."""
-        return configured(_as_context(self), config)
+        return with_config(_context_runnable(self), config)
 
 
-def fields(made: RunnableSerializable[Any, Any]) -> ConfigurableFields:
-    """The runnable with configurable fields that LangChain `made`, as one of ours."""
-    return ConfigurableFields(**made.__dict__)
+def as_configurable_fields(runnable: RunnableSerializable[Any, Any]) -> ConfigurableFields:
+    """The runnable with configurable fields that LangChain `runnable`, as one of ours."""
+    return ConfigurableFields(**runnable.__dict__)
 
 
-def alternatives(made: RunnableSerializable[Any, Any]) -> ConfigurableAlternatives:
-    """The runnable with configurable alternatives that LangChain `made`, as one of ours."""
-    return ConfigurableAlternatives(**made.__dict__)
+def as_configurable_alternatives(runnable: RunnableSerializable[Any, Any]) -> ConfigurableAlternatives:
+    """The runnable with configurable alternatives that LangChain `runnable`, as one of ours."""
+    return ConfigurableAlternatives(**runnable.__dict__)
 
 
-def configured(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
+def with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
     """`runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
     return runnable if config is None else runnable.with_config(config)
 
 
-def _as_context(configurable: ConfigurableFields | ConfigurableAlternatives) -> Runnable[Any, Context]:
+def _context_runnable(configurable: ConfigurableFields | ConfigurableAlternatives) -> Runnable[Any, Context]:
     def run(given: Any, config: RunnableConfig) -> Context:
         assembler, config = configurable.prepare(config)
-        return cast(Assembler, assembler).assembled(given, config)
+        return cast(Assembler, assembler).assemble_context(given, config)
 
     async def arun(given: Any, config: RunnableConfig) -> Context:
         assembler, config = configurable.prepare(config)
-        return await cast(Assembler, assembler).aassembled(given, config)
+        return await cast(Assembler, assembler).aassemble_context(given, config)
 
-    return RunnableLambda(run, arun, name=NAME)
+    return RunnableLambda(run, arun, name=RUN_NAME)

@@ -15,12 +15,12 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.answering.cache_key import Hidden, Reach, reach_over
-from ctxassembly.assembly.selection.supplement import Given, supplement_for
+from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach_over
+from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
-from ctxassembly.data.filters import combined
+from ctxassembly.data.filters import combine_filters
 from ctxassembly.data.retrieval import Channel
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
@@ -28,15 +28,15 @@ from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer import IndexSource
+from ctxassembly.runtime.answer import IndexEvidence
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
-from ctxassembly.runtime.search_services import checked_question
+from ctxassembly.runtime.search_services import to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
-from langchain_ctxassembly.search.caller_filter import ambient, search_named
+from langchain_ctxassembly.search.caller_filter import ambient_config, search_key
 from langchain_ctxassembly.search.channels import as_channel
 from langchain_ctxassembly.spans import Spans
-from langchain_ctxassembly.stores.filters import both
+from langchain_ctxassembly.stores.filters import and_filters
 
 
 class ContextRetriever(BaseRetriever):
@@ -53,7 +53,7 @@ class ContextRetriever(BaseRetriever):
     Ferritin is measured in the morning.
 
     For one call, `invoke(query, k=20, filter=...)` sets the number of chunks to retrieve, and a filter beside the
-    retriever's own: both hold, in every channel and for the neighbours of the hits. `retrieve(query)` gives the hits
+    retriever's own: both hold, in every channel and for the neighbors of the hits. `retrieve(query)` gives the hits
     and how they came to their places, `context(query)` the context and the decision on each chunk. They take a
     `Question`, too, with what else is known of it.
 
@@ -61,11 +61,11 @@ class ContextRetriever(BaseRetriever):
     are counts and ids; the stages of the assembly stand below that of its `ContextAssembler`.
 
     Where nobody can hand a filter to the call, as in an agent's tool, give each user a retriever of their own:
-    `context_tool(retriever.under({"tenant": user}), ...)`.
+    `context_tool(retriever.with_filter({"tenant": user}), ...)`.
     """
 
     index: SkipValidation[Index | AsyncIndex | None] = None
-    """The index to search, such as a `PostgresIndex`. Neighbours come from it if the assembler has no store."""
+    """The index to search, such as a `PostgresIndex`. Neighbors come from it if the assembler has no store."""
     embeddings: Any = None
     """An `Embeddings`, or a function from a text to its vector. Strategies "keyword" and "graph" need none."""
     config: InstanceOf[RetrievalConfig] = Field(default_factory=RetrievalConfig)
@@ -84,7 +84,7 @@ class ContextRetriever(BaseRetriever):
     """A function from a chunk to its category of content, for affinity. None reads `config.category_key`."""
     filter: Any = None
     """The filter of every call, in the form of the index. One given with a call holds beside it."""
-    supplement: Given = None
+    supplement: SupplementInput = None
     """Text that no chunk holds: text, a `Supplement`, or a function from the query to one of them or None."""
 
     # The base class ignores unknown parameters, and so every misspelled one.
@@ -95,20 +95,20 @@ class ContextRetriever(BaseRetriever):
         super().__init__(**{"index": index, "embeddings": embeddings, **settings})
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_settings(self) -> Self:
         for channel, retriever in self.channels.items():
             as_channel(channel, retriever, self.assembler.config.keys)
         for reranker in self.rerankers:
             as_reranker(reranker)
         return self
 
-    def under(self, filter: Any) -> Self:
+    def with_filter(self, filter: Any) -> Self:
         """The same retriever for those chunks alone that pass `filter`, too.
 
         Raises:
             ConfigError: it can't hold beside the retriever's own.
         """
-        return self.model_copy(update={"filter": _together(self.filter, filter)})
+        return self.model_copy(update={"filter": _combine_filters(self.filter, filter)})
 
     def retrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
         """The hits for `query`, best first, and their trace.
@@ -116,11 +116,11 @@ class ContextRetriever(BaseRetriever):
         Raises:
             ConfigError: `filter` can't hold beside the retriever's own, as a function beside a mapping.
         """
-        return self._retrieved(self._question(query, filter), k)
+        return self._run_retrieval(self._build_question(query, filter), k)
 
     async def aretrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
         """The same as `retrieve`, awaited."""
-        return await self._aretrieved(self._question(query, filter), k)
+        return await self._arun_retrieval(self._build_question(query, filter), k)
 
     def context(
         self,
@@ -131,10 +131,14 @@ class ContextRetriever(BaseRetriever):
         config: RunnableConfig | None = None,
     ) -> Context:
         """The context that `invoke` would turn into documents, in the run of `config`; its page shows the way here."""
-        question, config = self._question(query, filter), ensure_config(config)
-        with ambient(config):
-            retrieved = self._retrieved(question, k)
-        context = self.held_to(question.filter).as_context().invoke(self._input(retrieved, question), config)
+        question, config = self._build_question(query, filter), ensure_config(config)
+        with ambient_config(config):
+            retrieved = self._run_retrieval(question, k)
+        context = (
+            self.filtered_assembler(question.filter)
+            .as_context()
+            .invoke(self._assembler_inputs(retrieved, question), config)
+        )
         return replace(context, retrieved=retrieved)
 
     async def acontext(
@@ -146,10 +150,14 @@ class ContextRetriever(BaseRetriever):
         config: RunnableConfig | None = None,
     ) -> Context:
         """The same as `context`, awaited."""
-        question, config = self._question(query, filter), ensure_config(config)
-        with ambient(config):
-            retrieved = await self._aretrieved(question, k)
-        context = await self.held_to(question.filter).as_context().ainvoke(self._input(retrieved, question), config)
+        question, config = self._build_question(query, filter), ensure_config(config)
+        with ambient_config(config):
+            retrieved = await self._arun_retrieval(question, k)
+        context = (
+            await self.filtered_assembler(question.filter)
+            .as_context()
+            .ainvoke(self._assembler_inputs(retrieved, question), config)
+        )
         return replace(context, retrieved=retrieved)
 
     @override
@@ -162,9 +170,9 @@ class ContextRetriever(BaseRetriever):
         filter: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        question = self._question(query, filter)
-        given = self._input(self._retrieved(question, k, config), question)
-        return self.held_to(question.filter).invoke(given, config)
+        question = self._build_question(query, filter)
+        inputs = self._assembler_inputs(self._run_retrieval(question, k, config), question)
+        return self.filtered_assembler(question.filter).invoke(inputs, config)
 
     @override
     async def _aget_relevant_documents(
@@ -176,46 +184,56 @@ class ContextRetriever(BaseRetriever):
         filter: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        question = self._question(query, filter)
-        given = self._input(await self._aretrieved(question, k, config), question)
-        return await self.held_to(question.filter).ainvoke(given, config)
+        question = self._build_question(query, filter)
+        inputs = self._assembler_inputs(await self._arun_retrieval(question, k, config), question)
+        return await self.filtered_assembler(question.filter).ainvoke(inputs, config)
 
-    def source(self, *, awaited: bool = False) -> IndexSource:
+    def evidence_source(self, *, is_async: bool = False) -> IndexEvidence:
         """The evidence for an answer chain: called, or awaited."""
-        spans, given = Spans(ensure_config()), self._given()
-        given["on_stage"] = spans.aon_stage if awaited else spans.on_stage
-        return IndexSource(given.pop("index"), self._limited(None), self.assembler.effective, given=given)
+        spans, arguments = Spans(ensure_config()), self._retrieve_arguments()
+        arguments["on_stage"] = spans.aon_stage if is_async else spans.on_stage
+        return IndexEvidence(
+            arguments.pop("index"),
+            self._config_with_limit(None),
+            self.assembler.effective_config,
+            extra_arguments=arguments,
+        )
 
     def reach(self, condition: Any) -> Reach:
         """What a call with the filter `condition` may read."""
-        seen, hidden = partial(search_named, config=ensure_config()), "channels[{!r}]"
+        get_key, hidden = partial(search_key, config=ensure_config()), "channels[{!r}]"
         channels = {
-            name: seen(one) if isinstance(one, BaseRetriever) else Hidden(hidden.format(name), one)
+            name: get_key(one) if isinstance(one, BaseRetriever) else HiddenFilter(hidden.format(name), one)
             for name, one in self.channels.items()
         }
-        own = self.assembler.reaching(self.supplement)
-        return reach_over(self.index, condition, self.assembler.effective, channels, **own)
+        own = self.assembler.reach_parts(self.supplement)
+        return reach_over(self.index, condition, self.assembler.effective_config, channels, **own)
 
-    def filter_of(self, given: Any) -> Any:
+    def call_filter(self, condition: Any) -> Any:
         """The filter of a call: the retriever's own and that of its assembler, and `given` beside them."""
-        told = self.assembler.filter if self.assembler.store is None else None
+        assembler_filter = self.assembler.filter if self.assembler.store is None else None
         # A function may test a document, which no index has.
-        return _together(_together(self.filter, told if isinstance(told, Mapping) else None), given)
+        return _combine_filters(
+            _combine_filters(self.filter, assembler_filter if isinstance(assembler_filter, Mapping) else None),
+            condition,
+        )
 
-    def _question(self, query: str | Question, filter: Any) -> Question:
+    def _build_question(self, query: str | Question, filter: Any) -> Question:
         """The question of a call, held to all filters that there are."""
-        question = checked_question(query, None)
-        return replace(question, filter=_together(self.filter_of(question.filter), filter))
+        question = to_question(query, None)
+        return replace(question, filter=_combine_filters(self.call_filter(question.filter), filter))
 
-    def _retrieved(self, question: Question, k: int | None, config: RunnableConfig | None = None) -> Retrieved:
+    def _run_retrieval(self, question: Question, k: int | None, config: RunnableConfig | None = None) -> Retrieved:
         on_stage = Spans(config or ensure_config()).on_stage
-        return retrieve(question, self._limited(k), **self._given(), on_stage=on_stage)
+        return retrieve(question, self._config_with_limit(k), **self._retrieve_arguments(), on_stage=on_stage)
 
-    async def _aretrieved(self, question: Question, k: int | None, config: RunnableConfig | None = None) -> Retrieved:
+    async def _arun_retrieval(
+        self, question: Question, k: int | None, config: RunnableConfig | None = None
+    ) -> Retrieved:
         on_stage = Spans(config or ensure_config()).aon_stage
-        return await aretrieve(question, self._limited(k), **self._given(), on_stage=on_stage)
+        return await aretrieve(question, self._config_with_limit(k), **self._retrieve_arguments(), on_stage=on_stage)
 
-    def _given(self) -> dict[str, Any]:
+    def _retrieve_arguments(self) -> dict[str, Any]:
         keys = self.assembler.config.keys
         return {
             "index": self.index,
@@ -226,29 +244,35 @@ class ContextRetriever(BaseRetriever):
             "category_of": self.category_of,
         }
 
-    def _limited(self, k: int | None) -> RetrievalConfig:
+    def _config_with_limit(self, k: int | None) -> RetrievalConfig:
         k = self.k if k is None else k
         return self.config if k is None else replace(self.config, limit=k)
 
-    def held_to(self, condition: Any) -> ContextAssembler:
-        """The assembler of a call: with the index as its store of neighbours, held to the filter `condition`.
+    def filtered_assembler(self, condition: Any) -> ContextAssembler:
+        """The assembler of a call: with the index as its store of neighbors, held to the filter `condition`.
 
         Raises:
             ConfigError: there is a filter, and the assembler's own store can't be held to it.
         """
         store = self.assembler.store or self.index
-        if store is None or not hasattr(store, "under"):
-            if store is not None and condition is not None and self.assembler.effective.neighbours != "unfiltered":
-                allowed = "one with under(filter), such as the index itself, where a call has a filter"
+        if store is None or not hasattr(store, "with_filter"):
+            if (
+                store is not None
+                and condition is not None
+                and self.assembler.effective_config.neighbors != "unfiltered"
+            ):
+                allowed = "one with a method with_filter, such as the index itself, where a call has a filter"
                 raise ConfigError("assembler.store", allowed, store)
             return self.assembler
-        assembler = self.assembler.model_copy(update={"store": store.under(condition)})
-        assembler.knows_what_was_warned_of(self.assembler)
+        assembler = self.assembler.model_copy(update={"store": store.with_filter(condition)})
+        assembler.share_warnings_with(self.assembler)
         return assembler
 
-    def _input(self, retrieved: Retrieved, question: Question) -> dict[str, Any]:
-        return {"documents": retrieved, "supplement": supplement_for(question.text, self.supplement)}
+    def _assembler_inputs(self, retrieved: Retrieved, question: Question) -> dict[str, Any]:
+        return {"documents": retrieved, "supplement": resolve_supplement(question.text, self.supplement)}
 
 
-def _together(own: Any, given: Any) -> Any:
-    return combined(own, given, "filter", "in the form of the retriever's own filter, beside which it holds", both)
+def _combine_filters(own: Any, other: Any) -> Any:
+    return combine_filters(
+        own, other, "filter", "in the form of the retriever's own filter, beside which it holds", and_filters
+    )

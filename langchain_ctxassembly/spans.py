@@ -24,7 +24,7 @@ from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
 from ctxassembly.protocols import AsyncOnStage, OnStage
 
 
-class _Open(NamedTuple):
+class _OpenStage(NamedTuple):
     """A stage under way: its run, the config for what it calls, and what that replaced."""
 
     run: Any
@@ -36,14 +36,14 @@ class Spans:
     """The stages of one assembly or retrieval as runs below that of `config`."""
 
     def __init__(self, config: RunnableConfig) -> None:
-        self._given = config
-        self._open: list[_Open] = []
+        self._parent_config = config
+        self._open_stages: list[_OpenStage] = []
         """The stages under way, the innermost last: a retrieval of an answer is one, and has steps."""
 
     @property
     def config(self) -> RunnableConfig:
         """The config for what the stage under way calls."""
-        return self._open[-1].config if self._open else self._given
+        return self._open_stages[-1].config if self._open_stages else self._parent_config
 
     @property
     def on_stage(self) -> OnStage | None:
@@ -51,16 +51,16 @@ class Spans:
 
         Without a run above there is none either: each stage would be a trace of its own.
         """
-        if not self._is_heard:
+        if not self._has_listeners:
             return None
-        manager = get_callback_manager_for_config(self._given)
+        manager = get_callback_manager_for_config(self._parent_config)
 
         def on_stage(event: StageEvent) -> None:
             if isinstance(event, StageBegan):
-                above: Any = self._open[-1].run.get_child() if self._open else manager
-                self._enter(above.on_chain_start(None, dict(event.inputs), name=event.span))
+                above: Any = self._open_stages[-1].run.get_child() if self._open_stages else manager
+                self._enter_run(above.on_chain_start(None, dict(event.inputs), name=event.span_name))
                 return
-            run = self._left()
+            run = self._leave_run()
             if isinstance(event, StageEnded):
                 run.on_chain_end(dict(event.outputs))
             else:
@@ -71,16 +71,16 @@ class Spans:
     @property
     def aon_stage(self) -> AsyncOnStage | None:
         """The same, awaited."""
-        if not self._is_heard:
+        if not self._has_listeners:
             return None
-        manager = get_async_callback_manager_for_config(self._given)
+        manager = get_async_callback_manager_for_config(self._parent_config)
 
         async def on_stage(event: StageEvent) -> None:
             if isinstance(event, StageBegan):
-                above: Any = self._open[-1].run.get_child() if self._open else manager
-                self._enter(await above.on_chain_start(None, dict(event.inputs), name=event.span))
+                above: Any = self._open_stages[-1].run.get_child() if self._open_stages else manager
+                self._enter_run(await above.on_chain_start(None, dict(event.inputs), name=event.span_name))
                 return
-            run = self._left()
+            run = self._leave_run()
             if isinstance(event, StageEnded):
                 await run.on_chain_end(dict(event.outputs))
             else:
@@ -89,28 +89,28 @@ class Spans:
         return on_stage
 
     @property
-    def _is_heard(self) -> bool:
+    def _has_listeners(self) -> bool:
         """True if there is a run above, and a handler that it hands on hears of chains.
 
         It is read off the manager that a run gives to those below it: making one anew takes as long as a small stage.
         """
-        above = self._given.get("callbacks")
+        above = self._parent_config.get("callbacks")
         if not isinstance(above, BaseCallbackManager) or above.parent_run_id is None:
             return False
         return any(not handler.ignore_chain for handler in above.handlers)
 
-    def _enter(self, run: Any) -> None:
+    def _enter_run(self, run: Any) -> None:
         """Let `run` be the parent of what is called from now on, by the config or by the context alone."""
-        config = patch_config(self._given, callbacks=run.get_child())
-        self._open.append(_Open(run, config, var_child_runnable_config.set(config)))
+        config = patch_config(self._parent_config, callbacks=run.get_child())
+        self._open_stages.append(_OpenStage(run, config, var_child_runnable_config.set(config)))
 
-    def _left(self) -> Any:
+    def _leave_run(self) -> Any:
         """The run under way, which is left."""
-        left = self._open.pop()
-        var_child_runnable_config.reset(left.token)
-        return left.run
+        stage = self._open_stages.pop()
+        var_child_runnable_config.reset(stage.token)
+        return stage.run
 
 
-def listened_to(config: RunnableConfig) -> bool:
+def has_listeners(config: RunnableConfig) -> bool:
     """True if a handler, given in `config` or set up by the environment, takes the custom events of its runs."""
     return any(not handler.ignore_custom_event for handler in get_callback_manager_for_config(config).handlers)

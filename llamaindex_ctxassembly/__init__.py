@@ -1,4 +1,4 @@
-"""ctxassembly for LlamaIndex: a node postprocessor, a retriever, query and chat engines, neighbours, and messages.
+"""ctxassembly for LlamaIndex: a node postprocessor, a retriever, query and chat engines, neighbors, and messages.
 
 A name is imported when it is first used: `llama_index.core` takes seconds to load.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     )
     from llamaindex_ctxassembly.events import ContextAssembledEvent, QuestionAnsweredEvent
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
-    from llamaindex_ctxassembly.responses import reader, resolve
-    from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
+    from llamaindex_ctxassembly.responses import citation_reader, resolve
+    from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbors
     from llamaindex_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
-    from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
-    from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
+    from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
+    from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbors
     from llamaindex_ctxassembly.workflow import ContextEvent, RetrievedEvent, add_assembly_step
 
     __all__ = [
@@ -45,24 +45,24 @@ if TYPE_CHECKING:
         "ContextAssemblyPostprocessor",
         "ContextEvent",
         "ContextRetriever",
-        "DocstoreNeighbours",
-        "PGVectorNeighbours",
+        "DocstoreNeighbors",
+        "PGVectorNeighbors",
         "QuestionAnsweredEvent",
         "RetrievedEvent",
-        "VectorStoreNeighbours",
+        "VectorStoreNeighbors",
         "add_assembly_step",
         "anumber_stored_chunks",
         "chat_model",
+        "citation_reader",
         "citation_templates",
         "number_chunks",
         "number_stored_chunks",
-        "reader",
         "resolve",
         "to_messages",
         "token_budget",
     ]
 
-_HOMES = {
+_MODULES = {
     "AnswerChatEngine": "answering.chat_engine",
     "AnswerQueryEngine": "answering.query_engine",
     "CITATION_CONTEXT_PROMPT": "convert.prompts",
@@ -74,54 +74,57 @@ _HOMES = {
     "ContextAssemblyPostprocessor": "postprocessor",
     "ContextEvent": "workflow",
     "ContextRetriever": "context_retriever",
-    "DocstoreNeighbours": "stores.docstore",
-    "PGVectorNeighbours": "stores.postgres",
+    "DocstoreNeighbors": "stores.docstore",
+    "PGVectorNeighbors": "stores.postgres",
     "QuestionAnsweredEvent": "events",
     "RetrievedEvent": "workflow",
-    "VectorStoreNeighbours": "stores.vectorstore",
+    "VectorStoreNeighbors": "stores.vectorstore",
     "add_assembly_step": "workflow",
     "anumber_stored_chunks": "stores.numbering",
     "chat_model": "answering.llm",
     "citation_templates": "convert.prompts",
     "number_chunks": "convert.numbering",
     "number_stored_chunks": "stores.numbering",
-    "reader": "responses",
+    "citation_reader": "responses",
     "resolve": "responses",
     "to_messages": "convert.models",
     "token_budget": "convert.prompts",
 }
-_NEEDED = {"stores.postgres": ("sqlalchemy",), "stores.numbering": ("llama_index.vector_stores.postgres", "sqlalchemy")}
+_REQUIRED_PACKAGES = {
+    "stores.postgres": ("sqlalchemy",),
+    "stores.numbering": ("llama_index.vector_stores.postgres", "sqlalchemy"),
+}
 """What homes need beside LlamaIndex's core."""
-_BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
+_EXTRA_PACKAGES = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
 """Import names of the packages that the extras bring."""
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return _all()
-    if name not in _HOMES:
+        return _available_names()
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
         extra = (
-            "llamaindex,postgres" if _HOMES[name].endswith(("stores.postgres", "stores.numbering")) else "llamaindex"
+            "llamaindex,postgres" if _MODULES[name].endswith(("stores.postgres", "stores.numbering")) else "llamaindex"
         )
-        raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
+        raise missing_extra(error, f"{__name__}.{name}", extra, _EXTRA_PACKAGES) from error
 
 
 def __dir__() -> list[str]:
     # `help` reads all of these: it has to work with any extra.
-    return sorted({*globals(), *_all()})
+    return sorted({*globals(), *_available_names()})
 
 
-def _all() -> list[str]:
+def _available_names() -> list[str]:
     """The public names that the installed extras have: `import *` reads them all."""
     from ctxassembly.errors import is_installed
 
     if not is_installed("llama_index.core"):
         return []
-    absent = {home for home, modules in _NEEDED.items() if not is_installed(*modules)}
-    return [name for name, home in _HOMES.items() if home not in absent]
+    missing_modules = {home for home, modules in _REQUIRED_PACKAGES.items() if not is_installed(*modules)}
+    return [name for name, home in _MODULES.items() if home not in missing_modules]

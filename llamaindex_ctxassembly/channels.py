@@ -13,45 +13,45 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-from ctxassembly.answering.cache_key import Hidden
+from ctxassembly.answering.cache_key import HiddenFilter
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.filters import combined, is_filter
+from ctxassembly.data.filters import combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import read_nodes
-from llamaindex_ctxassembly.stores.filters import both
-from llamaindex_ctxassembly.stores.neighbors import neighbours_of, place_of
+from llamaindex_ctxassembly.stores.filters import and_filters
+from llamaindex_ctxassembly.stores.neighbors import location_key, make_neighbor_store
 
-_SEARCHING = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve", "_build_vector_store_query"})
+_SEARCH_METHODS = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve", "_build_vector_store_query"})
 """The methods of a vector index' retriever by which it searches."""
 _OTHER_FORM = "without filters of its own, where a call has some of another form"
 
 
-def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
-    """The search of `given`: a function stays as it is, a retriever is asked by `retrieve`.
+def as_channel(channel: str, retriever: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
+    """The search of `retriever`: a function stays as it is, a retriever is asked by `retrieve`.
 
     A vector index' retriever takes the number of chunks and the filters of the call. Any other retriever gives as many
     as it was set up for, and is refused filters: it would not apply them.
 
     Raises:
-        ConfigError: `given` is neither.
+        ConfigError: `retriever` is neither.
     """
-    if isinstance(given, BaseRetriever):
-        return partial(_searched, channel, given, keys)
-    if not callable(given):
-        raise ConfigError(f"channels[{channel!r}]", "a LlamaIndex retriever or a function", given)
-    return given  # type: ignore[no-any-return]
+    if isinstance(retriever, BaseRetriever):
+        return partial(_search, channel, retriever, keys)
+    if not callable(retriever):
+        raise ConfigError(f"channels[{channel!r}]", "a LlamaIndex retriever or a function", retriever)
+    return retriever  # type: ignore[no-any-return]
 
 
-def _searched(
+def _search(
     channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, filters: Any
 ) -> list[Hit]:
-    own = set_up(f"channels[{channel!r}]", retriever, limit, filters)
+    own = configure_retriever(f"channels[{channel!r}]", retriever, limit, filters)
     return read_nodes(own.retrieve(query), keys).hits[:limit]
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisibleSearch:
     """The search of a vector index' retriever, by what it excludes."""
 
     retriever: VectorIndexRetriever
@@ -59,7 +59,7 @@ class Seen:
     """Its own, and those of the call."""
 
     @property
-    def is_all(self) -> bool:
+    def is_exhaustive(self) -> bool:
         """True if nothing but the filters excludes nodes, as far as that can be told."""
         kind = type(self.retriever._vector_store)  # noqa: SLF001
         return not any(self.arguments.values()) and kind.__module__.partition(".")[0] == "llama_index"
@@ -69,18 +69,18 @@ class Seen:
         """What restricts the search besides. An index hands its retriever the ids of all nodes that it has."""
         own: Any = self.retriever
         nodes = getattr(own._index.index_struct, "nodes_dict", {})  # noqa: SLF001 - there is no public way in
-        every = len(own._node_ids or ()) == len(nodes) and set(own._node_ids or ()) == set(nodes.values())  # noqa: SLF001
-        return {"node_ids": None if every else own._node_ids, "doc_ids": own._doc_ids, "kwargs": own._kwargs}  # noqa: SLF001
+        has_all = len(own._node_ids or ()) == len(nodes) and set(own._node_ids or ()) == set(nodes.values())  # noqa: SLF001
+        return {"node_ids": None if has_all else own._node_ids, "doc_ids": own._doc_ids, "kwargs": own._kwargs}  # noqa: SLF001
 
-    def stored(self, keys: MetadataKeys) -> Any:
+    def node_store(self, keys: MetadataKeys) -> Any:
         """The nodes that it searches, as a store of chunks."""
         index, vector_store = self.retriever._index, self.retriever._vector_store  # noqa: SLF001
         keeps_text = isinstance(vector_store, BasePydanticVectorStore) and vector_store.stores_text
         docstore = None if keeps_text else index.docstore
-        return neighbours_of(docstore, vector_store if keeps_text else None, None, keys)
+        return make_neighbor_store(docstore, vector_store if keeps_text else None, None, keys)
 
 
-def seen(retriever: BaseRetriever, filters: Any = None) -> Seen | None:
+def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSearch | None:
     """The search that `retriever` makes with the `filters` of a call beside its own; None if it can't be seen.
 
     Only that of a vector index' retriever can: any other may filter by itself.
@@ -88,37 +88,41 @@ def seen(retriever: BaseRetriever, filters: Any = None) -> Seen | None:
     if not isinstance(retriever, VectorIndexRetriever):
         return None
     derived = takewhile(lambda kind: kind is not VectorIndexRetriever, type(retriever).__mro__)
-    if any(not _SEARCHING.isdisjoint(vars(kind)) for kind in derived):
+    if any(not _SEARCH_METHODS.isdisjoint(vars(kind)) for kind in derived):
         return None
-    kept = retriever._filters  # noqa: SLF001
-    return Seen(retriever, combined(kept, filters, "retriever", _OTHER_FORM, both, kept))
+    own_filters = retriever._filters  # noqa: SLF001
+    return VisibleSearch(
+        retriever, combine_filters(own_filters, filters, "retriever", _OTHER_FORM, and_filters, own_filters)
+    )
 
 
-def search_named(retriever: BaseRetriever, filters: Any = None) -> Any:
+def search_key(retriever: BaseRetriever, filters: Any = None) -> Any:
     """The name of the same search for the key of a kept answer."""
-    found = seen(retriever, filters)
-    if found is None:
-        return Hidden(type(retriever).__name__, retriever)
-    place, held = place_of(found.retriever._vector_store), found.retriever._index.index_struct  # noqa: SLF001
+    search = current_search(retriever, filters)
+    if search is None:
+        return HiddenFilter(type(retriever).__name__, retriever)
+    location, held = location_key(search.retriever._vector_store), search.retriever._index.index_struct  # noqa: SLF001
     # One that keeps its own list of nodes may share its store with others.
     index = held.index_id if getattr(held, "nodes_dict", None) else None
-    return {"place": place, "index": index, "filters": found.filters, "arguments": found.arguments}
+    return {"place": location, "index": index, "filters": search.filters, "arguments": search.arguments}
 
 
-def set_up(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
+def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
     """`retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
 
     Raises:
         ConfigError: it takes no filters, or its own are of another form; the error is that of `parameter`.
     """
     # A copy: another call may use the retriever at the same time.
-    own: Any = copy(retriever)
-    if limit is not None and hasattr(own, "_similarity_top_k"):
-        own._similarity_top_k = limit  # noqa: SLF001
+    configured: Any = copy(retriever)
+    if limit is not None and hasattr(configured, "_similarity_top_k"):
+        configured._similarity_top_k = limit  # noqa: SLF001
     if is_filter(filters):
-        if not hasattr(own, "_filters"):
-            allowed = f"one whose search takes filters, where a call has some; {type(own).__name__} would ignore them"
+        if not hasattr(configured, "_filters"):
+            allowed = (
+                f"one whose search takes filters, where a call has some; {type(configured).__name__} would ignore them"
+            )
             raise ConfigError(parameter, allowed, retriever)
-        kept = own._filters  # noqa: SLF001
-        own._filters = combined(kept, filters, parameter, _OTHER_FORM, both, kept)  # noqa: SLF001
-    return own  # type: ignore[no-any-return]
+        own_filters = configured._filters  # noqa: SLF001
+        configured._filters = combine_filters(own_filters, filters, parameter, _OTHER_FORM, and_filters, own_filters)  # noqa: SLF001
+    return configured  # type: ignore[no-any-return]

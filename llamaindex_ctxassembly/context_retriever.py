@@ -12,10 +12,10 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.answering.cache_key import Hidden, Reach, reach_over
+from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach_over
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
-from ctxassembly.data.filters import combined
+from ctxassembly.data.filters import combine_filters
 from ctxassembly.data.retrieval import Channel
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
@@ -23,16 +23,16 @@ from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer import IndexSource
+from ctxassembly.runtime.answer import IndexEvidence
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
-from ctxassembly.runtime.search_services import checked_question
-from ctxassembly.user_warnings import Once
-from llamaindex_ctxassembly.channels import as_channel, search_named
+from ctxassembly.runtime.search_services import to_question
+from ctxassembly.user_warnings import WarnOnce
+from llamaindex_ctxassembly.channels import as_channel, search_key
 from llamaindex_ctxassembly.convert.models import as_query_embedding, as_reranker
-from llamaindex_ctxassembly.postprocessor import Answered, ContextAssemblyPostprocessor
+from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.spans import on_stage
 from llamaindex_ctxassembly.splitting import warn_if_split, without_span
-from llamaindex_ctxassembly.stores.filters import both
+from llamaindex_ctxassembly.stores.filters import and_filters
 
 
 class ContextRetriever(BaseRetriever):
@@ -48,8 +48,8 @@ class ContextRetriever(BaseRetriever):
     Drink water until two hours before.
     Ferritin is measured in the morning.
 
-    LlamaIndex hands a retriever the query alone. `retriever.under(filters)` is the same one for the chunks of a user,
-    for a query engine or a tool of their own. `hits(query)` gives the hits and how they came to their places,
+    LlamaIndex hands a retriever the query alone. `retriever.with_filter(filters)` is the same one for the chunks of a
+    user, for a query engine or a tool of their own. `hits(query)` gives the hits and how they came to their places,
     `context(query)` the context and the decision on each chunk; both take `similarity_top_k` and `filters` for one
     call, which hold beside the retriever's own, and a `Question` with what else is known of it.
 
@@ -57,14 +57,14 @@ class ContextRetriever(BaseRetriever):
     `ctxassembly.budget`, whose result has counts.
 
     Args:
-        index: what is searched, such as a `PostgresIndex`. Neighbours come from it, too, unless the postprocessor has a
+        index: what is searched, such as a `PostgresIndex`. Neighbors come from it, too, unless the postprocessor has a
             store of its own.
         embed_model: a LlamaIndex embedding model, an object with `embed_query`, or a function from a text to its
             vector. Strategies "keyword" and "graph" need none.
         config: the settings of retrieval.
         postprocessor: what assembles the hits; None gives one with the default settings.
         similarity_top_k: the number of chunks to retrieve, in place of `config.limit`.
-        filters: what hits and their neighbours have to satisfy, in the form of the index.
+        filters: what hits and their neighbors have to satisfy, in the form of the index.
         taxonomy: the names of the field, by which words of the query are resolved.
         channels: LlamaIndex retrievers as "vector" or "keyword" channel, or functions from query, number of chunks and
             filter to hits.
@@ -94,15 +94,15 @@ class ContextRetriever(BaseRetriever):
         verbose: bool = False,
     ) -> None:
         super().__init__(callback_manager=callback_manager, verbose=verbose)
-        self._config = _limited(config or RetrievalConfig(), similarity_top_k)
+        self._config = _config_with_limit(config or RetrievalConfig(), similarity_top_k)
         self._index = index
         self._filters = filters
         self._channels = channels or {}
-        self._once = Once()
-        self._own = postprocessor or ContextAssemblyPostprocessor()
-        self._postprocessor = _over(self._own, index, filters)
-        keys = self._own.config.keys
-        self._given: dict[str, Any] = {
+        self._warnings = WarnOnce()
+        self._base_postprocessor = postprocessor or ContextAssemblyPostprocessor()
+        self._postprocessor = _with_index_store(self._base_postprocessor, index, filters)
+        keys = self._base_postprocessor.config.keys
+        self._retrieve_arguments: dict[str, Any] = {
             "index": index,
             "embed": as_query_embedding(embed_model),
             "taxonomy": taxonomy,
@@ -111,106 +111,129 @@ class ContextRetriever(BaseRetriever):
             "category_of": category_of,
         }
 
-    def under(self, filters: Any) -> ContextRetriever:
+    def with_filter(self, filters: Any) -> ContextRetriever:
         """The same retriever for those chunks alone that pass `filters`, too.
 
         Raises:
             ConfigError: they can't hold beside the retriever's own, or the postprocessor's own store can't be held to
                 them.
         """
-        made = copy(self)
-        made._filters = together = _together(self._filters, filters)  # noqa: SLF001 - its own
-        made._postprocessor = self.held_to(together)  # noqa: SLF001
-        return made
+        retriever = copy(self)
+        retriever._filters = combined_filters = _combine_filters(self._filters, filters)  # noqa: SLF001 - its own
+        retriever._postprocessor = self.filtered_postprocessor(combined_filters)  # noqa: SLF001
+        return retriever
 
     def hits(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Retrieved:
         """The hits for `query`, best first, and how they came to their places."""
-        return self._retrieved(self._question(query, filters), similarity_top_k)
+        return self._run_retrieval(self._build_question(query, filters), similarity_top_k)
 
     async def ahits(
         self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
     ) -> Retrieved:
         """The same as `hits`, awaited."""
-        return await self._aretrieved(self._question(query, filters), similarity_top_k)
+        return await self._arun_retrieval(self._build_question(query, filters), similarity_top_k)
 
     def context(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Context:
         """The context that `retrieve` would turn into nodes, for a look at its decisions."""
-        question = self._question(query, filters)
-        return self.held_to(question.filter).context_of(self._retrieved(question, similarity_top_k))
+        question = self._build_question(query, filters)
+        return self.filtered_postprocessor(question.filter).context_from_retrieved(
+            self._run_retrieval(question, similarity_top_k)
+        )
 
     async def acontext(
         self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
     ) -> Context:
         """The same as `context`, awaited."""
-        question = self._question(query, filters)
-        return await self.held_to(question.filter).acontext_of(await self._aretrieved(question, similarity_top_k))
+        question = self._build_question(query, filters)
+        return await self.filtered_postprocessor(question.filter).acontext_from_retrieved(
+            await self._arun_retrieval(question, similarity_top_k)
+        )
 
     @without_span  # LlamaIndex puts one around the method called here
     def retrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
         """The nodes of the context for a query, one per label."""
-        warn_if_split(self._once)
+        warn_if_split(self._warnings)
         return super().retrieve(str_or_query_bundle)
 
     @without_span
     async def aretrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
         """The same, awaited."""
-        warn_if_split(self._once)
+        warn_if_split(self._warnings)
         return await super().aretrieve(str_or_query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return Answered.of((), self.context(query_bundle.query_str)).announced().nodes
+        return AssembledNodes.build((), self.context(query_bundle.query_str)).emit_event().nodes
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        question = self._question(query_bundle.query_str, None)
-        return await self.held_to(question.filter).anodes_of(await self._aretrieved(question, None))
+        question = self._build_question(query_bundle.query_str, None)
+        return await self.filtered_postprocessor(question.filter).anodes_from_retrieved(
+            await self._arun_retrieval(question, None)
+        )
 
-    def filters_of(self, given: Any) -> Any:
+    def call_filters(self, filters: Any) -> Any:
         """The filters of a call: the retriever's own, and `given` beside them."""
-        return _together(self._filters, given)
+        return _combine_filters(self._filters, filters)
 
-    def source(self) -> IndexSource:
+    def evidence_source(self) -> IndexEvidence:
         """The evidence for an answer chain."""
-        given = {name: value for name, value in self._given.items() if name != "index"}
-        given["on_stage"] = on_stage()
-        return IndexSource(self._index, self._config, self._own.config, given=given)
+        arguments = {name: value for name, value in self._retrieve_arguments.items() if name != "index"}
+        arguments["on_stage"] = on_stage()
+        return IndexEvidence(self._index, self._config, self._base_postprocessor.config, extra_arguments=arguments)
 
     def reach(self, filters: Any, query: str | None) -> Reach:
         """What a call with `filters` may read."""
         channels = {
-            name: search_named(one) if isinstance(one, BaseRetriever) else Hidden(f"channels[{name!r}]", one)
+            name: search_key(one) if isinstance(one, BaseRetriever) else HiddenFilter(f"channels[{name!r}]", one)
             for name, one in self._channels.items()
         }
-        return reach_over(self._index, filters, self._own.config, channels, **self._own.reaching(query))
+        return reach_over(
+            self._index,
+            filters,
+            self._base_postprocessor.config,
+            channels,
+            **self._base_postprocessor.reach_parts(query),
+        )
 
-    def _question(self, query: str | Question, filters: Any) -> Question:
+    def _build_question(self, query: str | Question, filters: Any) -> Question:
         """The question of a call, held to all filters that there are."""
-        question = checked_question(query, None)
-        return replace(question, filter=_together(_together(self._filters, question.filter), filters))
+        question = to_question(query, None)
+        return replace(question, filter=_combine_filters(_combine_filters(self._filters, question.filter), filters))
 
-    def _retrieved(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        return retrieve(question, _limited(self._config, similarity_top_k), **self._given, on_stage=on_stage())
+    def _run_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
+        return retrieve(
+            question,
+            _config_with_limit(self._config, similarity_top_k),
+            **self._retrieve_arguments,
+            on_stage=on_stage(),
+        )
 
-    async def _aretrieved(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        config = _limited(self._config, similarity_top_k)
-        return await aretrieve(question, config, **self._given, on_stage=on_stage())
+    async def _arun_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
+        config = _config_with_limit(self._config, similarity_top_k)
+        return await aretrieve(question, config, **self._retrieve_arguments, on_stage=on_stage())
 
-    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """The postprocessor, whose neighbours are held to the filters of a call."""
-        return self._postprocessor if filters is self._filters else _over(self._own, self._index, filters, of_call=True)
+    def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
+        """The postprocessor, whose neighbors are held to the filters of a call."""
+        return (
+            self._postprocessor
+            if filters is self._filters
+            else _with_index_store(self._base_postprocessor, self._index, filters, is_from_call=True)
+        )
 
 
-def _limited(config: RetrievalConfig, similarity_top_k: int | None) -> RetrievalConfig:
+def _config_with_limit(config: RetrievalConfig, similarity_top_k: int | None) -> RetrievalConfig:
     return config if similarity_top_k is None else replace(config, limit=similarity_top_k)
 
 
-def _together(own: Any, given: Any) -> Any:
-    return combined(own, given, "filters", "in the form of the retriever's own, beside which they hold", both)
+def _combine_filters(own: Any, other: Any) -> Any:
+    return combine_filters(
+        own, other, "filters", "in the form of the retriever's own, beside which they hold", and_filters
+    )
 
 
-def _over(
-    postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any, *, of_call: bool = False
+def _with_index_store(
+    postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any, *, is_from_call: bool = False
 ) -> ContextAssemblyPostprocessor:
-    """`postprocessor` with the index as its store of neighbours, if it has none of its own; held to `filters`.
+    """`postprocessor` with the index as its store of neighbors, if it has none of its own; held to `filters`.
 
     Raises:
         ConfigError: its own store can't be held to them. A filter of its own stands for those that the retriever is
@@ -219,11 +242,11 @@ def _over(
     own = (postprocessor.store, postprocessor.docstore, postprocessor.vector_store)
     has_own = any(store is not None for store in own)
     store = postprocessor.store if has_own else index
-    if store is not None and hasattr(store, "under"):
-        return postprocessor.over(store.under(filters))
+    if store is not None and hasattr(store, "with_filter"):
+        return postprocessor.with_store(store.with_filter(filters))
     if has_own and isinstance(filters, MetadataFilters):
-        return postprocessor.under(filters)
-    if has_own and filters is not None and (of_call or postprocessor.filter is None):
-        allowed = "MetadataFilters, where the postprocessor has a store of its own without under(filters)"
+        return postprocessor.with_filter(filters)
+    if has_own and filters is not None and (is_from_call or postprocessor.filter is None):
+        allowed = "MetadataFilters, where the postprocessor has a store of its own without with_filter"
         raise ConfigError("filters", allowed, filters)
     return postprocessor

@@ -59,13 +59,13 @@ class QuestionAnsweredEvent(BaseEvent):
         return "QuestionAnsweredEvent"
 
 
-def listened_to(dispatcher: Dispatcher) -> bool:
+def has_listeners(dispatcher: Dispatcher) -> bool:
     """True if a handler hears the events of `dispatcher`: an event that nobody hears is not made."""
-    handlers = (handler for at in propagating(dispatcher) for handler in at.event_handlers)
+    handlers = (handler for at in propagation_chain(dispatcher) for handler in at.event_handlers)
     return not all(isinstance(handler, NullEventHandler) for handler in handlers)
 
 
-def propagating(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
+def propagation_chain(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
     """The dispatchers whose handlers are told by `dispatcher`: itself, and those above it."""
     at: Dispatcher | None = dispatcher
     while at:

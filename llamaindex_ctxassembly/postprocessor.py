@@ -17,56 +17,65 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
-from ctxassembly.answering.cache_key import Hidden, searched
+from ctxassembly.answering.cache_key import HiddenFilter, index_identity
 from ctxassembly.answering.requests import Assemble
-from ctxassembly.assembly.expansion.access import filter_not_seen
-from ctxassembly.assembly.selection.supplement import Given, supplement_for, supplement_of
+from ctxassembly.assembly.expansion.access import unseen_filter_warning
+from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement, supplement_from_retrieval
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import check_parameters, wrong_store
+from ctxassembly.config.hints import check_parameters, hint_for_store
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import Labels, check_labels, labels_of_call
+from ctxassembly.conversations.labels import Labels, check_labels, resolve_labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.messages import supplement_named
-from ctxassembly.integrations.metadata import Told
+from ctxassembly.integrations.messages import supplement_key
+from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import aassembled, assemble
+from ctxassembly.runtime.assemble import assemble, assemble_as
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.runtime.services import check_llm
-from ctxassembly.stores.filtered import Scoped
-from ctxassembly.tokens.budget import too_small
-from ctxassembly.user_warnings import Once
-from llamaindex_ctxassembly.convert.models import as_embeddings, async_model, model
-from llamaindex_ctxassembly.convert.nodes import is_media, labelled_nodes, listed, noted, read_nodes, unread
-from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to
+from ctxassembly.stores.filtered import ScopedStore
+from ctxassembly.tokens.budget import window_warning
+from ctxassembly.user_warnings import WarnOnce
+from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, text_model
+from llamaindex_ctxassembly.convert.nodes import (
+    add_media_notes,
+    as_node_list,
+    hide_metadata,
+    is_media,
+    labeled_nodes,
+    read_nodes,
+)
+from llamaindex_ctxassembly.events import ContextAssembledEvent, has_listeners
 from llamaindex_ctxassembly.spans import on_stage
 from llamaindex_ctxassembly.splitting import warn_if_split
-from llamaindex_ctxassembly.stores.neighbors import neighbours_of, place_of, under
+from llamaindex_ctxassembly.stores.neighbors import location_key, make_neighbor_store, restrict_store
 
 dispatcher = get_dispatcher(__name__)
 
 
-class Answered(NamedTuple):
+class AssembledNodes(NamedTuple):
     """A context, and the nodes made of it, which may take as long as a small assembly."""
 
-    told: Told
+    payload: ContextPayload
     nodes: list[NodeWithScore]
 
     @classmethod
-    def of(cls, nodes: Sequence[NodeWithScore], context: Context) -> Answered:
+    def build(cls, nodes: Sequence[NodeWithScore], context: Context) -> AssembledNodes:
         """The nodes of `context`, one per label, and those of `nodes` that are media. Nobody is told."""
-        told = Told(context)
-        media = [NodeWithScore(node=unread(scored.node), score=scored.score) for scored in nodes if is_media(scored)]
-        return cls(told, labelled_nodes(told, [scored.node for scored in nodes]) + media)
+        payload = ContextPayload(context)
+        media = [
+            NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in nodes if is_media(scored)
+        ]
+        return cls(payload, labeled_nodes(payload, [scored.node for scored in nodes]) + media)
 
-    def announced(self) -> Answered:
+    def emit_event(self) -> AssembledNodes:
         """The same; listeners are told."""
-        if listened_to(dispatcher):
-            told = self.told
+        if has_listeners(dispatcher):
+            payload = self.payload
             dispatcher.event(
-                ContextAssembledEvent(query=told.context.query, citations=told.citations, trace=told.trace)
+                ContextAssembledEvent(query=payload.context.query, citations=payload.citations, trace=payload.trace)
             )
         return self
 
@@ -74,31 +83,31 @@ class Answered(NamedTuple):
 REMEDY = "ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, which is called at each query"
 
 
-class Owed(Once):
+class ContextWarnings(WarnOnce):
     """The warnings that a postprocessor still owes, its copies together with it."""
 
-    _looked_at = 0
+    _checked_llm_id = 0
     """The `id` of the LLM whose window was checked last."""
 
-    def warn_of_window(self, llm: Any, most: int) -> None:
-        """Warn if a context of `most` tokens may be too long for the LLM."""
+    def warn_about_window(self, llm: Any, max_tokens: int) -> None:
+        """Warn if a context of `max_tokens` tokens may be too long for the LLM."""
         # Reading `Settings.llm` would create an LLM if none is set.
         llm = llm or getattr(Settings, "_llm", None)
-        if id(llm) == self._looked_at:  # its metadata may take a while to read
+        if id(llm) == self._checked_llm_id:  # its metadata may take a while to read
             return
-        self._looked_at = id(llm)
-        if message := too_small(llm, most):
+        self._checked_llm_id = id(llm)
+        if message := window_warning(llm, max_tokens):
             self.warn(message, key="window")
 
-    def warn_of(self, context: Context, store: Any, llm: Any, most: int) -> None:
+    def warn_about_context(self, context: Context, store: Any, llm: Any, max_tokens: int) -> None:
         """Issue what `context`, with neighbors from `store`, calls for."""
-        self.warn_of_window(llm, most)
-        self.warn_of_neighbors(filter_not_seen(context.trace, REMEDY), context.trace.missing, type(store))
+        self.warn_about_window(llm, max_tokens)
+        self.warn_about_neighbors(unseen_filter_warning(context.trace, REMEDY), context.trace.missing, type(store))
 
 
-Formed = TypeVar("Formed")
+T = TypeVar("T")
 
-FilterOfCall = Callable[[str | None], MetadataFilters | None]
+FilterFunction = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
 
 
@@ -121,22 +130,22 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     Order. It must be the last postprocessor. Nothing that splits or numbers nodes again may follow: in a
     CitationQueryEngine, which does, it warns. `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE` ask any other
     engine for labels, and `resolve(response)` tells its citations. Postprocessors before it see the hits, not their
-    neighbours: a mask isn't applied to these, and a dropped node comes back as the neighbour of one that was kept. So a
-    step that masks or drops nodes has to do the same to chunks, in `on_fetched`:
+    neighbors: a mask isn't applied to these, and a dropped node comes back as the neighbor of one that was kept. So a
+    step that masks or drops nodes has to do the same to chunks, in `transform_fetched`:
 
         def mask(text): return re.sub(NAMES, "[NAME]", text)
 
         def mask_chunks(chunks): return [replace(chunk, text=mask(chunk.text)) for chunk in chunks if not secret(chunk)]
 
-        ContextAssemblyPostprocessor(docstore=index.docstore, on_fetched=mask_chunks)
+        ContextAssemblyPostprocessor(docstore=index.docstore, transform_fetched=mask_chunks)
 
-    Neighbours come from one of `docstore`, `vector_store` (which has to store text) and `store` (any object with
-    fetch(refs) or afetch(refs)); without one of them the hits have none. `on_fetched` takes the fetched chunks and
-    returns those that may be used; it may be async, for `apostprocess_nodes`.
+    Neighbors come from one of `docstore`, `vector_store` (which has to store text) and `store` (any object with
+    fetch(refs) or afetch(refs)); without one of them the hits have none. `transform_fetched` takes the fetched chunks
+    and returns those that may be used; it may be async, for `apostprocess_nodes`.
 
     Filters. A postprocessor can't see the filter of the retriever, so give it as `filter`: MetadataFilters, or, if they
     differ from call to call, a function from the query (None if there is none) to the filters of this call, or None. No
-    neighbour that they exclude gets into the context, and from Postgres none is read.
+    neighbor that they exclude gets into the context, and from Postgres none is read.
 
         user = ContextVar("user")
 
@@ -144,11 +153,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
         ContextAssemblyPostprocessor(vector_store=vector_store, filter=mine)
 
-    Without a filter a neighbour has to agree with its hit on all metadata but those known to vary within a document
+    Without a filter a neighbor has to agree with its hit on all metadata but those known to vary within a document
     (`AssemblyConfig.varying_keys` adds to them). The first run in which that matters gives a FilterNotSeenWarning.
-    `neighbours="unfiltered"` lets everybody read everything; `neighbours="filtered"` refuses to run without a filter.
-    Both replace `config.neighbours`. If the retriever restricts its search by `node_ids` or `vector_store_kwargs`,
-    restrict the neighbours in `on_fetched`.
+    `neighbors="unfiltered"` lets everybody read everything; `neighbors="filtered"` refuses to run without a filter.
+    Both replace `config.neighbors`. If the retriever restricts its search by `node_ids` or `vector_store_kwargs`,
+    restrict the neighbors in `transform_fetched`.
 
     `supplement` holds what no node does, facts from a graph or a database: text, a `Supplement`, or a function from the
     query (None if there is none) to one of them or None.
@@ -158,7 +167,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     all keys, since the LLM doesn't read them. SimpleDirectoryReader excludes `file_name` from all its documents,
     together with sizes and dates, and labels name it all the same; for others write `MetadataKeys(source="title")`.
 
-    Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
+    Nodes with an image, audio or video and no text follow the labeled ones, with their metadata kept out of the
     prompt, and a note in the trace names them. An image with a caption is read by its caption, and its label's node is
     an ImageNode with its path: `as_query_engine(multimodal=True)` shows a model both.
 
@@ -185,50 +194,50 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     Raises:
         ConfigError: more than one store is given; a store, hook, llm, scorer or embeddings have the wrong type;
             `compress="llm"` has no `llm`; a filter can't be translated; or, in a run, there is no filter although
-            `neighbours` is "filtered".
+            `neighbors` is "filtered".
     """
 
     model_config = ConfigDict(extra="forbid")
 
     config: AssemblyConfig = Field(default_factory=AssemblyConfig, frozen=True)
-    filter: MetadataFilters | FilterOfCall | None = Field(default=None, frozen=True)
+    filter: MetadataFilters | FilterFunction | None = Field(default=None, frozen=True)
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: SkipValidation[Store | AsyncStore | None] = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
     llm: Any = Field(default=None, exclude=True, frozen=True)
     scorer: Any = Field(default=None, exclude=True, frozen=True)
-    supplement: Given = Field(default=None, exclude=True, frozen=True)
-    on_fetched: Any = Field(default=None, exclude=True, frozen=True)
+    supplement: SupplementInput = Field(default=None, exclude=True, frozen=True)
+    transform_fetched: Any = Field(default=None, exclude=True, frozen=True)
     labels: Any = Field(default=None, exclude=True, frozen=True)
 
-    _neighbours: Any = PrivateAttr()
+    _neighbor_store: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
-    _owed: Owed = PrivateAttr(default_factory=Owed)
+    _warnings: ContextWarnings = PrivateAttr(default_factory=ContextWarnings)
 
-    def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
+    def __init__(self, *, neighbors: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
         check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
         _check_kind("docstore", settings.get("docstore"), BaseDocumentStore, "a docstore")
         _check_kind("vector_store", settings.get("vector_store"), BasePydanticVectorStore, "a vector store")
         _check_filter(settings.get("filter"))
         super().__init__(**settings)
-        if neighbours is not None:
+        if neighbors is not None:
             # Written past pydantic, which has frozen the field.
-            self.__dict__["config"] = replace(self.config, neighbours=neighbours)
-        if not (self.on_fetched is None or callable(self.on_fetched)):
-            raise ConfigError("on_fetched", "a function from chunks to chunks", self.on_fetched)
-        self._set_neighbours()
+            self.__dict__["config"] = replace(self.config, neighbors=neighbors)
+        if not (self.transform_fetched is None or callable(self.transform_fetched)):
+            raise ConfigError("transform_fetched", "a function from chunks to chunks", self.transform_fetched)
+        self._set_neighbor_store()
         if is_async(self.filter):
             raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
         check_scorer(self.scorer)
         check_labels(self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
-        self._owed.warn_of_window(self.llm, self.config.token_limit)
+        self._warnings.warn_about_window(self.llm, self.config.token_limit)
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
-        """One with neighbours from where `index` keeps its nodes: a vector store with texts, else the docstore.
+        """One with neighbors from where `hint` keeps its nodes: a vector store with texts, else the docstore.
 
         >>> from llama_index.core import MockEmbedding, VectorStoreIndex
         >>> index = VectorStoreIndex([], embed_model=MockEmbedding(embed_dim=4))
@@ -236,7 +245,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         True
 
         Raises:
-            ConfigError: `index` is no LlamaIndex index, or as the class says.
+            ConfigError: `hint` is no LlamaIndex index, or as the class says.
         """
         if not isinstance(index, BaseIndex):
             raise ConfigError("index", "a LlamaIndex index", index)
@@ -256,64 +265,76 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """The context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
-        nodes = listed(nodes)
-        given = self._given(nodes, query_str)
-        return noted(self._warned(assemble(**given, llm=model(self.llm), on_stage=on_stage())), nodes)
+        nodes = as_node_list(nodes)
+        arguments = self._arguments_for_nodes(nodes, query_str)
+        return add_media_notes(
+            self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage())), nodes
+        )
 
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """The same as `context`, awaited."""
-        nodes = listed(nodes)
-        return await self._aformed(partial(noted, nodes=nodes), self._given(nodes, query_str))
+        nodes = as_node_list(nodes)
+        return await self._aassemble_as(
+            partial(add_media_notes, nodes=nodes), self._arguments_for_nodes(nodes, query_str)
+        )
 
-    def context_of(self, retrieved: Retrieved) -> Context:
+    def context_from_retrieved(self, retrieved: Retrieved) -> Context:
         """The context of what was retrieved by our own retrieval; its page shows how that was."""
-        given = self._given_by(retrieved)
-        context = self._warned(assemble(**given, llm=model(self.llm), on_stage=on_stage()))
+        arguments = self._arguments_for_retrieved(retrieved)
+        context = self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage()))
         return replace(context, retrieved=retrieved)
 
-    async def acontext_of(self, retrieved: Retrieved) -> Context:
-        """The same as `context_of`, awaited."""
-        return await self._aformed(partial(replace, retrieved=retrieved), self._given_by(retrieved))
+    async def acontext_from_retrieved(self, retrieved: Retrieved) -> Context:
+        """The same as `context_from_retrieved`, awaited."""
+        return await self._aassemble_as(partial(replace, retrieved=retrieved), self._arguments_for_retrieved(retrieved))
 
-    async def anodes_of(self, retrieved: Retrieved) -> list[NodeWithScore]:
+    async def anodes_from_retrieved(self, retrieved: Retrieved) -> list[NodeWithScore]:
         """The nodes of the context of what was retrieved."""
-        made = await self._aformed(
-            lambda context: Answered.of((), replace(context, retrieved=retrieved)), self._given_by(retrieved)
+        assembled = await self._aassemble_as(
+            lambda context: AssembledNodes.build((), replace(context, retrieved=retrieved)),
+            self._arguments_for_retrieved(retrieved),
         )
-        return made.announced().nodes
+        return assembled.emit_event().nodes
 
-    def answered(self, request: Assemble, labels: Labels) -> Answered:
+    def assemble_nodes(self, request: Assemble, labels: Labels) -> AssembledNodes:
         """The context that an answer chain asks for, with `labels` unless there are some."""
-        given = self._given_for(request, labels)
-        context = self._warned(assemble(**given, llm=model(self.llm), on_stage=on_stage()))
-        return Answered.of((), context).announced()
+        arguments = self._arguments_for_request(request, labels)
+        context = self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage()))
+        return AssembledNodes.build((), context).emit_event()
 
-    async def aanswered(self, request: Assemble, labels: Labels) -> Answered:
-        """The same as `answered`, awaited."""
-        made = await self._aformed(partial(Answered.of, ()), self._given_for(request, labels))
-        return made.announced()
-
-    async def _aformed(self, form: Callable[[Context], Formed], given: dict[str, Any]) -> Formed:
-        """What `form` makes of the context; its warnings are given."""
-        context, formed = await aassembled(
-            lambda context: (context, form(context)), **given, llm=async_model(self.llm), on_stage=on_stage()
+    async def aassemble_nodes(self, request: Assemble, labels: Labels) -> AssembledNodes:
+        """The same as `assemble_nodes`, awaited."""
+        assembled = await self._aassemble_as(
+            partial(AssembledNodes.build, ()), self._arguments_for_request(request, labels)
         )
-        self._warned(context)
-        return formed
+        return assembled.emit_event()
 
-    def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
-        """The same with `store` as its store of neighbours. Neither repeats a warning of the other."""
-        made = self.model_copy(update={"docstore": None, "vector_store": None, "store": store})
-        made._set_neighbours()  # noqa: SLF001 - its own
-        return made
+    async def _aassemble_as(self, transform: Callable[[Context], T], arguments: dict[str, Any]) -> T:
+        """What `transform` makes of the context; its warnings are given."""
+        context, output = await assemble_as(
+            lambda context: (context, transform(context)),
+            **arguments,
+            llm=async_text_model(self.llm),
+            on_stage=on_stage(),
+        )
+        self._issue_warnings(context)
+        return output
 
-    def under(self, filters: MetadataFilters, *, is_all: bool = True) -> ContextAssemblyPostprocessor:
-        """The same whose neighbours have to pass `filters`, too; and agree with their hit, if these aren't all."""
-        made, held = self.model_copy(), under(filters, self._neighbours)
-        made._neighbours = held if is_all or held is None else Scoped(held, holds_filter=None)  # noqa: SLF001 - its own
-        return made
+    def with_store(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
+        """The same with `store` as its store of neighbors. Neither repeats a warning of the other."""
+        postprocessor = self.model_copy(update={"docstore": None, "vector_store": None, "store": store})
+        postprocessor._set_neighbor_store()  # noqa: SLF001 - its own
+        return postprocessor
 
-    def filter_of(self, query: str | None) -> MetadataFilters | None:
+    def with_filter(self, filters: MetadataFilters, *, is_exhaustive: bool = True) -> ContextAssemblyPostprocessor:
+        """The same whose neighbors have to pass `filters`, too; and agree with their hit, if these aren't all."""
+        postprocessor, restricted = self.model_copy(), restrict_store(filters, self._neighbor_store)
+        is_complete = is_exhaustive or restricted is None
+        store = restricted if is_complete else ScopedStore(restricted, holds_filter=None)
+        postprocessor._neighbor_store = store  # noqa: SLF001 - its own
+        return postprocessor
+
+    def call_filter(self, query: str | None) -> MetadataFilters | None:
         """The filter of a call.
 
         Raises:
@@ -324,96 +345,108 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
         return filters
 
-    def reaching(self, query: str | None) -> dict[str, Any]:
+    def reach_parts(self, query: str | None) -> dict[str, Any]:
         """What decides, beside the search, whose text a context has: each by its name, for the key of a kept answer."""
-        kept_in = self.docstore if self.vector_store is None else self.vector_store
+        node_store = self.docstore if self.vector_store is None else self.vector_store
         return {
-            "held": self.filter_of(query),
-            "store": searched(self.store) if kept_in is None else place_of(kept_in),
-            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched", self.on_fetched),
-            "supplement": supplement_named(self.supplement),
+            "held": self.call_filter(query),
+            "store": index_identity(self.store) if node_store is None else location_key(node_store),
+            "transform_fetched": None
+            if self.transform_fetched is None
+            else HiddenFilter("transform_fetched", self.transform_fetched),
+            "supplement": supplement_key(self.supplement),
         }
 
     def postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
     ) -> list[NodeWithScore]:
         """The nodes of the context, one per label."""
-        warn_if_split(self._owed)
+        warn_if_split(self._warnings)
         return super().postprocess_nodes(nodes, query_bundle, query_str)
 
     async def apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
     ) -> list[NodeWithScore]:
         """The same, awaited."""
-        warn_if_split(self._owed)
+        warn_if_split(self._warnings)
         return await super().apostprocess_nodes(nodes, query_bundle, query_str)
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return Answered.of(nodes, self.context(nodes, _words(query_bundle))).announced().nodes
+        return AssembledNodes.build(nodes, self.context(nodes, _query_text(query_bundle))).emit_event().nodes
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        given = self._given(nodes, _words(query_bundle))
-        made = await self._aformed(lambda context: Answered.of(nodes, noted(context, nodes)), given)
-        return made.announced().nodes
+        arguments = self._arguments_for_nodes(nodes, _query_text(query_bundle))
+        assembled = await self._aassemble_as(
+            lambda context: AssembledNodes.build(nodes, add_media_notes(context, nodes)), arguments
+        )
+        return assembled.emit_event().nodes
 
-    def _set_neighbours(self) -> None:
-        found = neighbours_of(self.docstore, self.vector_store, self.store, self.config.keys)
-        self._neighbours = found if callable(self.filter) else under(self.filter, found)
+    def _set_neighbor_store(self) -> None:
+        store = make_neighbor_store(self.docstore, self.vector_store, self.store, self.config.keys)
+        self._neighbor_store = store if callable(self.filter) else restrict_store(self.filter, store)
 
-    def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
+    def _arguments_for_nodes(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         hits, supplement = read_nodes(nodes, self.config.keys)
-        given = self._asked(hits, query)
-        return given if given["supplement"] is not None else {**given, "supplement": supplement}
+        arguments = self._base_arguments(hits, query)
+        return arguments if arguments["supplement"] is not None else {**arguments, "supplement": supplement}
 
-    def _given_by(self, retrieved: Retrieved) -> dict[str, Any]:
-        given = self._asked(retrieved.hits, retrieved.query)
-        return given if given["supplement"] is not None else {**given, "supplement": supplement_of(retrieved)}
+    def _arguments_for_retrieved(self, retrieved: Retrieved) -> dict[str, Any]:
+        arguments = self._base_arguments(retrieved.hits, retrieved.query)
+        return (
+            arguments
+            if arguments["supplement"] is not None
+            else {**arguments, "supplement": supplement_from_retrieval(retrieved)}
+        )
 
-    def _given_for(self, request: Assemble, labels: Labels) -> dict[str, Any]:
-        given = self._asked(request.hits, request.query)
-        beside = {"supplement": request.supplement, "labels": labels}
-        return {**given, **{name: value for name, value in beside.items() if given[name] is None}}
+    def _arguments_for_request(self, request: Assemble, labels: Labels) -> dict[str, Any]:
+        arguments = self._base_arguments(request.hits, request.query)
+        defaults = {"supplement": request.supplement, "labels": labels}
+        return {**arguments, **{name: value for name, value in defaults.items() if arguments[name] is None}}
 
-    def _asked(self, hits: Sequence[Hit], query: str | None) -> dict[str, Any]:
+    def _base_arguments(self, hits: Sequence[Hit], query: str | None) -> dict[str, Any]:
         return {
             "hits": hits,
             "config": self.config,
             "query": query,
-            "store": self._store(query),
-            "supplement": supplement_for(query, self.supplement),
+            "store": self._filtered_store(query),
+            "supplement": resolve_supplement(query, self.supplement),
             "embeddings": self._embeddings,
             "scorer": self.scorer,
-            "on_fetched": self.on_fetched,
-            "labels": labels_of_call(self.labels),
+            "transform_fetched": self.transform_fetched,
+            "labels": resolve_labels(self.labels),
         }
 
-    def _store(self, query: str | None) -> Any:
-        """The store of neighbours, held to the filter of this call."""
-        return under(self.filter_of(query), self._neighbours) if callable(self.filter) else self._neighbours
+    def _filtered_store(self, query: str | None) -> Any:
+        """The store of neighbors, held to the filter of this call."""
+        return (
+            restrict_store(self.call_filter(query), self._neighbor_store)
+            if callable(self.filter)
+            else self._neighbor_store
+        )
 
-    def _warned(self, context: Context) -> Context:
+    def _issue_warnings(self, context: Context) -> Context:
         store = self.docstore or self.vector_store or self.store
-        self._owed.warn_of(context, store, self.llm, self.config.token_limit)
+        self._warnings.warn_about_context(context, store, self.llm, self.config.token_limit)
         return context
 
 
-def _check_kind(parameter: str, given: object, kind: type, allowed: str) -> None:
-    if not (given is None or isinstance(given, kind)):
-        index = f": write {parameter}=index.{parameter}" if hasattr(given, parameter) else wrong_store(given)
-        raise ConfigError(parameter, allowed, given, index)
+def _check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:
+    if not (value is None or isinstance(value, kind)):
+        hint = f": write {parameter}=index.{parameter}" if hasattr(value, parameter) else hint_for_store(value)
+        raise ConfigError(parameter, allowed, value, hint)
 
 
-def _check_filter(given: object) -> None:
+def _check_filter(value: object) -> None:
     """Check that a mapping is a serialized MetadataFilters. LangChain's filters are mappings of keys to values."""
-    if isinstance(given, Mapping) and "filters" not in given:
+    if isinstance(value, Mapping) and "filters" not in value:
         write = "filter=MetadataFilters(filters=[MetadataFilter(key=..., value=...)])"
-        raise ConfigError("filter", "MetadataFilters, or a function from a query to them", given, f": write {write}")
+        raise ConfigError("filter", "MetadataFilters, or a function from a query to them", value, f": write {write}")
 
 
-def _words(query_bundle: QueryBundle | None) -> str | None:
+def _query_text(query_bundle: QueryBundle | None) -> str | None:
     return None if query_bundle is None else query_bundle.query_str

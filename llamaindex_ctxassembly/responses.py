@@ -11,14 +11,14 @@ from llama_index.core.base.response.schema import AsyncStreamingResponse, Stream
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
-from ctxassembly.conversations.resolve import reader_over
+from ctxassembly.conversations.resolve import answer_reader
 from ctxassembly.conversations.resolve import resolve as resolved_over
-from ctxassembly.conversations.sources import field_of
+from ctxassembly.conversations.sources import get_field
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
-from llamaindex_ctxassembly.splitting import INSTEAD
+from ctxassembly.safe_repr import safe_repr
+from llamaindex_ctxassembly.splitting import SPLIT_REMEDY
 
-_NUMBERED_AGAIN = re.compile(r"Source [0-9]+:\n")
+_SOURCE_LINE = re.compile(r"Source [0-9]+:\n")
 """The line that CitationQueryEngine writes above each piece of a node."""
 
 
@@ -39,7 +39,7 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
             AsyncStreamingResponse, AgentChatResponse, StreamingAgentChatResponse or AgentOutput; also one that was
             pickled, or a dict with `response` and `source_nodes`, as JSON brings it back. A StreamingResponse that
             nobody has read is read here; any other stream must have been read to its end. For citations while an answer
-            streams in, there is `reader`.
+            streams in, there is `citation_reader`.
         mode: "renumber" counts the markers 1 to n by first use, "keep" leaves them, "remove" is for speech.
 
     Raises:
@@ -47,10 +47,10 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
             its nodes are not ours, or CitationQueryEngine has numbered them again; or two sources have the same label.
     """
     sources = _sources(response)
-    return resolved_over(_text(response), sources, mode)
+    return resolved_over(_response_text(response), sources, mode)
 
 
-def reader(response: Any, mode: Mode = "keep") -> AnswerReader:
+def citation_reader(response: Any, mode: Mode = "keep") -> AnswerReader:
     """A reader for the answer of a response that streams: citations settle as the pieces come, sync or async.
 
     >>> from llama_index.core.base.response.schema import StreamingResponse
@@ -59,7 +59,7 @@ def reader(response: Any, mode: Mode = "keep") -> AnswerReader:
     >>> said = TextNode(id_="gastro#0", text="Drink water.", metadata={"file_name": "gastro.pdf"})
     >>> nodes = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=said)])
     >>> response = StreamingResponse(iter(["Drink wa", "ter [", "1", "]."]), nodes)
-    >>> answer = reader(response)
+    >>> answer = citation_reader(response)
     >>> [answer.feed(piece) for piece in response.response_gen], answer.close()
     (['Drink wa', 'ter ', '', '[1].'], '')
     >>> [citation.source for citation in answer.resolved.citations]
@@ -70,7 +70,7 @@ def reader(response: Any, mode: Mode = "keep") -> AnswerReader:
     Raises:
         InputError: as `resolve` does, but for the text.
     """
-    return reader_over(_sources(response), mode)
+    return answer_reader(_sources(response), mode)
 
 
 def _sources(response: Any) -> list[Any]:
@@ -81,80 +81,82 @@ def _sources(response: Any) -> list[Any]:
     """
     nodes = list(_nodes(response))
     ours = [node for node in nodes if not {"citation", "supplement"}.isdisjoint(_metadata(node))]
-    if not ours and any(str.strip(_text_of(node)) for node in nodes):
+    if not ours and any(str.strip(_node_text(node)) for node in nodes):
         raise InputError(
             "the response must have the source nodes of a ContextAssemblyPostprocessor, got "
-            f"{shown(_own(nodes[0]), 80)}: put it last into node_postprocessors"
+            f"{safe_repr(_inner_node(nodes[0]), 80)}: put it last into node_postprocessors"
         )
-    if any(map(_is_numbered_again, ours)):
+    if any(map(_is_renumbered, ours)):
         raise InputError(
-            f"the response has labelled nodes that were split and numbered anew, by CitationQueryEngine. {INSTEAD}"
+            f"the response has labeled nodes that were split and numbered anew, by CitationQueryEngine. {SPLIT_REMEDY}"
         )
     return nodes
 
 
 def _nodes(response: Any) -> Iterator[Any]:
     """The source nodes of a response, or else those in the outputs of the tools that were called for it."""
-    nodes = field_of(response, "source_nodes")
-    calls = field_of(response, "tool_calls") or ()
-    tools = field_of(response, "sources") or [field_of(call, "tool_output") for call in calls]
+    nodes = get_field(response, "source_nodes")
+    calls = get_field(response, "tool_calls") or ()
+    tools = get_field(response, "sources") or [get_field(call, "tool_output") for call in calls]
     if nodes is None and not hasattr(response, "tool_calls"):
-        raise InputError(f"response must be what a query engine, chat engine or agent gave, got {shown(response)}")
+        raise InputError(f"response must be what a query engine, chat engine or agent gave, got {safe_repr(response)}")
     if nodes:
         yield from nodes
         return
-    for output in (field_of(tool, "raw_output") for tool in tools):
-        inner = field_of(output, "source_nodes") if field_of(output, "source_nodes") is not None else output
+    for output in (get_field(tool, "raw_output") for tool in tools):
+        inner = get_field(output, "source_nodes") if get_field(output, "source_nodes") is not None else output
         if isinstance(inner, Sequence) and not isinstance(inner, (str, bytes)):
-            yield from (one for one in inner if field_of(_own(one), "metadata") is not None)
+            yield from (one for one in inner if get_field(_inner_node(one), "metadata") is not None)
 
 
-def _is_numbered_again(node: Any) -> bool:
-    citation, name = _metadata(node).get("citation") or {}, str(field_of(_own(node), "id_"))
+def _is_renumbered(node: Any) -> bool:
+    citation, name = _metadata(node).get("citation") or {}, str(get_field(_inner_node(node), "id_"))
     is_kept = name.startswith(str(citation.get("best_chunk_id"))) or not citation
-    return not is_kept and _NUMBERED_AGAIN.match(_text_of(node)) is not None
+    return not is_kept and _SOURCE_LINE.match(_node_text(node)) is not None
 
 
-def _text(response: Any) -> str:
+def _response_text(response: Any) -> str:
     """The whole answer in `response`.
 
     Raises:
         InputError: it is a stream that has to be read first, or that was read past the response.
     """
     if isinstance(response, (StreamingResponse, AsyncStreamingResponse)):
-        return _streamed(response)
-    said = field_of(response, "response")
-    if isinstance(response, StreamingAgentChatResponse) and not said and not response.is_done:
+        return _stream_text(response)
+    answer = get_field(response, "response")
+    if isinstance(response, StreamingAgentChatResponse) and not answer and not response.is_done:
         raise InputError("the response must be read first, to its end, by response_gen or async_response_gen()")
-    return str((field_of(said, "content") if hasattr(said, "content") else said) or "")
+    return str((get_field(answer, "content") if hasattr(answer, "content") else answer) or "")
 
 
-def _streamed(response: StreamingResponse | AsyncStreamingResponse) -> str:
+def _stream_text(response: StreamingResponse | AsyncStreamingResponse) -> str:
     answer = (response.metadata or {}).get("result")  # of an AnswerQueryEngine, once its answer is whole
     if (text := getattr(answer, "text", response.response_txt)) is not None:
         return str(text)
     if isinstance(response, AsyncStreamingResponse):
-        raise InputError(f"the response must be read first: say resolve(await response.get_response()), or {_READ}")
-    if _is_begun(response.response_gen):
-        raise InputError(f"the text of the response was read from response_gen and is not kept: {_READ}")
+        raise InputError(
+            f"the response must be read first: say resolve(await response.get_response()), or {_READER_HINT}"
+        )
+    if _has_begun(response.response_gen):
+        raise InputError(f"the text of the response was read from response_gen and is not kept: {_READER_HINT}")
     return response.get_response().response or ""
 
 
-_READ = "feed the pieces to reader(response) for citations as they come"
+_READER_HINT = "feed the pieces to reader(response) for citations as they come"
 
 
-def _is_begun(pieces: Any) -> bool:
+def _has_begun(pieces: Any) -> bool:
     return inspect.isgenerator(pieces) and inspect.getgeneratorstate(pieces) != inspect.GEN_CREATED
 
 
-def _own(node: Any) -> Any:
+def _inner_node(node: Any) -> Any:
     """The node in a NodeWithScore."""
-    return field_of(node, "node") or node
+    return get_field(node, "node") or node
 
 
 def _metadata(node: Any) -> Mapping[str, Any]:
-    return field_of(_own(node), "metadata") or {}
+    return get_field(_inner_node(node), "metadata") or {}
 
 
-def _text_of(node: Any) -> str:
-    return str(field_of(_own(node), "text") or "")
+def _node_text(node: Any) -> str:
+    return str(get_field(_inner_node(node), "text") or "")

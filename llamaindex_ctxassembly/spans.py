@@ -22,7 +22,7 @@ from llama_index_instrumentation.span_handlers import NullSpanHandler
 
 from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
 from ctxassembly.protocols import OnStage
-from llamaindex_ctxassembly.events import propagating
+from llamaindex_ctxassembly.events import propagation_chain
 
 dispatcher = get_dispatcher(__name__)
 
@@ -34,7 +34,7 @@ def on_stage() -> OnStage | None:
     """
     if active_span_id.get() is None:
         return None
-    handlers = (handler for at in propagating(dispatcher) for handler in at.span_handlers)
+    handlers = (handler for at in propagation_chain(dispatcher) for handler in at.span_handlers)
     return None if all(isinstance(handler, NullSpanHandler) for handler in handlers) else _Spans()
 
 
@@ -42,24 +42,28 @@ class _Spans:
     """The stages of one call."""
 
     def __init__(self) -> None:
-        self._open: list[tuple[str, BoundArguments, Token[str | None]]] = []
+        self._open_spans: list[tuple[str, BoundArguments, Token[str | None]]] = []
         """Those under way, the innermost last: a retrieval of an answer is one, and has steps."""
 
     def __call__(self, event: StageEvent) -> None:
         if isinstance(event, StageBegan):
-            id_, given, above = f"{event.span}-{uuid4()}", _bound(event.inputs), active_span_id.get()
-            self._open.append((id_, given, active_span_id.set(id_)))
-            dispatcher.span_enter(id_, given, parent_id=above, tags=active_instrument_tags.get())
+            id_, arguments, parent_id = (
+                f"{event.span_name}-{uuid4()}",
+                _bind_arguments(event.inputs),
+                active_span_id.get(),
+            )
+            self._open_spans.append((id_, arguments, active_span_id.set(id_)))
+            dispatcher.span_enter(id_, arguments, parent_id=parent_id, tags=active_instrument_tags.get())
             return
-        id_, given, token = self._open.pop()
+        id_, arguments, token = self._open_spans.pop()
         if isinstance(event, StageEnded):
-            dispatcher.span_exit(id_, given, result=dict(event.outputs))
+            dispatcher.span_exit(id_, arguments, result=dict(event.outputs))
         else:
             dispatcher.event(SpanDropEvent(span_id=id_, err_str=str(event.error)))
-            dispatcher.span_drop(id_, given, err=event.error)
+            dispatcher.span_drop(id_, arguments, err=event.error)
         active_span_id.reset(token)
 
 
-def _bound(inputs: Mapping[str, Any]) -> BoundArguments:
+def _bind_arguments(inputs: Mapping[str, Any]) -> BoundArguments:
     """`inputs` as the arguments of a call, which is what handlers know."""
     return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in inputs]).bind(**inputs)

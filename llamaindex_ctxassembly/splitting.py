@@ -1,4 +1,4 @@
-"""A warning where labelled nodes are handed to an engine that will split and number them again.
+"""A warning where labeled nodes are handed to an engine that will split and number them again.
 
 CitationQueryEngine cuts the nodes of its postprocessors into pieces and writes "Source 1:", "Source 2:" ... above them,
 so that a marker in the answer names another source than its label. Nothing in a node can notice: the engine reads its
@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR
 from llama_index_instrumentation.span import active_span_id
 
-from ctxassembly.user_warnings import Once, with_remedy
+from ctxassembly.user_warnings import WarnOnce, with_remedy
 
-INSTEAD = (
+SPLIT_REMEDY = (
     "index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=CITATION_QA_TEMPLATE, "
     "refine_template=CITATION_REFINE_TEMPLATE), with the templates of llamaindex_ctxassembly, or "
     "AnswerQueryEngine.from_args(index)"
@@ -27,11 +27,11 @@ _MODULE = "llama_index.core.query_engine.citation_query_engine"
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def warn_if_split(once: Once) -> None:
+def warn_if_split(once: WarnOnce) -> None:
     """Warn if a CitationQueryEngine is what runs."""
     if (engine := _splitting_engine()) is not None:
         fact = f"{engine[:40]} splits labeled nodes and numbers the pieces, so its answer cites other sources"
-        once.warn(with_remedy(fact, INSTEAD), key="split")
+        once.warn(with_remedy(fact, SPLIT_REMEDY), key="split")
 
 
 def without_span(method: Method) -> Method:
@@ -42,14 +42,14 @@ def without_span(method: Method) -> Method:
 
 def _splitting_engine() -> str | None:
     """The class of the CitationQueryEngine that runs, if one does."""
-    runs, module = active_span_id.get(), sys.modules.get(_MODULE)
-    if runs is None or module is None:
+    span_id, module = active_span_id.get(), sys.modules.get(_MODULE)
+    if span_id is None or module is None:
         return None
-    name = runs.partition(".")[0]
-    return name if any(kind.__name__ == name for kind in _kinds(module.CitationQueryEngine)) else None
+    name = span_id.partition(".")[0]
+    return name if any(kind.__name__ == name for kind in _all_subclasses(module.CitationQueryEngine)) else None
 
 
-def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
+def _all_subclasses(kind: type[Any]) -> Iterator[type[Any]]:
     yield kind
     for one in kind.__subclasses__():
-        yield from _kinds(one)
+        yield from _all_subclasses(one)

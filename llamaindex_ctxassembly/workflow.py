@@ -13,15 +13,17 @@ from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
-_KINDS = {kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document)}
+_NODE_CLASSES = {kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document)}
 
 
-def _revived(nodes: Any) -> Any:
+def _restore_nodes(nodes: Any) -> Any:
     """Nodes as they were before they were written as JSON: LlamaIndex's own validation doesn't know their classes."""
     if not isinstance(nodes, list):
         return nodes
     return [
-        NodeWithScore(node=_KINDS[scored["node"]["class_name"]].from_dict(scored["node"]), score=scored.get("score"))
+        NodeWithScore(
+            node=_NODE_CLASSES[scored["node"]["class_name"]].from_dict(scored["node"]), score=scored.get("score")
+        )
         if isinstance(scored, Mapping)
         else scored
         for scored in nodes
@@ -37,7 +39,7 @@ class RetrievedEvent(Event):
     'Drink water.'
     """
 
-    nodes: Annotated[list[NodeWithScore], BeforeValidator(_revived)]
+    nodes: Annotated[list[NodeWithScore], BeforeValidator(_restore_nodes)]
     query: str | None = None
 
 

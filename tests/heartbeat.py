@@ -49,8 +49,8 @@ class Slow:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.config = AssemblyConfig(encoding=self._count)
         self._left: set[str] = set()
-        self._slow_down(patch, metadata, "plain_trace")
-        self._slow_down(patch, saved_context, "plain")
+        self._slow_down(patch, metadata, "trace_to_plain")
+        self._slow_down(patch, saved_context, "to_plain")
 
     async def leaves_the_loop_free(self, run: Callable[[], Awaitable[Any]], *kinds: str) -> Any:
         """What `run` gives. Checks that work of these kinds is slow there, and that the loop goes on meanwhile.

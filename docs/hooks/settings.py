@@ -2,7 +2,7 @@
 
 In the page a comment names a class and some of its options:
 
-    <!-- settings: AssemblyConfig window pool_window -->
+    <!-- settings: AssemblyConfig window candidate_window -->
 
 The range is what the class says when it is handed something else, so it is the one that is checked.
 """
@@ -14,7 +14,7 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 import ctxassembly
-from ctxassembly.config.documented import described
+from ctxassembly.config.documented import describe_fields
 
 _DIRECTIVE = re.compile(r"^<!-- (settings|table): (\w+) ?(.*?) -->$", re.MULTILINE)
 _LEAST: dict[str, dict[str, Any]] = {
@@ -55,7 +55,7 @@ def entry(owner: str, setting: Field[Any]) -> str:
 
 
 def _text(owner: str, name: str) -> str:
-    texts = {line.partition(":")[0]: text for line, text in described(getattr(ctxassembly, owner))}
+    texts = {line.partition(":")[0]: text for line, text in describe_fields(getattr(ctxassembly, owner))}
     return " ".join(texts.get(name, "").split())
 
 

@@ -12,15 +12,15 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import with_notes
-from langchain_ctxassembly.agents.evidence import Found
+from langchain_ctxassembly.agents.evidence import SearchEvidence
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.configurable import ConfigurableAlternatives, ConfigurableFields
 
 
-class Ask(NamedTuple):
+class ContextRequest(NamedTuple):
     """A context that is wanted."""
 
-    found: Found
+    evidence: SearchEvidence
     query: str | None
     max_tokens: int
     first_label: int
@@ -29,7 +29,7 @@ class Ask(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Assembling:
+class RuntimeAssembler:
     """An assembler, and the filter that each call has in its runtime."""
 
     assembler: Any
@@ -43,36 +43,40 @@ class Assembling:
             allowed = "a function from the runtime of a call to a filter; one for all calls is the assembler's own"
             raise ConfigError("filter", allowed, self.filter)
         if isinstance(self.assembler, ContextAssembler):
-            self._check(self.assembler)
+            self._check_assembler(self.assembler)
 
     def config(self, config: RunnableConfig) -> AssemblyConfig:
         """The settings of a call."""
-        return self._prepared(config)[0].effective
+        return self._resolve_assembler(config)[0].effective_config
 
-    def assembled(self, ask: Ask, config: RunnableConfig) -> Context:
+    def assemble_context(self, request: ContextRequest, config: RunnableConfig) -> Context:
         """The context that is asked for."""
-        assembler, config = self._fitted(ask, config)
-        return with_notes(assembler.assembled(_given(ask), config), ask.found.left_out)
+        assembler, config = self._assembler_for(request, config)
+        return with_notes(assembler.assemble_context(_assembler_inputs(request), config), request.evidence.left_out)
 
-    async def aassembled(self, ask: Ask, config: RunnableConfig) -> Context:
+    async def aassemble_context(self, request: ContextRequest, config: RunnableConfig) -> Context:
         """The same, awaited."""
-        assembler, config = self._fitted(ask, config)
-        return with_notes(await assembler.aassembled(_given(ask), config), ask.found.left_out)
+        assembler, config = self._assembler_for(request, config)
+        return with_notes(
+            await assembler.aassemble_context(_assembler_inputs(request), config), request.evidence.left_out
+        )
 
-    def _fitted(self, ask: Ask, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
-        assembler, config = self._prepared(config)
-        own = replace(assembler.config, max_tokens=ask.max_tokens, first_label=ask.first_label)
-        held = {} if self.filter is None else {"filter": self.filter(ask.runtime)}
-        return assembler.model_copy(update={"config": own, **held}), config
+    def _assembler_for(
+        self, request: ContextRequest, config: RunnableConfig
+    ) -> tuple[ContextAssembler, RunnableConfig]:
+        assembler, config = self._resolve_assembler(config)
+        own = replace(assembler.config, max_tokens=request.max_tokens, first_label=request.first_label)
+        filters = {} if self.filter is None else {"filter": self.filter(request.runtime)}
+        return assembler.model_copy(update={"config": own, **filters}), config
 
-    def _prepared(self, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
+    def _resolve_assembler(self, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
         if isinstance(self.assembler, ContextAssembler):
             return self.assembler, config
-        made, config = self.assembler.prepare(config)
-        self._check(made)
-        return made, config
+        assembler, config = self.assembler.prepare(config)
+        self._check_assembler(assembler)
+        return assembler, config
 
-    def _check(self, assembler: ContextAssembler) -> None:
+    def _check_assembler(self, assembler: ContextAssembler) -> None:
         if assembler.labels is not None:
             raise ConfigError(
                 "assembler.labels", "None here, where labels follow from the conversation", assembler.labels
@@ -81,5 +85,5 @@ class Assembling:
             raise ConfigError("filter", "None beside an assembler that has a filter", self.filter)
 
 
-def _given(ask: Ask) -> dict[str, Any]:
-    return {"documents": list(ask.found.hits), "query": ask.query, "supplement": ask.found.supplement}
+def _assembler_inputs(request: ContextRequest) -> dict[str, Any]:
+    return {"documents": list(request.evidence.hits), "query": request.query, "supplement": request.evidence.supplement}

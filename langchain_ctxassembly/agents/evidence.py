@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
-from ctxassembly.answering.rank_fusion import Ranking, merged
+from ctxassembly.answering.rank_fusion import Ranking, reciprocal_rank_fusion
 from ctxassembly.context import Context
-from ctxassembly.conversations.messages import hits_of
-from ctxassembly.conversations.sources import contexts_of, is_context
+from ctxassembly.conversations.messages import rehydrate_hits
+from ctxassembly.conversations.sources import is_context, iter_contexts
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.convert.documents import read_documents
 
 
-class Found(NamedTuple):
+class SearchEvidence(NamedTuple):
     """The evidence of one search, best first."""
 
     hits: Sequence[Hit]
@@ -28,52 +28,54 @@ class Found(NamedTuple):
     """The chunks that an earlier assembly left out, a line each."""
 
 
-FORMS = "what was found must be documents, hits or a context, or a list of these for each search"
+EVIDENCE_FORMS = "what was found must be documents, hits or a context, or a list of these for each search"
 
 
-def found_in(given: Any, keys: MetadataKeys) -> Found | None:
-    """The evidence in the artifact of a tool, or in a key of a graph's state; None if `given` is something else.
+def evidence_from(value: Any, keys: MetadataKeys) -> SearchEvidence | None:
+    """The evidence in the artifact of a tool, or in a key of a graph's state; None if `value` is something else.
 
-    `given` is a list of documents or hits, a `Context`, or the dict of one; documents may be dicts, as in a checkpoint.
+    `value` is a list of documents or hits, a `Context`, or the dict of one; documents may be dicts, as in a checkpoint.
     An empty list is no evidence. Documents of an assembler of ours give back the chunks that they were made of.
     """
-    if is_context(given):
-        return _of_context(Context.from_dict(given))
-    if not isinstance(given, (list, tuple)) or not given:
+    if is_context(value):
+        return _evidence_of_context(Context.from_dict(value))
+    if not isinstance(value, (list, tuple)) or not value:
         return None
-    if all(isinstance(one, Hit) for one in given):
-        return Found(given)
-    documents = [document for one in given if (document := _document(one)) is not None]
-    if len(documents) < len(given):
+    if all(isinstance(one, Hit) for one in value):
+        return SearchEvidence(value)
+    documents = [document for one in value if (document := _to_document(one)) is not None]
+    if len(documents) < len(value):
         return None
-    return Found(*read_documents(documents, keys))
+    return SearchEvidence(*read_documents(documents, keys))
 
 
-def all_found_in(given: Any, keys: MetadataKeys) -> list[Found]:
+def all_evidence_from(value: Any, keys: MetadataKeys) -> list[SearchEvidence]:
     """The evidence in a graph's state: of one search, or of several as a list of what each found. None is none.
 
     Raises:
-        InputError: `given` is something else.
+        InputError: `value` is something else.
     """
-    one = found_in(given, keys)
+    one = evidence_from(value, keys)
     if one is not None:
         return [one]
-    if given is not None and not isinstance(given, (list, tuple)):
-        raise InputError(f"{FORMS}, got {shown(given)}")
-    several = [(search, found_in(search, keys)) for search in given or ()]
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise InputError(f"{EVIDENCE_FORMS}, got {safe_repr(value)}")
+    several = [(search, evidence_from(search, keys)) for search in value or ()]
     for search, found in several:
         if found is None and not (isinstance(search, (list, tuple)) and not search):
-            raise InputError(f"{FORMS}, got {shown(search)}")
+            raise InputError(f"{EVIDENCE_FORMS}, got {safe_repr(search)}")
     return [found for _, found in several if found is not None]
 
 
-def together(found: Sequence[Found]) -> Found:
+def merge_evidence(searches: Sequence[SearchEvidence]) -> SearchEvidence:
     """The evidence of several searches as one, fused by rank: scores of different searches have no common scale."""
-    if not found:
-        return Found(())
-    hits = merged([Ranking("", search.hits, 1.0) for search in found], None)
-    supplements = dict.fromkeys(search.supplement for search in found if search.supplement)
-    return Found(hits, "\n\n".join(supplements) or None, [line for search in found for line in search.left_out])
+    if not searches:
+        return SearchEvidence(())
+    hits = reciprocal_rank_fusion([Ranking("", search.hits, 1.0) for search in searches], None)
+    supplements = dict.fromkeys(search.supplement for search in searches if search.supplement)
+    return SearchEvidence(
+        hits, "\n\n".join(supplements) or None, [line for search in searches for line in search.left_out]
+    )
 
 
 def contexts_in(messages: Iterable[Any]) -> list[Context]:
@@ -86,19 +88,19 @@ def contexts_in(messages: Iterable[Any]) -> list[Context]:
     >>> [found.trace.summary for found in contexts_in([message])] == [context.trace.summary]
     True
     """
-    return list(contexts_of(list(messages)))
+    return list(iter_contexts(list(messages)))
 
 
-def _document(given: Any) -> Document | None:
-    if isinstance(given, Mapping) and isinstance(given.get("page_content"), str):
-        return Document(id=given.get("id"), page_content=given["page_content"], metadata=given.get("metadata") or {})
-    return given if isinstance(given, Document) else None
+def _to_document(value: Any) -> Document | None:
+    if isinstance(value, Mapping) and isinstance(value.get("page_content"), str):
+        return Document(id=value.get("id"), page_content=value["page_content"], metadata=value.get("metadata") or {})
+    return value if isinstance(value, Document) else None
 
 
-def _of_context(context: Context) -> Found:
+def _evidence_of_context(context: Context) -> SearchEvidence:
     left_out = [
         f"{decision.chunk_id} was left out by the tool's own assembly: {decision.reason}"
         for decision in context.trace.decisions
-        if not decision.stands
+        if not decision.is_in_context
     ]
-    return Found(hits_of(context), context.supplement.partition("\n")[2].strip() or None, left_out)
+    return SearchEvidence(rehydrate_hits(context), context.supplement.partition("\n")[2].strip() or None, left_out)

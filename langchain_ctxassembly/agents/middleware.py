@@ -20,52 +20,56 @@ from langchain_core.tools.retriever import RetrieverInput
 from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
-from ctxassembly.concurrency import in_turn
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.user_warnings import Once, with_remedy
-from langchain_ctxassembly.agents.assemble import Ask, Assembling
-from langchain_ctxassembly.agents.evidence import Found, together
-from langchain_ctxassembly.agents.turn import Turn, changed, turn_of
-from langchain_ctxassembly.agents.window import CountMessages, Room, budget_of, room_of
+from ctxassembly.user_warnings import WarnOnce, with_remedy
+from langchain_ctxassembly.agents.assemble import ContextRequest, RuntimeAssembler
+from langchain_ctxassembly.agents.evidence import SearchEvidence, merge_evidence
+from langchain_ctxassembly.agents.turn import Turn, changed_messages, turn_of
+from langchain_ctxassembly.agents.window import ContextWindow, CountMessages, budget_of, make_context_window
 from langchain_ctxassembly.assembler import ContextAssembler
 
 
-class Written(NamedTuple):
+class PromptMessages(NamedTuple):
     """The messages of a prompt with the context of its turn."""
 
     messages: list[AnyMessage]
-    changed: list[AnyMessage]
+    changed_messages: list[AnyMessage]
     last_label: int
 
 
-Asking = Generator[Ask, Context, "Written | None"]
+PromptFlow = Generator[ContextRequest, Context, "PromptMessages | None"]
 
 
-def asking(turn: Turn, room: Room, before: Sequence[BaseMessage], wanted: Ask) -> Generator[Ask, Context, Written]:
-    """The messages of `turn`, which stand after `before` in the prompt, with a context for what its calls found.
+def prompt_flow(
+    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], request: ContextRequest
+) -> Generator[ContextRequest, Context, PromptMessages]:
+    """The messages of `turn`, which follow `system_messages`, with a context for what its calls found.
 
     `wanted` has the most tokens, the first label and the runtime. The context gets the room that is left, and is asked
     for again in less if the whole prompt then still is too long: what other messages say of it is known only
     afterwards, and a counter of the caller's may not add up.
     """
-    found = together([call.found for call in turn.calls])
-    lighter, left = _made_room(turn, room, before, wanted.max_tokens)
+    evidence = merge_evidence([call.evidence for call in turn.calls])
+    shrunk, remaining = _make_room(turn, window, system_messages, request.max_tokens)
     while True:
-        context = yield wanted._replace(found=found, query=turn.query, max_tokens=max(left, 1))
-        messages = lighter.holding(context)
-        excess = room.excess([*before, *messages])
-        if excess <= 0 or left <= 1:
+        context = yield request._replace(evidence=evidence, query=turn.query, max_tokens=max(remaining, 1))
+        messages = shrunk.with_context(context)
+        overflow = window.overflow([*system_messages, *messages])
+        if overflow <= 0 or remaining <= 1:
             labels = [int(citation.label) for citation in context.citations]
-            return Written(messages, changed(turn.messages, messages), max([wanted.first_label - 1, *labels]))
+            return PromptMessages(
+                messages, changed_messages(turn.messages, messages), max([request.first_label - 1, *labels])
+            )
         # Counted by another counter, a token of the context may cost more than one.
-        cost = room.count(messages) - room.count(lighter.emptied())
-        left = max(min(left - 1, context.token_count * (cost - excess) // max(cost, 1)), 1)
+        cost = window.count_messages(messages) - window.count_messages(shrunk.without_text())
+        remaining = max(min(remaining - 1, context.token_count * (cost - overflow) // max(cost, 1)), 1)
 
 
-def advanced(flow: Asking, context: Context | None = None) -> tuple[Ask | None, Written | None]:
+def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRequest | None, PromptMessages | None]:
     """The next context that `flow` asks for; or, at its end, the messages."""
     try:
         return (next(flow) if context is None else flow.send(context)), None
@@ -73,16 +77,18 @@ def advanced(flow: Asking, context: Context | None = None) -> tuple[Ask | None, 
         return None, done.value
 
 
-def _made_room(turn: Turn, room: Room, before: Sequence[BaseMessage], limit: int) -> tuple[Turn, int]:
+def _make_room(
+    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], limit: int
+) -> tuple[Turn, int]:
     """The turn with as many of the oldest contexts left out as it needs room, and the room there is."""
-    texts = (str(turn.messages[call.place].text) for call in turn.calls)
-    needed = min(room.left([], limit), sum(map(room.count_text, texts)))
-    left = room.left([*before, *turn.emptied()], limit)
-    for lighter in turn.lighter():
-        if left >= needed:
+    texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
+    needed = min(window.remaining([], limit), sum(map(window.count_text, texts)))
+    remaining = window.remaining([*system_messages, *turn.without_text()], limit)
+    for shrunk in turn.shrunk():
+        if remaining >= needed:
             break
-        turn, left = lighter, room.left([*before, *lighter.emptied()], limit)
-    return turn, left
+        turn, remaining = shrunk, window.remaining([*system_messages, *shrunk.without_text()], limit)
+    return turn, remaining
 
 
 class ContextState(AgentState[Any]):
@@ -128,7 +134,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     contexts of the conversation make room; the labels that answers took from them still resolve. An unknown window is
     warned of, and only `max_tokens` of the assembler's config holds then.
 
-    Neighbours come from the assembler's store, held to `filter`, or else to agree with their hit, as `ContextAssembler`
+    Neighbors come from the assembler's store, held to `filter`, or else to agree with their hit, as `ContextAssembler`
     describes it.
     """
 
@@ -151,7 +157,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
                 the answer (`generation`), as a `buffer`, and at most for one context (`context_cap`); its other zones
                 are counted instead. None: the window that `TokenBudget.for_model` knows.
             filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter that
-                neighbours must pass, as `ContextAssembler(filter=...)` takes it.
+                neighbors must pass, as `ContextAssembler(filter=...)` takes it.
             tools: names of the tools whose artifacts are read; None reads those of all tools.
             token_counter: a function from messages to tokens, such as `model.get_num_tokens_from_messages`. None counts
                 texts, calls and names in the model's own encoding, and 4 tokens more for each message.
@@ -160,80 +166,92 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             ConfigError: an argument has the wrong type, or the assembler has `labels` of its own.
         """
         super().__init__()
-        self._assembling = Assembling(ContextAssembler() if assembler is None else assembler, filter)
+        self._assembler = RuntimeAssembler(ContextAssembler() if assembler is None else assembler, filter)
         if not (budget is None or isinstance(budget, TokenBudget) or (type(budget) is int and budget >= 1)):
             raise ConfigError("budget", "the model's window in tokens, at least 1, a TokenBudget, or None", budget)
         if tools is not None and (isinstance(tools, str) or not all(isinstance(name, str) for name in tools)):
             raise ConfigError("tools", "a list of names of tools, or None", tools)
         if not (token_counter is None or callable(token_counter)):
             raise ConfigError("token_counter", "a function from messages to a number, or None", token_counter)
-        self._budget, self._names, self._count = budget, None if tools is None else frozenset(tools), token_counter
-        self._once = Once()
+        self._budget, self._tool_names, self._token_counter = (
+            budget,
+            None if tools is None else frozenset(tools),
+            token_counter,
+        )
+        self._warnings = WarnOnce()
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
         """The model's answer to the assembled messages, and these for the state."""
-        flow, config = self._asking(request), ensure_config()
-        ask, written = advanced(flow)
-        while ask is not None:
-            ask, written = advanced(flow, self._assembling.assembled(ask, config))
-        return _answered(handler(_prompt(request, written)), written)
+        flow, config = self._prompt_flow(request), ensure_config()
+        context_request, prompt = advance(flow)
+        while context_request is not None:
+            context_request, prompt = advance(flow, self._assembler.assemble_context(context_request, config))
+        return _with_changed_messages(handler(_with_messages(request, prompt)), prompt)
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
         """The same, awaited."""
-        flow, config = self._asking(request), ensure_config()
-        ask, written = await in_turn(partial(advanced, flow))  # it counts all messages
-        while ask is not None:
-            context = await self._assembling.aassembled(ask, config)
-            ask, written = await in_turn(partial(advanced, flow, context))
-        return _answered(await handler(_prompt(request, written)), written)
+        flow, config = self._prompt_flow(request), ensure_config()
+        context_request, prompt = await run_in_worker(partial(advance, flow))  # it counts all messages
+        while context_request is not None:
+            context = await self._assembler.aassemble_context(context_request, config)
+            context_request, prompt = await run_in_worker(partial(advance, flow, context))
+        return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
 
-    def _asking(self, request: ModelRequest[Any]) -> Asking:
+    def _prompt_flow(self, request: ModelRequest[Any]) -> PromptFlow:
         """The messages to send; each context that it takes to find them is asked for."""
-        self._warn_of_tools(request.tools)
-        config = self._assembling.config(ensure_config())
-        turn = turn_of(request.messages, self._names, config.keys)
+        self._warn_about_tools(request.tools)
+        config = self._assembler.config(ensure_config())
+        turn = turn_of(request.messages, self._tool_names, config.keys)
         if not turn.calls:
             return None
-        state, before = cast(ContextState, request.state), [request.system_message] if request.system_message else []
-        last = max(last_label(turn.others(state["messages"])), state.get("context_last_label", 0))
-        room = self._room(request, config.encoding)
-        wanted = Ask(Found(()), None, config.token_limit, last + 1, request.runtime)
-        written = yield from asking(turn, room, before, wanted)
-        excess = room.excess([*before, *written.messages])
-        if excess > 0:
-            fact = f"The prompt exceeds the model's window by {excess:,} tokens, even without any context"
+        state, system_messages = (
+            cast(ContextState, request.state),
+            [request.system_message] if request.system_message else [],
+        )
+        last_used_label = max(last_label(turn.other_messages(state["messages"])), state.get("context_last_label", 0))
+        window = self._context_window(request, config.encoding)
+        context_request = ContextRequest(
+            SearchEvidence(()), None, config.token_limit, last_used_label + 1, request.runtime
+        )
+        prompt = yield from prompt_flow(turn, window, system_messages, context_request)
+        overflow = window.overflow([*system_messages, *prompt.messages])
+        if overflow > 0:
+            fact = f"The prompt exceeds the model's window by {overflow:,} tokens, even without any context"
             remedy = "summarize or trim the conversation, as SummarizationMiddleware does"
-            self._once.warn(with_remedy(fact, remedy), key="excess")
-        return written
+            self._warnings.warn(with_remedy(fact, remedy), key="excess")
+        return prompt
 
-    def _room(self, request: ModelRequest[Any], encoding: Any) -> Room:
+    def _context_window(self, request: ModelRequest[Any], encoding: Any) -> ContextWindow:
         given = self._budget
         budget = given if isinstance(given, TokenBudget) else budget_of(request.model, given)
         if budget is None:
             fact = "The model's window is unknown, so only max_tokens of the assembler's config limits the context"
-            self._once.warn(with_remedy(fact, "ContextMiddleware(budget=...), in tokens"), key="window")
-        return room_of(budget, encoding, request.tools, self._count)
+            self._warnings.warn(with_remedy(fact, "ContextMiddleware(budget=...), in tokens"), key="window")
+        return make_context_window(budget, encoding, request.tools, self._token_counter)
 
-    def _warn_of_tools(self, tools: Collection[Any]) -> None:
+    def _warn_about_tools(self, tools: Collection[Any]) -> None:
         for tool in tools:
             if isinstance(tool, BaseTool) and tool.args_schema is RetrieverInput and tool.response_format == "content":
                 fact = f"The tool {tool.name[:60]!r} returns text alone, so there are no documents to assemble"
                 remedy = 'create_retriever_tool(..., response_format="content_and_artifact")'
-                self._once.warn(with_remedy(fact, remedy), key="tools")
+                self._warnings.warn(with_remedy(fact, remedy), key="tools")
 
 
-def _prompt(request: ModelRequest[Any], written: Written | None) -> ModelRequest[Any]:
-    return request if written is None else request.override(messages=written.messages)
+def _with_messages(request: ModelRequest[Any], prompt: PromptMessages | None) -> ModelRequest[Any]:
+    return request if prompt is None else request.override(messages=prompt.messages)
 
 
-def _answered(response: Any, written: Written | None) -> Any:
+def _with_changed_messages(response: Any, prompt: PromptMessages | None) -> Any:
     """The model's response, after the messages that it has read in another form."""
-    if written is None:
+    if prompt is None:
         return response
-    given = response if isinstance(response, ModelResponse) else ModelResponse(result=[response])
-    whole = ModelResponse(result=[*written.changed, *given.result], structured_response=given.structured_response)
-    return ExtendedModelResponse(whole, Command(update={"context_last_label": written.last_label}))
+    model_response = response if isinstance(response, ModelResponse) else ModelResponse(result=[response])
+    full_response = ModelResponse(
+        result=[*prompt.changed_messages, *model_response.result],
+        structured_response=model_response.structured_response,
+    )
+    return ExtendedModelResponse(full_response, Command(update={"context_last_label": prompt.last_label}))

@@ -10,24 +10,24 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import get_runtime
 
 from ctxassembly.answering.requests import Search
-from ctxassembly.assembly.selection.supplement import Supplement, supplement_for, supplement_of
-from ctxassembly.concurrency import in_turn
+from ctxassembly.assembly.selection.supplement import Supplement, resolve_supplement, supplement_from_retrieval
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import Mode
-from ctxassembly.conversations.sources import field_of
+from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.search import Question
-from ctxassembly.safe_repr import shown
-from langchain_ctxassembly.agents.evidence import all_found_in, together
-from langchain_ctxassembly.agents.tool import counted_on
+from ctxassembly.safe_repr import safe_repr
+from langchain_ctxassembly.agents.evidence import all_evidence_from, merge_evidence
+from langchain_ctxassembly.agents.tool import continue_labels
 from langchain_ctxassembly.agents.turn import last_question
-from langchain_ctxassembly.answering.evidence import Evidence, evidence_of
+from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.search.caller_filter import Search as Visible
-from langchain_ctxassembly.search.caller_filter import ambient
+from langchain_ctxassembly.search.caller_filter import VisibleSearch as Visible
+from langchain_ctxassembly.search.caller_filter import ambient_config
 
-NAME = "context_node"
+RUN_NAME = "context_node"
 
 
 def context_node(
@@ -66,7 +66,7 @@ def context_node(
             write it, a list of such lists. Those are fused by rank.
         context: the key of the context, or of the contexts of all turns (`ContextChannel`, `add_contexts`).
         filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter of its user:
-            neighbours must pass it, and so must what a retriever finds, if the search can be seen to take it.
+            neighbors must pass it, and so must what a retriever finds, if the search can be seen to take it.
 
     Raises:
         ConfigError: an argument has the wrong type.
@@ -79,22 +79,22 @@ def context_node(
     if isinstance(source, ContextAssembler):
         if assembler is not None:
             raise ConfigError("assembler", "None beside a ContextAssembler", assembler)
-        node = _Node(source, None, _Keys(query, documents, context), filter)
+        node = _Node(source, None, _StateKeys(query, documents, context), filter)
     else:
         evidence = evidence_of(source, assembler)
-        node = _Node(evidence.assembler, evidence, _Keys(query, documents, context), filter)
+        node = _Node(evidence.assembler, evidence, _StateKeys(query, documents, context), filter)
     if node.assembler.labels is not None:
         raise ConfigError("assembler.labels", "None here: the state has the labels", node.assembler.labels)
-    return RunnableLambda(node.run, node.arun, name=NAME)
+    return RunnableLambda(node.run, node.arun, name=RUN_NAME)
 
 
-class _Keys(NamedTuple):
+class _StateKeys(NamedTuple):
     query: str
     documents: str
     context: str
 
 
-class _Wanted(NamedTuple):
+class _AssemblyInputs(NamedTuple):
     """A context to assemble."""
 
     hits: tuple[Hit, ...]
@@ -105,72 +105,78 @@ class _Wanted(NamedTuple):
 @dataclass(frozen=True)
 class _Node:
     assembler: ContextAssembler
-    evidence: Evidence | None
-    keys: _Keys
+    evidence: RetrieverEvidence | None
+    keys: _StateKeys
     filter: Callable[[Any], Any] | None
 
     def run(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        with ambient(config):
+        with ambient_config(config):
             condition = self._condition()
-            search = self._search(state, condition)
-            found = None if search is None or self.evidence is None else self.evidence.search(search)
-            assembler, visible = self._assembling(state, condition)
-            context = assembler.assembled(_given(self._wanted(state, found)), config, visible)
+            search = self._search_request(state, condition)
+            retrieved = None if search is None or self.evidence is None else self.evidence.search(search)
+            assembler, visible = self._prepare_assembler(state, condition)
+            context = assembler.assemble_context(_to_mapping(self._assembly_inputs(state, retrieved)), config, visible)
         return {self.keys.context: context.to_dict()}
 
     async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        with ambient(config):
+        with ambient_config(config):
             condition = self._condition()
-            search = self._search(state, condition)
-            found = None if search is None or self.evidence is None else await self.evidence.asearch(search)
-            assembler, visible = self._assembling(state, condition)
-            context = await assembler.aassembled(_given(self._wanted(state, found)), config, visible)
-        return {self.keys.context: await in_turn(context.to_dict)}
+            search = self._search_request(state, condition)
+            retrieved = None if search is None or self.evidence is None else await self.evidence.asearch(search)
+            assembler, visible = self._prepare_assembler(state, condition)
+            context = await assembler.aassemble_context(
+                _to_mapping(self._assembly_inputs(state, retrieved)), config, visible
+            )
+        return {self.keys.context: await run_in_worker(context.to_dict)}
 
     def _condition(self) -> Any:
         return None if self.filter is None else self.filter(get_runtime())
 
-    def _search(self, state: Any, condition: Any) -> Search | None:
+    def _search_request(self, state: Any, condition: Any) -> Search | None:
         if self.evidence is None:
             return None
         query = self._query(state)
         if query is None:
             raise InputError(
-                f"the state must have a text under {self.keys.query!r}, or a user's message: {shown(state)}"
+                f"the state must have a text under {self.keys.query!r}, or a user's message: {safe_repr(state)}"
             )
-        question = Question(query, filter=self.evidence.filter_of(condition))
+        question = Question(query, filter=self.evidence.call_filter(condition))
         return Search(self.keys.query, question, Mode(), 1.0, {})
 
-    def _assembling(self, state: Any, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+    def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, Visible | None]:
         """The assembler under the filter of the call, with the next labels of the conversation."""
         if self.evidence is not None:
-            assembler, visible = self.evidence.assembling(self.evidence.filter_of(condition))
+            assembler, visible = self.evidence.assembler_and_search(self.evidence.call_filter(condition))
         else:
             assembler, visible = self.assembler, None
             if condition is not None:
                 assembler = assembler.model_copy(update={"filter": condition})
-        own = counted_on(assembler.config, state, evidence=self.keys.documents)
+        own = continue_labels(assembler.config, state, evidence=self.keys.documents)
         return assembler.model_copy(update={"config": own}), visible
 
-    def _wanted(self, state: Any, found: Retrieved | None) -> _Wanted:
+    def _assembly_inputs(self, state: Any, retrieved: Retrieved | None) -> _AssemblyInputs:
         query = self._query(state)
-        if found is not None and self.evidence is not None:
-            given = supplement_for(query, self.evidence.supplement)
-            return _Wanted(tuple(found.hits), found.query, supplement_of(found) if given is None else given)
-        evidence = field_of(state, self.keys.documents)
+        if retrieved is not None and self.evidence is not None:
+            supplement = resolve_supplement(query, self.evidence.supplement)
+            return _AssemblyInputs(
+                tuple(retrieved.hits),
+                retrieved.query,
+                supplement_from_retrieval(retrieved) if supplement is None else supplement,
+            )
+        evidence = get_field(state, self.keys.documents)
         if isinstance(evidence, Retrieved):
-            return _Wanted(tuple(evidence.hits), query or evidence.query, supplement_of(evidence))
-        all_found = together(all_found_in(evidence, self.assembler.config.keys))
-        return _Wanted(tuple(all_found.hits), query, all_found.supplement)
+            return _AssemblyInputs(tuple(evidence.hits), query or evidence.query, supplement_from_retrieval(evidence))
+        merged = merge_evidence(all_evidence_from(evidence, self.assembler.config.keys))
+        return _AssemblyInputs(tuple(merged.hits), query, merged.supplement)
 
     def _query(self, state: Any) -> str | None:
-        query = field_of(state, self.keys.query)
+        query = get_field(state, self.keys.query)
         if query is not None:
             if not isinstance(query, str):
-                raise InputError(f"the state's {self.keys.query!r} must be a text, got {shown(query)}")
+                raise InputError(f"the state's {self.keys.query!r} must be a text, got {safe_repr(query)}")
             return query
-        return last_question(field_of(state, "messages") or ())
+        return last_question(get_field(state, "messages") or ())
 
 
-def _given(wanted: _Wanted) -> dict[str, Any]:
-    return {"documents": list(wanted.hits), "query": wanted.query, "supplement": wanted.supplement}
+def _to_mapping(inputs: _AssemblyInputs) -> dict[str, Any]:
+    return {"documents": list(inputs.hits), "query": inputs.query, "supplement": inputs.supplement}

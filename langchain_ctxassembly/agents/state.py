@@ -15,13 +15,13 @@ from typing_extensions import Self, override
 
 from ctxassembly.context import Context
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
 
-def add_contexts(held: Any, added: Any) -> list[Context]:
-    """The contexts of a conversation in order, `added` last: a reducer for the state of a LangGraph graph.
+def add_contexts(existing: Any, new: Any) -> list[Context]:
+    """The contexts of a conversation in order, `new` last: a reducer for the state of a LangGraph graph.
 
-    `added` is a context, its dict, or a list of these. A context that is there already isn't added again, as where a
+    `new` is a context, its dict, or a list of these. A context that is there already isn't added again, as where a
     subgraph gives back the whole list.
 
     >>> from ctxassembly import Chunk, Hit, assemble
@@ -32,8 +32,8 @@ def add_contexts(held: Any, added: Any) -> list[Context]:
     Raises:
         InputError: one of them is neither a context nor its dict.
     """
-    contexts = list(_contexts(held))
-    for context in _contexts(added):
+    contexts = list(_to_contexts(existing))
+    for context in _to_contexts(new):
         if context not in contexts:
             contexts.append(context)
     return contexts
@@ -59,8 +59,8 @@ class ContextChannel(BinaryOperatorAggregate[Any]):
     def __init__(self, typ: Any, operator: Any = None) -> None:
         """`typ` is the annotated type; LangGraph gives it."""
         kind = get_origin(typ) or typ
-        self.several = isinstance(kind, type) and issubclass(kind, Sequence)
-        super().__init__(typ, operator or (add_contexts if self.several else _last))
+        self.is_list = isinstance(kind, type) and issubclass(kind, Sequence)
+        super().__init__(typ, operator or (add_contexts if self.is_list else _keep_last))
 
     @override
     def checkpoint(self) -> Any:
@@ -73,28 +73,28 @@ class ContextChannel(BinaryOperatorAggregate[Any]):
     def from_checkpoint(self, checkpoint: Any) -> Self:
         restored = super().from_checkpoint(checkpoint)
         if isinstance(checkpoint, (Mapping, list)):
-            restored.value = self._read(checkpoint)
+            restored.value = self._read_contexts(checkpoint)
         return restored
 
     @override
     def update(self, values: Sequence[Any]) -> bool:
         changed = super().update(values)
         if changed:
-            self.value = self._read(self.value)  # a first write, or one that overwrites, is as it was given
+            self.value = self._read_contexts(self.value)  # a first write, or one that overwrites, is as it was given
         return changed
 
-    def _read(self, value: Any) -> Any:
-        contexts = list(_contexts(value))
-        return contexts if self.several else contexts[-1] if contexts else None
+    def _read_contexts(self, value: Any) -> Any:
+        contexts = list(_to_contexts(value))
+        return contexts if self.is_list else contexts[-1] if contexts else None
 
 
-def _last(held: Any, added: Any) -> Any:  # noqa: ARG001 - a reducer takes both
-    return added
+def _keep_last(existing: Any, new: Any) -> Any:  # noqa: ARG001 - a reducer takes both
+    return new
 
 
-def _contexts(given: Any) -> list[Context]:
-    several = given if isinstance(given, (list, tuple)) else [] if given is None else [given]
-    for one in several:
+def _to_contexts(value: Any) -> list[Context]:
+    values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    for one in values:
         if not isinstance(one, (Context, Mapping)):
-            raise InputError(f"contexts must be of Context, or what its to_dict() gave, got {shown(one)}")
-    return [Context.from_dict(one) for one in several]
+            raise InputError(f"contexts must be of Context, or what its to_dict() gave, got {safe_repr(one)}")
+    return [Context.from_dict(one) for one in values]

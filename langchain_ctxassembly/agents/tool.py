@@ -14,7 +14,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, Field
 
-from ctxassembly.concurrency import in_turn
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import is_context, last_label
@@ -29,7 +29,7 @@ from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 # Nothing is remembered here: a state restored from a checkpoint gives the labels that it gave before, in any process.
 
 
-def counted_on(
+def continue_labels(
     config: AssemblyConfig, state: Any, *, call_id: str | None = None, evidence: str | None = None
 ) -> AssemblyConfig:
     """`config` with labels after all that the `state` has, in its contexts and in what its messages carry.
@@ -39,16 +39,16 @@ def counted_on(
     Tools that one message calls run at the same time, and none sees what the others find. So the call `call_id`, the
     second of three, say, takes every third label from the second one on.
     """
-    values = [value for key, value in _items(state) if key != evidence]
-    first = max(config.first_label, last_label([one for value in values for one in _labelled(value)]) + 1)
+    values = [value for key, value in _state_items(state) if key != evidence]
+    first = max(config.first_label, last_label([one for value in values for one in _label_sources(value)]) + 1)
     for message in (message for value in values if isinstance(value, list) for message in reversed(value)):
-        called = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
-        if call_id is not None and call_id in called:
-            return replace(config, first_label=first + called.index(call_id), label_step=len(called))
+        call_ids = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
+        if call_id is not None and call_id in call_ids:
+            return replace(config, first_label=first + call_ids.index(call_id), label_step=len(call_ids))
     return replace(config, first_label=first)
 
 
-def _items(state: Any) -> Iterable[tuple[str, Any]]:
+def _state_items(state: Any) -> Iterable[tuple[str, Any]]:
     """The items of a graph's state: a dict, a dataclass, a model, or the list of messages that is all of it."""
     if isinstance(state, list):
         return [("", state)]
@@ -58,18 +58,18 @@ def _items(state: Any) -> Iterable[tuple[str, Any]]:
     return [(name, getattr(state, name)) for name in names]
 
 
-def _labelled(value: Any) -> Iterator[Any]:
+def _label_sources(value: Any) -> Iterator[Any]:
     """The contexts and messages in one value of the state. Documents that may be evidence for a context are neither."""
     if isinstance(value, BaseMessage) or is_context(value):
         yield value
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         for one in value:
-            yield from _labelled(one)
+            yield from _label_sources(one)
 
 
-NAME = "search_documents"
-DESCRIPTION = "Searches the documents, and returns what they say about the query, with the sources to cite."
-OURS = (ContextRetriever, ContextAssemblyRetriever)
+DEFAULT_NAME = "search_documents"
+DEFAULT_DESCRIPTION = "Searches the documents, and returns what they say about the query, with the sources to cite."
+CONTEXT_RETRIEVERS = (ContextRetriever, ContextAssemblyRetriever)
 
 
 class SearchInput(BaseModel):
@@ -82,8 +82,8 @@ class SearchInput(BaseModel):
 
 def context_tool(
     retriever: Runnable[str, Any],
-    name: str = NAME,
-    description: str = DESCRIPTION,
+    name: str = DEFAULT_NAME,
+    description: str = DEFAULT_DESCRIPTION,
     *,
     assembler: ContextAssembler | None = None,
     content: Content = "text",
@@ -111,7 +111,7 @@ def context_tool(
 
     Filters. The config of a call reaches the retriever: what stands under `configurable` sets its configurable fields,
     such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. As in any call of these,
-    the filter holds for the neighbours of the hits, too.
+    the filter holds for the neighbors of the hits, too.
 
     Args:
         retriever: a `ContextAssemblyRetriever`, a `ContextRetriever`, either of them with configurable fields or bound
@@ -126,7 +126,7 @@ def context_tool(
             ours has a `k` for its labels, or is wrapped so that its context can't be had, as by `with_retry`.
     """
     check_content(content)
-    search = _Search(_checked(retriever, assembler), content)
+    search = _ToolSearch(_as_context_retriever(retriever, assembler), content)
     return StructuredTool(
         name=name,
         description=description,
@@ -138,7 +138,7 @@ def context_tool(
 
 
 @dataclass(frozen=True)
-class _Search:
+class _ToolSearch:
     """The search of a context tool."""
 
     retriever: Runnable[str, Any]
@@ -148,67 +148,67 @@ class _Search:
     # callbacks make what runs here a part of the tool's own run.
 
     def run(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
-        retriever, config, arguments = self._prepared(patch_config(config, callbacks=callbacks))
-        return self._output(self._labelled(retriever, runtime).context(query, config=config, **arguments))
+        retriever, config, arguments = self._prepare_call(patch_config(config, callbacks=callbacks))
+        return self._to_output(self._with_labels(retriever, runtime).context(query, config=config, **arguments))
 
     async def arun(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
-        retriever, config, arguments = self._prepared(patch_config(config, callbacks=callbacks))
-        context = await self._labelled(retriever, runtime).acontext(query, config=config, **arguments)
-        return await in_turn(partial(self._output, context))
+        retriever, config, arguments = self._prepare_call(patch_config(config, callbacks=callbacks))
+        context = await self._with_labels(retriever, runtime).acontext(query, config=config, **arguments)
+        return await run_in_worker(partial(self._to_output, context))
 
-    def _prepared(self, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
-        found = _prepared(self.retriever, config)
-        if not isinstance(found[0], OURS):
-            allowed = " or a ".join(kind.__name__ for kind in OURS)
-            raise ConfigError("retriever", f"a {allowed}, whatever the config of the call chooses", found[0])
-        return found
+    def _prepare_call(self, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
+        call = _unwrap(self.retriever, config)
+        if not isinstance(call[0], CONTEXT_RETRIEVERS):
+            allowed = " or a ".join(kind.__name__ for kind in CONTEXT_RETRIEVERS)
+            raise ConfigError("retriever", f"a {allowed}, whatever the config of the call chooses", call[0])
+        return call
 
-    def _labelled(self, retriever: Any, runtime: Any) -> Any:
+    def _with_labels(self, retriever: Any, runtime: Any) -> Any:
         """The retriever with labels after those in the agent's state, unless its assembler has some."""
         if runtime is None or retriever.assembler.labels is not None:
             return retriever
-        config = counted_on(retriever.assembler.config, runtime.state, call_id=runtime.tool_call_id)
+        config = continue_labels(retriever.assembler.config, runtime.state, call_id=runtime.tool_call_id)
         assembler = retriever.assembler.model_copy(update={"config": config})
-        assembler.knows_what_was_warned_of(retriever.assembler)
+        assembler.share_warnings_with(retriever.assembler)
         return retriever.model_copy(update={"assembler": assembler})
 
-    def _output(self, context: Context) -> Any:
+    def _to_output(self, context: Context) -> Any:
         return to_tool_output(context, content=self.content)
 
 
-def _prepared(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
+def _unwrap(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
     """The retriever itself, with the config and the arguments of a call."""
     if isinstance(runnable, DynamicRunnable):
-        return _prepared(*runnable.prepare(config))
+        return _unwrap(*runnable.prepare(config))
     if isinstance(runnable, RunnableBinding):
         merged = merge_configs(runnable.config, config)
         merged = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
-        retriever, config, arguments = _prepared(runnable.bound, merged)
+        retriever, config, arguments = _unwrap(runnable.bound, merged)
         return retriever, config, {**arguments, **runnable.kwargs}
     return runnable, config, {}
 
 
-def _checked(retriever: Any, assembler: ContextAssembler | None) -> Runnable[str, Any]:
+def _as_context_retriever(retriever: Any, assembler: ContextAssembler | None) -> Runnable[str, Any]:
     """`retriever` if it is one of ours, else one of ours around it."""
     if not isinstance(retriever, Runnable):
         raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
-    own = _own(retriever)
+    own = _inner_retriever(retriever)
     if own is None:
         return ContextAssemblyRetriever(retriever=retriever, assembler=assembler or ContextAssembler())
     if assembler is not None:
         raise ConfigError("assembler", f"None beside a {type(own).__name__}, which has one", assembler)
     if isinstance(own, ContextAssemblyRetriever) and own.k is not None:
         raise ConfigError("retriever.k", "None in a context tool, whose budget says how much is read", own.k)
-    inner = _prepared(retriever, {})[0]
-    if not isinstance(inner, OURS):
+    inner = _unwrap(retriever, {})[0]
+    if not isinstance(inner, CONTEXT_RETRIEVERS):
         allowed = f"a {type(own).__name__} without retries or fallbacks around it: put them around the search inside"
         raise ConfigError("retriever", allowed, retriever)
     return retriever
 
 
-def _own(runnable: Any) -> Any:
+def _inner_retriever(runnable: Any) -> Any:
     """The retriever of ours inside of whatever wraps one runnable; None if there is none."""
-    while not isinstance(runnable, OURS):
+    while not isinstance(runnable, CONTEXT_RETRIEVERS):
         inner = (getattr(runnable, name, None) for name in ("bound", "default", "runnable"))
         runnable = next((one for one in inner if isinstance(one, Runnable)), None)
         if runnable is None:

@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ctxassembly.context import Context
-from ctxassembly.conversations.messages import given_above, given_earlier
+from ctxassembly.conversations.messages import dropped_sources_note, see_above_note
 from ctxassembly.data.metadata_keys import MetadataKeys
-from langchain_ctxassembly.agents.evidence import Found, found_in
+from langchain_ctxassembly.agents.evidence import SearchEvidence, evidence_from
 
-MARK = "ctxassembly"
+STATUS_KEY = "ctxassembly"
 """The key in a message's `response_metadata` that says what became of it."""
 ASSEMBLED, LEFT_OUT = "assembled", "left out"
 
 
-class Call(NamedTuple):
+class PendingCall(NamedTuple):
     """A tool's message with evidence that isn't assembled yet."""
 
-    place: int
+    message_index: int
     """Its place among the messages."""
-    found: Found
+    evidence: SearchEvidence
     query: str | None
     """The query that the model gave to the tool."""
 
@@ -31,47 +31,49 @@ class Turn(NamedTuple):
     """The messages of a prompt, the last calls among them answered by tools."""
 
     messages: Sequence[AnyMessage]
-    calls: Sequence[Call]
+    calls: Sequence[PendingCall]
 
     @property
     def query(self) -> str | None:
         """The queries of the calls, else the user's question."""
-        asked = dict.fromkeys(call.query for call in self.calls if call.query)
-        return "\n".join(asked) or last_question(self.messages)
+        queries = dict.fromkeys(call.query for call in self.calls if call.query)
+        return "\n".join(queries) or last_question(self.messages)
 
-    def others(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    def other_messages(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         """Those of `messages`, the state's, whose text the calls of this turn don't change."""
-        own = {self.messages[call.place].id for call in self.calls}
+        own = {self.messages[call.message_index].id for call in self.calls}
         return [message for message in messages if message.id not in own]
 
-    def holding(self, context: Context) -> list[AnyMessage]:
+    def with_context(self, context: Context) -> list[AnyMessage]:
         """All messages: the first call's has the whole context, and those of the others say under which labels."""
         messages = list(self.messages)
         first, *others = self.calls
-        messages[first.place] = _rewritten(messages[first.place], context.text, ASSEMBLED, context.to_dict())
+        messages[first.message_index] = _rewrite(
+            messages[first.message_index], context.text, ASSEMBLED, context.to_dict()
+        )
         for call in others:
-            said = given_above(context, call.found.hits)
-            messages[call.place] = _rewritten(messages[call.place], said, ASSEMBLED, None)
+            note = see_above_note(context, call.evidence.hits)
+            messages[call.message_index] = _rewrite(messages[call.message_index], note, ASSEMBLED, None)
         return messages
 
-    def emptied(self) -> list[AnyMessage]:
+    def without_text(self) -> list[AnyMessage]:
         """All messages, those of the calls without text."""
-        places = {call.place for call in self.calls}
+        indexes = {call.message_index for call in self.calls}
         return [
-            message.model_copy(update={"content": ""}) if place in places else message
-            for place, message in enumerate(self.messages)
+            message.model_copy(update={"content": ""}) if index in indexes else message
+            for index, message in enumerate(self.messages)
         ]
 
-    def lighter(self) -> Iterator[Turn]:
+    def shrunk(self) -> Iterator[Turn]:
         """The same turn with one more of the earlier contexts left out each time, the oldest first.
 
         What a tool's message carries stays, so that labels in earlier answers still resolve.
         """
         messages = list(self.messages)
-        for place, message in enumerate(messages):
-            if isinstance(message, ToolMessage) and _mark(message) == ASSEMBLED and message.artifact is not None:
-                messages[place] = _rewritten(
-                    message, given_earlier(Context.from_dict(message.artifact)), LEFT_OUT, message.artifact
+        for index, message in enumerate(messages):
+            if isinstance(message, ToolMessage) and _status(message) == ASSEMBLED and message.artifact is not None:
+                messages[index] = _rewrite(
+                    message, dropped_sources_note(Context.from_dict(message.artifact)), LEFT_OUT, message.artifact
                 )
                 yield Turn(tuple(messages), self.calls)
 
@@ -82,17 +84,21 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys:
     Messages of errors, of tools not among `tools` (None stands for all), and without documents or a context are none of
     its calls. Nor are those in blocks, such as search results that a model cites by itself.
     """
-    begins = next((at for at in range(len(messages), 0, -1) if isinstance(messages[at - 1], AIMessage)), 0)
-    asked = {call["id"]: call["args"] for call in getattr(messages[begins - 1], "tool_calls", [])} if begins else {}
+    first_index = next((at for at in range(len(messages), 0, -1) if isinstance(messages[at - 1], AIMessage)), 0)
+    arguments_by_id = (
+        {call["id"]: call["args"] for call in getattr(messages[first_index - 1], "tool_calls", [])}
+        if first_index
+        else {}
+    )
     calls = []
-    for place, message in enumerate(messages[begins:], begins):
-        if not isinstance(message, ToolMessage) or message.status == "error" or _mark(message) is not None:
+    for index, message in enumerate(messages[first_index:], first_index):
+        if not isinstance(message, ToolMessage) or message.status == "error" or _status(message) is not None:
             continue
         if (tools is not None and message.name not in tools) or not isinstance(message.content, str):
             continue
-        found = found_in(message.artifact, keys)
-        if found is not None and (found.hits or found.supplement):
-            calls.append(Call(place, found, _query(asked.get(message.tool_call_id))))
+        evidence = evidence_from(message.artifact, keys)
+        if evidence is not None and (evidence.hits or evidence.supplement):
+            calls.append(PendingCall(index, evidence, _query_argument(arguments_by_id.get(message.tool_call_id))))
     return Turn(messages, calls)
 
 
@@ -101,21 +107,21 @@ def last_question(messages: Sequence[AnyMessage]) -> str | None:
     return next((str(message.text) for message in reversed(messages) if isinstance(message, HumanMessage)), None)
 
 
-def changed(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> list[AnyMessage]:
+def changed_messages(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Those of `after` that aren't the same objects as `before`."""
     return [new for old, new in zip(before, after, strict=True) if old is not new]
 
 
-def _mark(message: BaseMessage) -> Any:
-    return message.response_metadata.get(MARK)
+def _status(message: BaseMessage) -> Any:
+    return message.response_metadata.get(STATUS_KEY)
 
 
-def _rewritten(message: AnyMessage, text: str, mark: str, artifact: Any) -> AnyMessage:
-    metadata = {**message.response_metadata, MARK: mark}
+def _rewrite(message: AnyMessage, text: str, status: str, artifact: Any) -> AnyMessage:
+    metadata = {**message.response_metadata, STATUS_KEY: status}
     return message.model_copy(update={"content": text, "artifact": artifact, "response_metadata": metadata})
 
 
-def _query(arguments: Any) -> str | None:
+def _query_argument(arguments: Any) -> str | None:
     """The query among a tool's arguments: that of this name, else the only text."""
     if not isinstance(arguments, dict):
         return None

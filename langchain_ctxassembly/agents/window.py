@@ -23,38 +23,40 @@ CountMessages = Callable[[Sequence[BaseMessage]], int]
 
 
 @dataclass(frozen=True)
-class Room:
+class ContextWindow:
     """A model's window, less its answer, a buffer and the tools."""
 
-    most: int | None
+    max_tokens: int | None
     """Tokens that all messages together may have; None if the model's window is unknown."""
-    cap: int | None
+    max_context_tokens: int | None
     """The most tokens of one context, whatever is left."""
-    count: CountMessages
+    count_messages: CountMessages
     count_text: Callable[[str], int]
 
-    def left(self, messages: Sequence[BaseMessage], limit: int) -> int:
+    def remaining(self, messages: Sequence[BaseMessage], limit: int) -> int:
         """Tokens for a context beside `messages`, at most `limit`; negative if they are too much by themselves."""
-        most = limit if self.cap is None else min(limit, self.cap)
-        return most if self.most is None else min(most, self.most - self.count(messages))
+        available = limit if self.max_context_tokens is None else min(limit, self.max_context_tokens)
+        return available if self.max_tokens is None else min(available, self.max_tokens - self.count_messages(messages))
 
-    def excess(self, messages: Sequence[BaseMessage]) -> int:
+    def overflow(self, messages: Sequence[BaseMessage]) -> int:
         """Tokens by which `messages` are too much; 0 or less if they fit."""
-        return 0 if self.most is None else self.count(messages) - self.most
+        return 0 if self.max_tokens is None else self.count_messages(messages) - self.max_tokens
 
 
-def room_of(
+def make_context_window(
     budget: TokenBudget | None, encoding: Any, tools: Sequence[Any], count_messages: CountMessages | None
-) -> Room:
+) -> ContextWindow:
     """The room in `budget`, of which window, generation, buffer and cap count; messages and `tools` are counted."""
     count_text = counter_for((budget and budget.encoding) or encoding).count
 
-    def counted(messages: Sequence[BaseMessage]) -> int:
-        return sum(PER_MESSAGE + _tokens(message, count_text) for message in messages)
+    def count_texts(messages: Sequence[BaseMessage]) -> int:
+        return sum(PER_MESSAGE + _message_tokens(message, count_text) for message in messages)
 
     schemas = sum(count_text(json.dumps(convert_to_openai_tool(tool))) for tool in tools)
-    most = None if budget is None else budget.window - budget.generation - budget.buffer - schemas
-    return Room(most, None if budget is None else budget.context_cap, count_messages or counted, count_text)
+    max_tokens = None if budget is None else budget.window - budget.generation - budget.buffer - schemas
+    return ContextWindow(
+        max_tokens, None if budget is None else budget.context_cap, count_messages or count_texts, count_text
+    )
 
 
 def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
@@ -73,15 +75,15 @@ def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
         raise
 
 
-def _tokens(message: BaseMessage, count: Callable[[str], int]) -> int:
+def _message_tokens(message: BaseMessage, count: Callable[[str], int]) -> int:
     blocks = [message.content] if isinstance(message.content, str) else message.content
-    tokens = sum(_block(block, count) for block in blocks)
+    tokens = sum(_block_tokens(block, count) for block in blocks)
     if isinstance(message, AIMessage) and isinstance(message.content, str):  # blocks have the calls among them
         tokens += sum(count(json.dumps([call["name"], call["args"], call["id"]])) for call in message.tool_calls)
     return tokens + sum(count(name) for name in (message.name, getattr(message, "tool_call_id", None)) if name)
 
 
-def _block(block: str | dict[Any, Any], count: Callable[[str], int]) -> int:
+def _block_tokens(block: str | dict[Any, Any], count: Callable[[str], int]) -> int:
     if isinstance(block, str):
         return count(block)
     if block.get("type") in ("image", "image_url"):

@@ -16,15 +16,15 @@ from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.answering.answer import Answer
-from ctxassembly.concurrency import in_turn
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.answering.chat_model import check_model, checked_config
+from langchain_ctxassembly.answering.chat_model import check_config, check_model
 from langchain_ctxassembly.answering.evidence import evidence_of
-from langchain_ctxassembly.answering.run import Parts, Run
+from langchain_ctxassembly.answering.run import AnswerRun, ChainParts
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_cache
-from langchain_ctxassembly.spans import listened_to
+from langchain_ctxassembly.spans import has_listeners
 
 EVENT = "question_answered"
 """The custom event that carries the trace of an answer to callbacks and `astream_events`."""
@@ -57,19 +57,19 @@ class AnswerOutput(TypedDict):
 class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
     """What `answer_chain` returns."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ChainParts) -> None:
         self._parts = parts
         self.name = "answer_chain"
 
     @override
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
         """The answer with all that belongs to it."""
-        return self._call_with_config(cast(Any, self._answered), input, config, **kwargs)
+        return self._call_with_config(cast(Any, self._answer), input, config, **kwargs)
 
     @override
     async def ainvoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
         """The same as `invoke`, awaited."""
-        return await self._acall_with_config(cast(Any, self._aanswered), input, config, **kwargs)
+        return await self._acall_with_config(cast(Any, self._aanswer), input, config, **kwargs)
 
     @override
     def stream(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AnswerOutput]:
@@ -94,61 +94,61 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
         self, input: Iterator[AnswerInput], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[AnswerOutput]:
         """The same as `stream`, for an input that comes in pieces."""
-        yield from self._transform_stream_with_config(input, cast(Any, self._streamed), config, **kwargs)
+        yield from self._transform_stream_with_config(input, cast(Any, self._stream_answer), config, **kwargs)
 
     @override
     async def atransform(
         self, input: AsyncIterator[AnswerInput], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncGenerator[AnswerOutput, None]:
         """The same as `transform`, awaited."""
-        streamed = self._atransform_stream_with_config(input, cast(Any, self._astreamed), config, **kwargs)
-        async with aclosing(cast(Any, streamed)) as pieces:
+        stream = self._atransform_stream_with_config(input, cast(Any, self._astream_answer), config, **kwargs)
+        async with aclosing(cast(Any, stream)) as pieces:
             async for piece in pieces:
                 yield piece
 
-    def _answered(self, given: Any, config: RunnableConfig) -> AnswerOutput:
-        return cast(AnswerOutput, dict(_summed(self._pieces(given, config, streamed=False))))
+    def _answer(self, inputs: Any, config: RunnableConfig) -> AnswerOutput:
+        return cast(AnswerOutput, dict(_sum_pieces(self._iter_pieces(inputs, config, is_streamed=False))))
 
-    async def _aanswered(self, given: Any, config: RunnableConfig) -> AnswerOutput:
-        pieces = [piece async for piece in self._apieces(given, config, streamed=False)]
-        return cast(AnswerOutput, dict(_summed(pieces)))
+    async def _aanswer(self, inputs: Any, config: RunnableConfig) -> AnswerOutput:
+        pieces = [piece async for piece in self._aiter_pieces(inputs, config, is_streamed=False)]
+        return cast(AnswerOutput, dict(_sum_pieces(pieces)))
 
-    def _streamed(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[Any]:
-        yield from self._pieces(_summed(inputs), config, streamed=True)
+    def _stream_answer(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[Any]:
+        yield from self._iter_pieces(_sum_pieces(inputs), config, is_streamed=True)
 
-    async def _astreamed(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[Any]:
-        given = _summed([piece async for piece in inputs])
-        async with aclosing(self._apieces(given, config, streamed=True)) as pieces:
+    async def _astream_answer(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[Any]:
+        summed = _sum_pieces([piece async for piece in inputs])
+        async with aclosing(self._aiter_pieces(summed, config, is_streamed=True)) as pieces:
             async for piece in pieces:
                 yield piece
 
-    def _pieces(self, given: Any, config: RunnableConfig, *, streamed: bool) -> Iterator[AddableDict]:
-        run = Run(self._parts, given, config, streamed=streamed)
+    def _iter_pieces(self, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> Iterator[AddableDict]:
+        run = AnswerRun(self._parts, inputs, config, is_streamed=is_streamed)
         for event in run.events():
             if isinstance(event, Answer):
                 output = run.output(event)
-                if listened_to(config):
+                if has_listeners(config):
                     dispatch_custom_event(EVENT, output["trace"], config=config)
                 yield AddableDict(output)
             else:
                 yield AddableDict(answer=event.text)
 
-    async def _apieces(
-        self, given: Any, config: RunnableConfig, *, streamed: bool
+    async def _aiter_pieces(
+        self, inputs: Any, config: RunnableConfig, *, is_streamed: bool
     ) -> AsyncGenerator[AddableDict, None]:
-        run = Run(self._parts, given, config, streamed=streamed)
+        run = AnswerRun(self._parts, inputs, config, is_streamed=is_streamed)
         async with aclosing(run.aevents()) as events:
             async for event in events:
                 if isinstance(event, Answer):
-                    output = await in_turn(partial(run.output, event))
-                    if listened_to(config):
+                    output = await run_in_worker(partial(run.output, event))
+                    if has_listeners(config):
                         await adispatch_custom_event(EVENT, output["trace"], config=config)
                     yield AddableDict(output)
                 else:
                     yield AddableDict(answer=event.text)
 
 
-def _summed(pieces: Iterable[Any]) -> Any:
+def _sum_pieces(pieces: Iterable[Any]) -> Any:
     """The sum of what comes in pieces, as LangChain adds them."""
     return reduce(add, pieces)
 
@@ -195,8 +195,8 @@ def answer_chain(
             any runnable from messages to a message or a text. In a stream, LangChain's fallbacks switch before the
             first token alone: a model that fails later is an `AnswerError`, and what was streamed is no answer.
         retriever: a `ContextRetriever`, which takes modes, filters and intents; a `ContextAssemblyRetriever`; or any
-            retriever, whose documents are assembled by `assembler`. Other makes take words, a mode's `kept` as `k`
-            where they have one, and a filter where their search can be seen to take it. Else it is refused.
+            retriever, whose documents are assembled by `assembler`. Other makes take words, a mode's `answer_cache` as
+            `k` where they have one, and a filter where their search can be seen to take it. Else it is refused.
         config: the settings.
         models: models by mode, such as `{"escalated": other}`, in the place of `llm`.
         assembler: the assembler beside a retriever that has none.
@@ -211,12 +211,12 @@ def answer_chain(
         ConfigError: an argument has another type, `models` has a mode that `config` hasn't, or there is a `cache`
             beside an assembler with labels.
     """
-    config = checked_config(config)
+    config = check_config(config)
     for name, model in {"llm": llm, **{f"models[{mode!r}]": model for mode, model in (models or {}).items()}}.items():
         check_model(name, model)
     for mode in models or {}:
         config.mode(mode)
-    evidence, kept = evidence_of(retriever, assembler), as_cache(cache)
-    if kept is not None and evidence.assembler.labels is not None:
+    evidence, answer_cache = evidence_of(retriever, assembler), as_cache(cache)
+    if answer_cache is not None and evidence.assembler.labels is not None:
         raise ConfigError("cache", "None where the assembler has labels=: a kept answer has the labels it had", cache)
-    return AnswerRunnable(Parts(llm, models or {}, structured, evidence, config, kept))
+    return AnswerRunnable(ChainParts(llm, models or {}, structured, evidence, config, answer_cache))

@@ -20,10 +20,10 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
 
-def checked_config(config: Any) -> AnswerConfig:
+def check_config(config: Any) -> AnswerConfig:
     """The settings, the default ones for None.
 
     Raises:
@@ -46,17 +46,17 @@ def check_model(name: str, llm: Any) -> None:
         raise ConfigError(name, "a chat model, or another Runnable from messages to a message", llm)
 
 
-def question_in(given: Any) -> str:
+def question_in(inputs: Any) -> str:
     """The question of an input: a text, or a message under "input".
 
     Raises:
         InputError: there is none.
     """
-    question = given.get("input") if isinstance(given, Mapping) else None
+    question = inputs.get("input") if isinstance(inputs, Mapping) else None
     question = str(question.text) if isinstance(question, BaseMessage) else question
     if not isinstance(question, str):
         forms = "{'input': '...'}, and may have 'chat_history', 'mode' and 'filter'"
-        raise InputError(f"the input must be {forms}, got {shown(given)}")
+        raise InputError(f"the input must be {forms}, got {safe_repr(inputs)}")
     return question
 
 
@@ -66,60 +66,62 @@ def question_in(given: Any) -> str:
 # without the retry. So the wrapper is kept, and the models in it are exchanged.
 
 
-LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "num_predict")
+LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "num_predict")
 """The fields by which chat models call the most tokens of an answer."""
-NAME = "question"
+SCHEMA_NAME = "question"
 """The name of the schema, which models that call tools are told."""
 
 
-def limited(llm: Runnable[Any, Any], most_tokens: int) -> Runnable[Any, Any]:
-    """`llm` with answers of at most `most_tokens`, as far as its models have a field for that."""
-    return _exchanged(llm, partial(_limited, most_tokens=most_tokens))
+def with_token_limit(llm: Runnable[Any, Any], max_tokens: int) -> Runnable[Any, Any]:
+    """`llm` with answers of at most `max_tokens`, as far as its models have a field for that."""
+    return _replace_models(llm, partial(_limit_model, max_tokens=max_tokens))
 
 
-def structured(llm: Runnable[Any, Any], schema: Mapping[str, Any]) -> Runnable[Any, Any]:
+def with_schema(llm: Runnable[Any, Any], schema: Mapping[str, Any]) -> Runnable[Any, Any]:
     """`llm` held to a JSON schema, as far as its models can call tools; the others go on answering in text.
 
     A model with bound arguments is one of these others: LangChain's structured output would lose them.
     """
-    named = {"title": NAME, "description": "A question, prepared for a search.", **schema}
-    return _exchanged(llm, partial(_structured, schema=named), through_arguments=False)
+    named = {"title": SCHEMA_NAME, "description": "A question, prepared for a search.", **schema}
+    return _replace_models(llm, partial(_structure_model, schema=named), should_enter_bound=False)
 
 
-def _exchanged(
+def _replace_models(
     llm: Runnable[Any, Any],
     change: Callable[[BaseChatModel], Runnable[Any, Any]],
     *,
-    through_arguments: bool = True,
+    should_enter_bound: bool = True,
 ) -> Runnable[Any, Any]:
-    exchange = partial(_exchanged, change=change, through_arguments=through_arguments)
+    replace_in = partial(_replace_models, change=change, should_enter_bound=should_enter_bound)
     if isinstance(llm, BaseChatModel):
         return change(llm)
     if isinstance(llm, RunnableWithFallbacks):
-        changed = {"runnable": exchange(llm.runnable), "fallbacks": [exchange(one) for one in llm.fallbacks]}
+        changed = {"runnable": replace_in(llm.runnable), "fallbacks": [replace_in(one) for one in llm.fallbacks]}
         return llm.model_copy(update=changed)
     if isinstance(llm, RunnableBindingBase):
         has_arguments = isinstance(llm, RunnableBinding) and bool(llm.kwargs)
-        return llm if has_arguments and not through_arguments else llm.model_copy(update={"bound": exchange(llm.bound)})
+        return (
+            llm if has_arguments and not should_enter_bound else llm.model_copy(update={"bound": replace_in(llm.bound)})
+        )
     return llm
 
 
-def _limited(llm: BaseChatModel, most_tokens: int) -> BaseChatModel:
-    name = next((name for name in LIMITS if name in type(llm).model_fields), None)
-    return llm if name is None else llm.model_copy(update={name: most_tokens})
+def _limit_model(llm: BaseChatModel, max_tokens: int) -> BaseChatModel:
+    name = next((name for name in LIMIT_FIELDS if name in type(llm).model_fields), None)
+    return llm if name is None else llm.model_copy(update={name: max_tokens})
 
 
-def _structured(llm: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
+def _structure_model(llm: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
     can_call_tools = type(llm).bind_tools is not BaseChatModel.bind_tools
     return llm.with_structured_output(dict(schema), include_raw=True) if can_call_tools else llm
 
 
-FINISH = ("finish_reason", "stop_reason", "done_reason", "reason")
+FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "reason")
 """The names under which providers tell the reason that an answer ended by; the last one is in `incomplete_details`."""
 
 
 @dataclass(frozen=True)
-class AskedModel:
+class AnswerModels:
     """The models of one run: each call is a run below it, named "understand" or "answer"."""
 
     llm: Runnable[Any, Any]
@@ -131,41 +133,43 @@ class AskedModel:
 
     def ask(self, request: AskModel) -> ModelReply:
         """The reply to `request`."""
-        llm, config = self._prepared(request)
-        return reply_of(llm.invoke(_messages(request), config))
+        llm, config = self._prepare_model(request)
+        return reply_of(llm.invoke(_to_messages(request), config))
 
     async def aask(self, request: AskModel) -> ModelReply:
         """The same, awaited."""
-        llm, config = self._prepared(request)
-        return reply_of(await llm.ainvoke(_messages(request), config))
+        llm, config = self._prepare_model(request)
+        return reply_of(await llm.ainvoke(_to_messages(request), config))
 
     def stream(self, request: AskModel) -> Iterator[ModelReply]:
         """The pieces of the reply. Closed before its end, the model's own stream is."""
-        llm, config = self._prepared(request)
-        with closing(cast(Any, llm.stream(_messages(request), config))) as pieces:
+        llm, config = self._prepare_model(request)
+        with closing(cast(Any, llm.stream(_to_messages(request), config))) as pieces:
             for piece in pieces:
                 yield reply_of(piece)
 
     async def astream(self, request: AskModel) -> AsyncIterator[ModelReply]:
         """The same, awaited."""
-        llm, config = self._prepared(request)
-        async with aclosing(cast(Any, llm.astream(_messages(request), config))) as pieces:
+        llm, config = self._prepare_model(request)
+        async with aclosing(cast(Any, llm.astream(_to_messages(request), config))) as pieces:
             async for piece in pieces:
                 yield reply_of(piece)
 
-    def _prepared(self, request: AskModel) -> tuple[Runnable[Any, Any], RunnableConfig]:
+    def _prepare_model(self, request: AskModel) -> tuple[Runnable[Any, Any], RunnableConfig]:
         """The model for `request`, and the config of its run."""
         llm, config = self.models.get(request.mode, self.llm), self.config
         if isinstance(llm, DynamicRunnable):  # configurable fields and alternatives, chosen by the config
             llm, config = llm.prepare(config)
         if request.schema and self.structured:
-            llm = structured(llm, request.schema)
+            llm = with_schema(llm, request.schema)
         if request.max_tokens is not None:
-            llm = limited(llm, request.max_tokens)
+            llm = with_token_limit(llm, request.max_tokens)
         return llm, patch_config(config, run_name=request.purpose)
 
 
-def chat_model(llm: Runnable[Any, Any], *, structured: bool = True, config: RunnableConfig | None = None) -> AskedModel:
+def chat_model(
+    llm: Runnable[Any, Any], *, structured: bool = True, config: RunnableConfig | None = None
+) -> AnswerModels:
     """A chat model as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
 
     >>> from ctxassembly import Chunk, MemoryIndex, enrich
@@ -184,7 +188,7 @@ def chat_model(llm: Runnable[Any, Any], *, structured: bool = True, config: Runn
         ConfigError: `llm` is something else.
     """
     check_model("llm", llm)
-    return AskedModel(llm, {}, structured, config or {})
+    return AnswerModels(llm, {}, structured, config or {})
 
 
 def reply_of(answer: Any) -> ModelReply:
@@ -195,14 +199,14 @@ def reply_of(answer: Any) -> ModelReply:
     if not isinstance(answer, BaseMessage):
         return cast(ModelReply, ModelReply(answer) if isinstance(answer, str) else answer)
     usage = getattr(answer, "usage_metadata", None) or {}
-    told = {**answer.response_metadata, **(answer.response_metadata.get("incomplete_details") or {})}
+    metadata = {**answer.response_metadata, **(answer.response_metadata.get("incomplete_details") or {})}
     return ModelReply(
         json.dumps(fields) if isinstance(fields, Mapping) else str(answer.text),
-        next((str(told[name]) for name in FINISH if told.get(name)), None),
+        next((str(metadata[name]) for name in FINISH_KEYS if metadata.get(name)), None),
         usage.get("input_tokens"),
         usage.get("output_tokens"),
     )
 
 
-def _messages(request: AskModel) -> list[BaseMessage]:
+def _to_messages(request: AskModel) -> list[BaseMessage]:
     return convert_to_messages([dict(message) for message in request.messages])

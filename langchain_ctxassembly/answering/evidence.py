@@ -14,26 +14,26 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from ctxassembly.answering.cache_key import Hidden, Reach, reach
+from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
-from ctxassembly.answering.search import agreeing, as_stored
-from ctxassembly.assembly.selection.supplement import Given
+from ctxassembly.answering.search import keep_agreeing, with_stored_chunks
+from ctxassembly.assembly.selection.supplement import SupplementInput
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.filters import combined, is_filter
+from ctxassembly.data.filters import combine_filters, is_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import fetched
+from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import chunk_from, document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search.caller_filter import Search as Visible
-from langchain_ctxassembly.search.caller_filter import search_named, search_of
+from langchain_ctxassembly.search.caller_filter import VisibleSearch as Visible
+from langchain_ctxassembly.search.caller_filter import current_search, search_key
 from langchain_ctxassembly.search.scored import ScoredRetriever
-from langchain_ctxassembly.stores.filters import agot, both, got, passes
+from langchain_ctxassembly.stores.filters import aget_documents, and_filters, get_documents, predicate
 
 
-class Evidence(Protocol):
+class RetrieverEvidence(Protocol):
     """A retriever with its assembler, as an answer chain asks them."""
 
     @property
@@ -41,11 +41,11 @@ class Evidence(Protocol):
         """The assembler as it was set up."""
 
     @property
-    def supplement(self) -> Given:
+    def supplement(self) -> SupplementInput:
         """Text that no chunk holds."""
 
-    def filter_of(self, given: Any) -> Any:
-        """The filter of a call: `given`, or another where it is None."""
+    def call_filter(self, condition: Any) -> Any:
+        """The filter of a call: `condition`, or another where it is None."""
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search, below the run that is going on."""
@@ -53,8 +53,8 @@ class Evidence(Protocol):
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
 
-    def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
-        """The assembler for a call with that filter, and the search to whose filter it holds neighbours."""
+    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+        """The assembler for a call with that filter, and the search to whose filter it holds neighbors."""
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
         """The chunks cited before that the call may read."""
@@ -67,52 +67,54 @@ class Evidence(Protocol):
 
 
 @dataclass(frozen=True)
-class Own:
+class ContextRetrieverEvidence:
     """A `ContextRetriever`: it takes modes, filters, intents and boosts."""
 
     retriever: ContextRetriever
 
     @property
     def assembler(self) -> ContextAssembler:
-        """As `Evidence` has it."""
+        """As `RetrieverEvidence` has it."""
         return self.retriever.assembler
 
     @property
-    def supplement(self) -> Given:
-        """As `Evidence` has it."""
+    def supplement(self) -> SupplementInput:
+        """As `RetrieverEvidence` has it."""
         return self.retriever.supplement
 
-    def filter_of(self, given: Any) -> Any:
+    def call_filter(self, condition: Any) -> Any:
         """The call's filter beside the retriever's."""
-        return self.retriever.filter_of(given)
+        return self.retriever.call_filter(condition)
 
     def search(self, request: Search) -> Retrieved:
-        """As `Evidence` has it."""
-        return self.retriever.source().search(request)
+        """As `RetrieverEvidence` has it."""
+        return self.retriever.evidence_source().search(request)
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
-        return await self.retriever.source(awaited=True).asearch(request)
+        return await self.retriever.evidence_source(is_async=True).asearch(request)
 
-    def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
-        """As `Evidence` has it."""
-        return self.retriever.held_to(condition), None
+    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+        """As `RetrieverEvidence` has it."""
+        return self.retriever.filtered_assembler(condition), None
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """As `Evidence` has it."""
-        return _held_to(self.assembler, self.retriever.source().readmit(request))
+        """As `RetrieverEvidence` has it."""
+        return _apply_assembler_filter(self.assembler, self.retriever.evidence_source().readmit(request))
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
         """The same, awaited."""
-        return _held_to(self.assembler, await self.retriever.source(awaited=True).areadmit(request))
+        return _apply_assembler_filter(
+            self.assembler, await self.retriever.evidence_source(is_async=True).areadmit(request)
+        )
 
     def reach(self, condition: Any) -> Reach:
-        """As `Evidence` has it."""
+        """As `RetrieverEvidence` has it."""
         return self.retriever.reach(condition)
 
 
 @dataclass(frozen=True)
-class Other:
+class GenericRetrieverEvidence:
     """A retriever of another make: it takes words, and `k` and a filter as far as that can be seen.
 
     Rerankers, similarities and boosts are its own business, and so is a search by words alone.
@@ -120,78 +122,84 @@ class Other:
 
     retriever: Runnable[str, list[Document]]
     assembler: ContextAssembler
-    supplement: Given = None
+    supplement: SupplementInput = None
 
-    def filter_of(self, given: Any) -> Any:
+    def call_filter(self, condition: Any) -> Any:
         """The call's filter; the retriever's own holds beside it."""
-        return given
+        return condition
 
     def search(self, request: Search) -> Retrieved:
-        """As `Evidence` has it."""
-        found = self.retriever.invoke(request.question.meant, ensure_config(), **self._arguments(request))
-        return self._read(request, found)
+        """As `RetrieverEvidence` has it."""
+        found = self.retriever.invoke(
+            request.question.effective_query, ensure_config(), **self._search_arguments(request)
+        )
+        return self._to_retrieved(request, found)
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
-        found = await self.retriever.ainvoke(request.question.meant, ensure_config(), **self._arguments(request))
-        return self._read(request, found)
+        found = await self.retriever.ainvoke(
+            request.question.effective_query, ensure_config(), **self._search_arguments(request)
+        )
+        return self._to_retrieved(request, found)
 
-    def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
-        """As `Evidence` has it."""
-        return self.assembler, search_of(self.retriever, ensure_config(), self._filtering(condition))
+    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+        """As `RetrieverEvidence` has it."""
+        return self.assembler, current_search(self.retriever, ensure_config(), self._filter_arguments(condition))
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """As `Evidence` has it."""
-        cited, search = self._readmitted(request)
+        """As `RetrieverEvidence` has it."""
+        cited, search = self._readmission(request)
         if search is None:
             return cited
         with suppress(NotImplementedError):  # it can't be asked by ids
-            found = got(search.vectorstore, _ids(cited, request), search.filter)
-            return self._as_stored(cited, request, found)
+            found = get_documents(search.vectorstore, _hit_ids(cited, request), search.filter)
+            return self._use_stored(cited, request, found)
         return cited
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
         """The same, awaited."""
-        cited, search = self._readmitted(request)
+        cited, search = self._readmission(request)
         if search is None:
             return cited
         with suppress(NotImplementedError):
-            found = await agot(search.vectorstore, _ids(cited, request), search.filter)
-            return self._as_stored(cited, request, found)
+            found = await aget_documents(search.vectorstore, _hit_ids(cited, request), search.filter)
+            return self._use_stored(cited, request, found)
         return cited
 
     def reach(self, condition: Any) -> Reach:
-        """As `Evidence` has it."""
-        search = search_named(self.retriever, ensure_config(), self._filtering(condition))
-        own = self.assembler.reaching(self.supplement)
+        """As `RetrieverEvidence` has it."""
+        search = search_key(self.retriever, ensure_config(), self._filter_arguments(condition))
+        own = self.assembler.reach_parts(self.supplement)
         # Whoever gives the assembler the filter has said what that of a hidden search is.
-        told = ("search",) if is_filter(self.assembler.filter) else ()
-        neighbours = self.assembler.effective.neighbours
-        return reach(told, filter=condition, search=search, neighbours=neighbours, **own)
+        is_declared = ("search",) if is_filter(self.assembler.filter) else ()
+        neighbors = self.assembler.effective_config.neighbors
+        return reach(is_declared, filter=condition, search=search, neighbors=neighbors, **own)
 
-    def _readmitted(self, request: Readmit) -> tuple[tuple[Hit, ...], Visible | None]:
+    def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], Visible | None]:
         """The chunks cited before that pass the filters of the call, and the search that may have them."""
-        assembler, search = self.assembling(request.filter)
-        cited = _held_to(assembler, request.cited)
+        assembler, search = self.assembler_and_search(request.filter)
+        cited = _apply_assembler_filter(assembler, request.cited)
         if search is not None and is_filter(search.filter):
-            cited = _passing(cited, passes(search.vectorstore, search.filter))
-        named = search_named(self.retriever, ensure_config(), self._filtering(request.filter))
-        is_seen = search is not None and search.is_all and not isinstance(named, Hidden)
-        is_told = is_filter(assembler.filter) or assembler.effective.neighbours == "unfiltered"
-        return cited if is_seen or is_told else agreeing(cited, request.found, assembler.effective), search
+            cited = _filter_hits(cited, predicate(search.vectorstore, search.filter))
+        key = search_key(self.retriever, ensure_config(), self._filter_arguments(request.filter))
+        is_visible = search is not None and search.is_exhaustive and not isinstance(key, HiddenFilter)
+        is_declared = is_filter(assembler.filter) or assembler.effective_config.neighbors == "unfiltered"
+        return cited if is_visible or is_declared else keep_agreeing(
+            cited, request.found, assembler.effective_config
+        ), search
 
-    def _as_stored(self, cited: tuple[Hit, ...], request: Readmit, found: Sequence[Document]) -> tuple[Hit, ...]:
+    def _use_stored(self, cited: tuple[Hit, ...], request: Readmit, found: Sequence[Document]) -> tuple[Hit, ...]:
         """`cited` as the vector store has them now. One that knows no hit by its id hasn't given these ids."""
         stored = [chunk_from(document, self.assembler.config.keys) for document in found]
-        knows = {chunk.id for chunk in stored} & {hit.chunk.id for hit in request.found}
-        return as_stored(cited, stored) if knows else cited
+        has_known_ids = {chunk.id for chunk in stored} & {hit.chunk.id for hit in request.found}
+        return with_stored_chunks(cited, stored) if has_known_ids else cited
 
-    def _arguments(self, request: Search) -> dict[str, Any]:
-        most = request.mode.kept
-        wanted = {} if most is None or not _takes_k(self.retriever) else {"k": most}
-        return {**wanted, **self._filtering(request.question.filter)}
+    def _search_arguments(self, request: Search) -> dict[str, Any]:
+        max_hits = request.mode.limit
+        limit = {} if max_hits is None or not _can_take_k(self.retriever) else {"k": max_hits}
+        return {**limit, **self._filter_arguments(request.question.filter)}
 
-    def _filtering(self, condition: Any) -> Mapping[str, Any]:
+    def _filter_arguments(self, condition: Any) -> Mapping[str, Any]:
         """The arguments by which the filter of a call reaches the search.
 
         Raises:
@@ -199,27 +207,29 @@ class Other:
         """
         if condition is None:
             return {}
-        own = search_of(self.retriever, ensure_config())
-        kept = own.filter if own else None
+        own = current_search(self.retriever, ensure_config())
+        own_filter = own.filter if own else None
         allowed = "without a filter of its own, where a call has another one"
-        arguments = {"filter": combined(kept, condition, "retriever", allowed, both, kept)}
-        if search_of(self.retriever, ensure_config(), arguments) is None:
+        arguments = {"filter": combine_filters(own_filter, condition, "retriever", allowed, and_filters, own_filter)}
+        if current_search(self.retriever, ensure_config(), arguments) is None:
             kind = type(self.retriever).__name__
             raise ConfigError("filter", f"None where the search can't be seen to take it, as that of {kind}", condition)
         return arguments
 
-    def _read(self, request: Search, found: list[Document]) -> Retrieved:
+    def _to_retrieved(self, request: Search, found: list[Document]) -> Retrieved:
         keys = self.assembler.config.keys
         found_hits, supplement = read_documents(found, keys)
         hits, facts = tuple(found_hits), () if supplement is None else (supplement,)
         try:
-            return fetched(request, _held_to(self.assembler, hits), self.retriever, facts=facts)
+            return retriever_result(
+                request, _apply_assembler_filter(self.assembler, hits), self.retriever, statements=facts
+            )
         except ConfigError:  # in a language of the search alone
             notes = ["assembler.filter: only the search can apply it"]
-            return fetched(request, hits, self.retriever, notes, facts)
+            return retriever_result(request, hits, self.retriever, notes, facts)
 
 
-def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:
+def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> RetrieverEvidence:
     """The evidence that `retriever` gives.
 
     Raises:
@@ -233,33 +243,33 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:
     if isinstance(retriever, (ContextRetriever, ContextAssemblyRetriever)) and assembler is not None:
         raise ConfigError("assembler", f"None beside a {type(retriever).__name__}, which has one", assembler)
     if isinstance(retriever, ContextRetriever):
-        return Own(retriever)
+        return ContextRetrieverEvidence(retriever)
     if isinstance(retriever, ContextAssemblyRetriever):
         if retriever.k is not None:
             raise ConfigError("retriever.k", "None in an answer chain, whose modes say how much is kept", retriever.k)
-        return Other(retriever.retriever, retriever.assembler, retriever.supplement)
+        return GenericRetrieverEvidence(retriever.retriever, retriever.assembler, retriever.supplement)
     if not isinstance(retriever, Runnable):
         raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
-    return Other(retriever, assembler or ContextAssembler())
+    return GenericRetrieverEvidence(retriever, assembler or ContextAssembler())
 
 
-def _held_to(assembler: ContextAssembler, cited: tuple[Hit, ...]) -> tuple[Hit, ...]:
+def _apply_assembler_filter(assembler: ContextAssembler, cited: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Those of `cited` that pass the assembler's own filter, in the form of its store."""
     if not is_filter(assembler.filter):
         return cited
-    return _passing(cited, passes(getattr(assembler.store, "vectorstore", None), assembler.filter))
+    return _filter_hits(cited, predicate(getattr(assembler.store, "vectorstore", None), assembler.filter))
 
 
-def _passing(cited: tuple[Hit, ...], test: Callable[[Document], bool]) -> tuple[Hit, ...]:
-    return tuple(hit for hit in cited if test(document_of(hit)))
+def _filter_hits(cited: tuple[Hit, ...], accepts: Callable[[Document], bool]) -> tuple[Hit, ...]:
+    return tuple(hit for hit in cited if accepts(document_of(hit)))
 
 
-def _ids(cited: Sequence[Hit], request: Readmit) -> list[str]:
+def _hit_ids(cited: Sequence[Hit], request: Readmit) -> list[str]:
     """The ids of `cited`, and of one hit that the vector store has just given."""
     return [hit.chunk.id for hit in (*cited, *request.found[:1])]
 
 
-def _takes_k(retriever: Any) -> bool:
+def _can_take_k(retriever: Any) -> bool:
     if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
         return True
     return isinstance(retriever, BaseRetriever) and "k" in signature(retriever._get_relevant_documents).parameters  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""`understanding`: the step before retrieval by itself."""
+"""`understanding_chain`: the step before retrieval by itself."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.data.retrieval import Understanding
+from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.runtime.answer import aunderstand, understand
-from langchain_ctxassembly.answering.chat_model import AskedModel, check_model, checked_config, question_in
+from langchain_ctxassembly.answering.chat_model import AnswerModels, check_config, check_model, question_in
 from langchain_ctxassembly.answering.run import exchanges_of, messages_of
 
 
-def understanding(
+def understanding_chain(
     llm: Runnable[Any, Any], config: AnswerConfig | None = None, *, structured: bool = True
-) -> Runnable[Any, Understanding]:
+) -> Runnable[Any, QueryUnderstanding]:
     """A runnable from `{"input": ..., "chat_history": ...}` to intent, rewritten question, filter and sub-questions.
 
     It asks for what `config` says, in one call, and not at all where there is nothing to ask. A call that fails, or an
@@ -26,24 +26,29 @@ def understanding(
     >>> from langchain_core.language_models import FakeListChatModel
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))
     >>> llm = FakeListChatModel(responses=['{"intent": "practical", "confidence": 0.9}'])
-    >>> understanding(llm, config).invoke({"input": "Is parking free?"}).intent
+    >>> understanding_chain(llm, config).invoke({"input": "Is parking free?"}).intent
     'practical'
 
     Raises:
         ConfigError: an argument has another type.
     """
     check_model("llm", llm)
-    config = checked_config(config)
+    config = check_config(config)
 
-    def given(inputs: Any, run: RunnableConfig) -> Mapping[str, Any]:
+    def arguments(inputs: Any, run: RunnableConfig) -> Mapping[str, Any]:
         asked = question_in(inputs)
         history = exchanges_of(messages_of(inputs.get("chat_history")))
-        return {"question": asked, "history": history, "model": AskedModel(llm, {}, structured, run), "config": config}
+        return {
+            "question": asked,
+            "history": history,
+            "model": AnswerModels(llm, {}, structured, run),
+            "config": config,
+        }
 
-    def called(inputs: Any, config: RunnableConfig) -> Understanding:
-        return understand(**given(inputs, config))
+    def run_understanding(inputs: Any, config: RunnableConfig) -> QueryUnderstanding:
+        return understand(**arguments(inputs, config))
 
-    async def awaited(inputs: Any, config: RunnableConfig) -> Understanding:
-        return await aunderstand(**given(inputs, config))
+    async def arun_understanding(inputs: Any, config: RunnableConfig) -> QueryUnderstanding:
+        return await aunderstand(**arguments(inputs, config))
 
-    return RunnableLambda(called, awaited, name="understanding")
+    return RunnableLambda(run_understanding, arun_understanding, name="understanding")

@@ -13,20 +13,20 @@ from langchain_core.messages.content import Citation as MessageCitation
 
 from ctxassembly.context import Context
 from ctxassembly.conversations.resolve import resolve
-from ctxassembly.conversations.sources import KEPT, contexts_of, is_context, last_label
+from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, last_label
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.search_results import Excerpt, Result, address, results
-from ctxassembly.safe_repr import shown
-from ctxassembly.serialization.plain import plain
+from ctxassembly.integrations.search_results import Excerpt, SearchResult, citation_url, search_results
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.serialization.plain import to_plain
 
 
-def annotated(
+def make_annotation(
     citation: Citation,
     keys: MetadataKeys,
-    place: Span,
+    span: Span,
     sources: Iterable[Source],
     cited_text: str | None = None,
     **extras: Any,
@@ -37,73 +37,82 @@ def annotated(
     """
     title = keys.read(citation.metadata, "title")
     return create_citation(
-        url=address(citation, keys) or None,
-        title=plain(title) if isinstance(title, str) and title.strip() else citation.source,
-        start_index=place[0],
-        end_index=place[1],
+        url=citation_url(citation, keys) or None,
+        title=to_plain(title) if isinstance(title, str) and title.strip() else citation.source,
+        start_index=span[0],
+        end_index=span[1],
         cited_text=citation.snippet if cited_text is None else cited_text,
         label=citation.label,
         document_id=citation.document_id,
         reference=citation.reference,
         pages=list(citation.pages),
-        sources=[plain(source) for source in sources],
+        sources=[to_plain(source) for source in sources],
         **extras,
     )
 
 
-_PLACE = ("search_result_index", "start_block_index", "end_block_index")
+_LOCATION_KEYS = ("search_result_index", "start_block_index", "end_block_index")
 
 
-class Sent(NamedTuple):
+class SentResult(NamedTuple):
     """A search result that the model read."""
 
     context: Context
-    result: Result
+    result: SearchResult
 
 
 def native_annotations(block: Mapping[str, Any]) -> list[Any]:
     """The annotations of a text block. Without a provider's name they stand there in Anthropic's own form."""
-    return [*block.get("annotations", ()), *(_standard(one) for one in block.get("citations") or ())]
+    return [*block.get("annotations", ()), *(_to_standard_annotation(one) for one in block.get("citations") or ())]
 
 
 def is_native(annotation: Mapping[str, Any]) -> bool:
     """True for the citation of a search result."""
     extras = annotation.get("extras")
-    return isinstance(extras, Mapping) and all(type(extras.get(name)) is int for name in _PLACE)
+    return isinstance(extras, Mapping) and all(type(extras.get(name)) is int for name in _LOCATION_KEYS)
 
 
-def led_back(annotation: Mapping[str, Any], text: str, sent: Sequence[Sent | None]) -> Annotation | None:
+def link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[SentResult | None]) -> Annotation | None:
     """The annotation with the chunks that it means, for a block with `text`; None if it means none of `sent`.
 
     A citation that names another source than the result at its place, or that cites other words, means none: what was
     sent is not what was handed in here.
     """
     extras = annotation["extras"]
-    number, first, end = (extras[name] for name in _PLACE)
-    found = sent[number] if 0 <= number < len(sent) else None
-    if found is None or extras.get("source", found.result.source) != found.result.source:
+    number, first, end = (extras[name] for name in _LOCATION_KEYS)
+    sent_result = sent[number] if 0 <= number < len(sent) else None
+    if sent_result is None or extras.get("source", sent_result.result.source) != sent_result.result.source:
         return None
-    excerpts = found.result.excerpts[first : max(end, first + 1)] if first >= 0 else ()
-    said = annotation.get("cited_text")
-    words = "".join(excerpt.text for excerpt in excerpts)
-    if not excerpts or (said is not None and "".join(said.split()) not in "".join(words.split())):
+    excerpts = sent_result.result.excerpts[first : max(end, first + 1)] if first >= 0 else ()
+    cited_text = annotation.get("cited_text")
+    excerpt_text = "".join(excerpt.text for excerpt in excerpts)
+    if not excerpts or (cited_text is not None and "".join(cited_text.split()) not in "".join(excerpt_text.split())):
         return None
-    place = {name: extras[name] for name in (*_PLACE, "source") if name in extras}
-    return _meant(found, excerpts, text, words if said is None else said, place)
+    location = {name: extras[name] for name in (*_LOCATION_KEYS, "source") if name in extras}
+    return _linked_annotation(sent_result, excerpts, text, excerpt_text if cited_text is None else cited_text, location)
 
 
-def _meant(found: Sent, excerpts: Sequence[Excerpt], text: str, said: str, place: Mapping[str, Any]) -> Annotation:
-    citation, span = found.result.citation, (0, len(text))
+def _linked_annotation(
+    sent_result: SentResult, excerpts: Sequence[Excerpt], text: str, cited_text: str, location: Mapping[str, Any]
+) -> Annotation:
+    citation, span = sent_result.result.citation, (0, len(text))
     if citation is None:
         return create_citation(
-            title=found.result.title, start_index=span[0], end_index=span[1], cited_text=said, supplement=True, **place
+            title=sent_result.result.title,
+            start_index=span[0],
+            end_index=span[1],
+            cited_text=cited_text,
+            supplement=True,
+            **location,
         )
     sources = [source for excerpt in excerpts for source in excerpt.sources]
     chunk_ids = list(dict.fromkeys(excerpt.chunk_id for excerpt in excerpts if excerpt.chunk_id is not None))
-    return annotated(citation, found.context.keys, span, sources, said, chunk_ids=chunk_ids, **place)
+    return make_annotation(
+        citation, sent_result.context.keys, span, sources, cited_text, chunk_ids=chunk_ids, **location
+    )
 
 
-def sent_in(sources: Any) -> Iterator[Sent | None]:
+def sent_results(sources: Any) -> Iterator[SentResult | None]:
     """The search results in `sources`, in the order of the request; None for each that is none of ours.
 
     A context stands for the results that it makes. Messages are read for those that were sent, with the context that
@@ -111,24 +120,24 @@ def sent_in(sources: Any) -> Iterator[Sent | None]:
     """
     if is_context(sources):
         context = Context.from_dict(sources)
-        yield from (Sent(context, result) for result in results(context))
+        yield from (SentResult(context, result) for result in search_results(context))
     elif isinstance(sources, BaseMessage):
-        count = _count(sources.content)
-        own = [one for context in contexts_of(sources) for one in sent_in(context)] if count else []
+        count = _count_results(sources.content)
+        own = [one for context in iter_contexts(sources) for one in sent_results(context)] if count else []
         yield from own if len(own) == count else [None] * count
     elif isinstance(sources, Sequence) and not isinstance(sources, (str, bytes)):
         for one in sources:
-            yield from sent_in(one)
+            yield from sent_results(one)
 
 
-def _count(content: Any) -> int:
+def _count_results(content: Any) -> int:
     """The search results in the content of a message, also inside the results of tools."""
     blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-    inside = sum(_count(block.get("content")) for block in blocks if block.get("type") == "tool_result")
+    inside = sum(_count_results(block.get("content")) for block in blocks if block.get("type") == "tool_result")
     return inside + len([block for block in blocks if block.get("type") == "search_result"])
 
 
-def _standard(citation: Any) -> Any:
+def _to_standard_annotation(citation: Any) -> Any:
     """Anthropic's own form of a citation as LangChain's."""
     if not isinstance(citation, Mapping) or citation.get("type") != "search_result_location":
         return {"type": "non_standard_annotation", "value": citation}
@@ -192,67 +201,69 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
         InputError: `message` is no AIMessage, `context` has something else in it, or two sources have the same label.
     """
     if not isinstance(message, AIMessage):
-        raise InputError(f"message must be an AIMessage, got {shown(message)}")
+        raise InputError(f"message must be an AIMessage, got {safe_repr(message)}")
     if isinstance(message, AIMessageChunk):
         message = cast(AIMessage, message_chunk_to_message(message))
     blocks = cast(list[dict[str, Any]], message.content_blocks)
     texts = [block for block in blocks if block["type"] == "text"]
-    standing = [native_annotations(block) for block in texts]
-    if any(is_native(one) for own in standing for one in own):
-        found, unknown = _natively(texts, standing, context)
+    existing = [native_annotations(block) for block in texts]
+    if any(is_native(one) for own in existing for one in own):
+        by_text, unknown = _resolve_native(texts, existing, context)
     else:
-        found, unknown = _by_labels(texts, standing, context)
-    made = iter(found)
-    content = [_with(block, next(made)) if block["type"] == "text" else block for block in blocks]
+        by_text, unknown = _resolve_labels(texts, existing, context)
+    remaining = iter(by_text)
+    content = [_with_annotations(block, next(remaining)) if block["type"] == "text" else block for block in blocks]
     # With the name of a provider, ChatAnthropic would send our annotations as citations of its own, and be refused.
-    told = {name: value for name, value in message.response_metadata.items() if name != "model_provider"}
+    response_metadata = {name: value for name, value in message.response_metadata.items() if name != "model_provider"}
     return AIMessage(
         content_blocks=cast(list[ContentBlock], content),
-        response_metadata={**told, "output_version": "v1", KEPT: {"unknown": unknown}},
-        **{name: getattr(message, name) for name in _KEPT_FIELDS},
+        response_metadata={**response_metadata, "output_version": "v1", MESSAGE_KEY: {"unknown": unknown}},
+        **{name: getattr(message, name) for name in _COPIED_FIELDS},
     )
 
 
-_KEPT_FIELDS = ("id", "name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "usage_metadata")
+_COPIED_FIELDS = ("id", "name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "usage_metadata")
 
 
-def _natively(texts: Sequence[Any], standing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
+def _resolve_native(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
     """The annotations of each text, native ones led back, and the places of those that lead nowhere."""
     last_label(context)  # refuses what holds no sources
-    sent = list(sent_in(context))
-    found: Annotations = []
+    sent = list(sent_results(context))
+    by_text: Annotations = []
     unknown: list[Any] = []
-    for block, own in zip(texts, standing, strict=True):
-        found.append([])
+    for block, own in zip(texts, existing, strict=True):
+        by_text.append([])
         for one in own:
-            made = led_back(one, block["text"], sent) if is_native(one) else one
-            if made is None:
+            linked = link_to_chunks(one, block["text"], sent) if is_native(one) else one
+            if linked is None:
                 unknown.append(dict(cast(Any, one)["extras"]))
-            found[-1].append(made or one)
-    return found, unknown
+            by_text[-1].append(linked or one)
+    return by_text, unknown
 
 
-def _by_labels(texts: Sequence[Any], standing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
+def _resolve_labels(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
     """The annotations of each text, with those of the labels in it, and the labels that lead nowhere."""
     ends = list(accumulate(len(block["text"]) for block in texts))
     resolved = resolve("".join(block["text"] for block in texts), context, mode="keep")
     citations = {citation.label: citation for citation in resolved.citations}
-    contexts = {citation.label: one for one in contexts_of(context) for citation in one.citations}
-    found = [list(own) for own in standing]
+    contexts = {citation.label: one for one in iter_contexts(context) for citation in one.citations}
+    by_text = [list(own) for own in existing]
     for mark in resolved.marks:
-        place = bisect_left(ends, mark.span[1])
-        before = ends[place - 1] if place else 0
-        span = max(mark.span[0] - before, 0), mark.span[1] - before
+        block_index = bisect_left(ends, mark.span[1])
+        block_start = ends[block_index - 1] if block_index else 0
+        span = max(mark.span[0] - block_start, 0), mark.span[1] - block_start
         for label in mark.labels:
-            citation, read = citations[label], contexts.get(label)
+            citation, context_read = citations[label], contexts.get(label)
             begin, end = citation.span
-            meant = [one for one in read.provenance if begin <= one.span[0] < end] if read else []
-            keys = read.keys if read else MetadataKeys()
-            found[place].append(annotated(citation, keys, span, meant, chunk_ids=list(citation.chunk_ids)))
-    return found, list(resolved.unknown)
+            sources = [one for one in context_read.provenance if begin <= one.span[0] < end] if context_read else []
+            keys = context_read.keys if context_read else MetadataKeys()
+            by_text[block_index].append(
+                make_annotation(citation, keys, span, sources, chunk_ids=list(citation.chunk_ids))
+            )
+    return by_text, list(resolved.unknown)
 
 
-def _with(block: Mapping[str, Any], annotations: Sequence[Annotation]) -> dict[str, Any]:
+def _with_annotations(block: Mapping[str, Any], annotations: Sequence[Annotation]) -> dict[str, Any]:
     """The text block with `annotations` in place of its own."""
-    kept = {name: value for name, value in block.items() if name not in ("annotations", "citations")}
-    return {**kept, "annotations": list(annotations)} if annotations else kept
+    other_fields = {name: value for name, value in block.items() if name not in ("annotations", "citations")}
+    return {**other_fields, "annotations": list(annotations)} if annotations else other_fields

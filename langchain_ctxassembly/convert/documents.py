@@ -9,47 +9,47 @@ from typing import Any
 from langchain_core.documents import Document
 
 from ctxassembly.context import Context
-from ctxassembly.data.chunk_origin import origin_in
-from ctxassembly.data.chunks import Chunk, Hit, Origin
+from ctxassembly.data.chunk_origin import origin_of
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.sanitize import copied
+from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import Given, Read, read
-from ctxassembly.integrations.messages import context_given
-from ctxassembly.integrations.metadata import Told, block_metadata
-from ctxassembly.integrations.numbering import IdOf, document_and_index, placed
-from ctxassembly.safe_repr import as_name, as_text, shown
+from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, unpack_blocks
+from ctxassembly.integrations.messages import check_context
+from ctxassembly.integrations.metadata import ContextPayload, block_metadata
+from ctxassembly.integrations.numbering import IdOf, assign_numbers, default_chunk_id
+from ctxassembly.safe_repr import safe_repr, to_id, to_text
 
-GIVEN_BY = "ContextAssembler().as_context().invoke(documents)"
+CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"
 """The call that gives a context, for the messages of errors."""
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
-    """The hit for `document`, with the score in its metadata."""
+    """The hit for `document_name`, with the score in its metadata."""
     return Hit(chunk_from(document, keys), keys.read(document.metadata, "score"))
 
 
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """The chunk for `document`. Odd values are passed on: the engine mends them and notes it in the trace.
+    """The chunk for `document_name`. Odd values are passed on: the engine mends them and notes it in the trace.
 
     The offset of a chunk without an index counts in the page or section that its metadata name.
     """
     metadata = document.metadata
-    document_id, index = keys.document_of(metadata), keys.read(metadata, "index")
+    document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
     return Chunk(
-        id=_id(document, document_id, index),
+        id=_chunk_id(document, document_id, index),
         document_id=document_id,
         text=document.page_content,
         index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
-        origin=_origin(document, index, keys),
+        origin=_chunk_origin(document, index, keys),
     )
 
 
 def document_of(hit: Hit) -> Document:
     """The document of a hit, with a copy of its metadata."""
-    return Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=copied(hit.chunk.metadata))
+    return Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=copy_metadata(hit.chunk.metadata))
 
 
 def to_documents(context: Context) -> list[Document]:
@@ -67,10 +67,10 @@ def to_documents(context: Context) -> list[Document]:
     Raises:
         InputError: `context` is no Context.
     """
-    return documents_from(Told(context_given(context, GIVEN_BY)))
+    return documents_from(ContextPayload(check_context(context, CONTEXT_CALL)))
 
 
-def documents_from(told: Told) -> list[Document]:
+def documents_from(payload: ContextPayload) -> list[Document]:
     """One document per label of a context, in order. Joined by a blank line, their contents are the context's text.
 
     A document has the id and the metadata of the best chunk of its label. `block_metadata` adds `citation`, `chunk_ids`
@@ -82,36 +82,41 @@ def documents_from(told: Told) -> list[Document]:
             id=block.citation.best_chunk_id if block.citation else "supplement",
             page_content=block.text,
             # Callers may change the metadata of a document: those of the citation must stay as they are.
-            metadata={**(copied(block.citation.metadata) if block.citation else {}), **added},
+            metadata={**(copy_metadata(block.citation.metadata) if block.citation else {}), **added},
         )
-        for block, added in zip(told.context.blocks, block_metadata(told), strict=True)
+        for block, added in zip(payload.context.blocks, block_metadata(payload), strict=True)
     ]
 
 
-def _origin(given: Document, index: Any, keys: MetadataKeys) -> Origin | None:
+def _chunk_origin(document: Document, index: Any, keys: MetadataKeys) -> ChunkOrigin | None:
     if index is None:
-        return origin_in(given.metadata, keys)
-    return None if _has_id(given) else Origin(has_no_id=True)
+        return origin_of(document.metadata, keys)
+    return None if _has_id(document) else ChunkOrigin(has_no_id=True)
 
 
-def _has_id(given: Document) -> bool:
-    return given.id is not None and (type(given.id) is not str or bool(given.id))
+def _has_id(document: Document) -> bool:
+    return document.id is not None and (type(document.id) is not str or bool(document.id))
 
 
-def _id(given: Document, document_id: Any, index: Any) -> Any:
+def _chunk_id(source_document: Document, document_id: Any, index: Any) -> Any:
     """The id of `given`. Without one, an id that is the same in every run: its place, else a hash of its text."""
-    if _has_id(given):
-        return given.id
-    document, place = as_name(document_id), as_name(index)
-    if document is not None and place is not None:
-        return f"{document}#{place}"
-    return hashlib.sha256((as_text(given.page_content) or "").encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    if _has_id(source_document):
+        return source_document.id
+    document_name, index_name = to_id(document_id), to_id(index)
+    if document_name is not None and index_name is not None:
+        return f"{document_name}#{index_name}"
+    return hashlib.sha256((to_text(source_document.page_content) or "").encode("utf-8", "surrogatepass")).hexdigest()[
+        :32
+    ]
 
 
-def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> Read:
+def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> ReadResult:
     """The hits of `documents`, some of which may be hits, and the supplement of an assembly of ours among them."""
-    return read(
-        [Given(one, {}) if isinstance(one, Hit) else Given(hit_from(one, keys), one.metadata) for one in documents],
+    return unpack_blocks(
+        [
+            IncomingDocument(one, {}) if isinstance(one, Hit) else IncomingDocument(hit_from(one, keys), one.metadata)
+            for one in documents
+        ],
         keys,
     )
 
@@ -121,7 +126,7 @@ def number_chunks(
     *,
     keys: MetadataKeys | None = None,
     document_id: str | None = None,
-    id_of: IdOf = document_and_index,
+    id_of: IdOf = default_chunk_id,
 ) -> list[Document]:
     """Copies of `documents`, fresh from any splitter, with a document id, an index, and an id made of both.
 
@@ -156,7 +161,7 @@ def number_chunks(
         raise InputError("documents must be a list of Document, got one: write number_chunks([document])")
     for document in documents:
         if not isinstance(document, Document):
-            raise InputError(f"documents must be a list of Document, got {shown(document)}")
+            raise InputError(f"documents must be a list of Document, got {safe_repr(document)}")
     chunks = [
         Chunk(
             document.id or "",
@@ -170,13 +175,15 @@ def number_chunks(
     return [
         document.model_copy(
             update={
-                "id": place.id,
+                "id": number.id,
                 "metadata": {
                     **document.metadata,
-                    **({} if chunk.document_id else {keys.document_id[0]: place.document_id}),
-                    **({} if chunk.index is not None else {keys.index[0]: place.index}),
+                    **({} if chunk.document_id else {keys.document_id[0]: number.document_id}),
+                    **({} if chunk.index is not None else {keys.index[0]: number.index}),
                 },
             }
         )
-        for document, chunk, place in zip(documents, chunks, placed(chunks, keys, document_id, id_of), strict=True)
+        for document, chunk, number in zip(
+            documents, chunks, assign_numbers(chunks, keys, document_id, id_of), strict=True
+        )
     ]

@@ -9,10 +9,10 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.messages import context_given
-from ctxassembly.integrations.search_results import results
+from ctxassembly.integrations.messages import check_context
+from ctxassembly.integrations.search_results import search_results
 from ctxassembly.wording.languages import LANGUAGES
-from langchain_ctxassembly.convert.documents import GIVEN_BY
+from langchain_ctxassembly.convert.documents import CONTEXT_CALL
 
 
 def to_messages(
@@ -33,7 +33,7 @@ def to_messages(
     Raises:
         InputError: `context` is no Context.
     """
-    context = context_given(context, GIVEN_BY)
+    context = check_context(context, CONTEXT_CALL)
     system, user = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [SystemMessage(system["content"]), HumanMessage(user["content"])]
 
@@ -70,7 +70,7 @@ def to_search_results(context: Context) -> list[dict[str, Any]]:
             "content": [{"type": "text", "text": excerpt.text} for excerpt in result.excerpts],
             "citations": {"enabled": True},
         }
-        for result in results(context_given(context, GIVEN_BY))
+        for result in search_results(check_context(context, CONTEXT_CALL))
     ]
 
 
@@ -106,9 +106,9 @@ def to_tool_output(
         InputError: `context` is no Context.
     """
     check_content(content)
-    context = context_given(context, GIVEN_BY)
-    read: Any = to_search_results(context) if content == "search_results" else context.text
-    return read or LANGUAGES[context.language].nothing, context.to_dict()
+    context = check_context(context, CONTEXT_CALL)
+    output: Any = to_search_results(context) if content == "search_results" else context.text
+    return output or LANGUAGES[context.language].nothing, context.to_dict()
 
 
 def check_content(content: object) -> None:

@@ -15,23 +15,23 @@ from langchain_core.runnables.configurable import RunnableConfigurableAlternativ
 from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
-from ctxassembly.answering.cache_key import Hidden
+from ctxassembly.answering.cache_key import HiddenFilter
 from ctxassembly.data.filters import check_size, is_filter
-from langchain_ctxassembly.search.scored import HARMLESS, ScoredRetriever, unknown
-from langchain_ctxassembly.stores.identity import is_langchains, place_of
+from langchain_ctxassembly.search.scored import NON_FILTERING, ScoredRetriever, unknown_arguments
+from langchain_ctxassembly.stores.identity import is_langchain_class, location_key
 
 
-class Found(NamedTuple):
+class SearchCall(NamedTuple):
     """A search as it is found inside of whatever wraps it."""
 
     vectorstore: Any
-    options: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     """The arguments of the search."""
-    after: tuple[Any, ...] = ()
+    compressors: tuple[Any, ...] = ()
     """The compressors that its documents go through, and that may leave out some."""
 
 
-NONE: Mapping[str, Any] = MappingProxyType({})
+NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
 WRAPPERS: Mapping[str, tuple[str, bool]] = {
     "ContextualCompressionRetriever": ("base_retriever", True),
     "MultiQueryRetriever": ("retriever", False),
@@ -40,24 +40,24 @@ WRAPPERS: Mapping[str, tuple[str, bool]] = {
 
 
 @dataclass(frozen=True)
-class Search:
+class VisibleSearch:
     """A vector store's search, by what it excludes."""
 
     vectorstore: Any
     filter: Any = None
     """In the vector store's own form; None says that there is none."""
-    is_all: bool = True
+    is_exhaustive: bool = True
     """True if nothing but the filter excludes documents, as far as that can be told."""
 
     @property
     def has_no_filter(self) -> bool:
         """True if it is known to search all documents of its vector store."""
-        return self.is_all and not is_filter(self.filter)
+        return self.is_exhaustive and not is_filter(self.filter)
 
 
-def search_of(
-    retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NONE
-) -> Search | None:
+def current_search(
+    retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NO_ARGUMENTS
+) -> VisibleSearch | None:
     """The one search that `retriever` makes if it is called now under `config` with `arguments`.
 
     Nothing is called but what LangChain itself calls to make up configs. A vector store's retriever is seen through
@@ -65,32 +65,36 @@ def search_of(
     be told: any other runnable, or a retriever of one's own that may filter by itself. A vector store of one's own may,
     too, and so may an argument that isn't known: then the filter isn't all.
     """
-    found = _found(retriever, config, arguments)
+    found = _find_search(retriever, config, arguments)
     if found is None:
         return None
-    vectorstore, options, _ = found
-    condition = options.get("filter")
+    vectorstore, search_arguments, _ = found
+    condition = search_arguments.get("filter")
     check_size(condition)
-    is_all = is_langchains(type(vectorstore)) and not unknown(options)
+    is_exhaustive = is_langchain_class(type(vectorstore)) and not unknown_arguments(search_arguments)
     if not is_filter(condition):
-        return Search(vectorstore, None, is_all)
+        return VisibleSearch(vectorstore, None, is_exhaustive)
     # As it stands now: whoever changes it later means another call.
-    return Search(vectorstore, deepcopy(condition) if isinstance(condition, (dict, list)) else condition, is_all)
+    return VisibleSearch(
+        vectorstore, deepcopy(condition) if isinstance(condition, (dict, list)) else condition, is_exhaustive
+    )
 
 
-def search_named(retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NONE) -> Any:
+def search_key(
+    retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NO_ARGUMENTS
+) -> Any:
     """The name of the same search for the key of a kept answer: its place, and all arguments by which it may filter.
 
     What isn't LangChain's own may filter by itself: a retriever, a vector store, a compressor. It is hidden, and may
     search elsewhere by what a call configures.
     """
-    found = _found(retriever, config, arguments)
-    unseen = retriever if found is None else next((one for one in found.after if _may_filter(one)), None)
+    found = _find_search(retriever, config, arguments)
+    opaque = retriever if found is None else next((one for one in found.compressors if _can_filter(one)), None)
     if found is None:
-        return Hidden(type(unseen).__name__, retriever, _configured(config))
-    own = {name: value for name, value in found.options.items() if name not in HARMLESS}
-    named = {"place": place_of(found.vectorstore), "arguments": own}
-    return named if unseen is None else Hidden(type(unseen).__name__, retriever, {**named, **_configured(config)})
+        return HiddenFilter(type(opaque).__name__, retriever, _configured(config))
+    own = {name: value for name, value in found.arguments.items() if name not in NON_FILTERING}
+    named = {"place": location_key(found.vectorstore), "arguments": own}
+    return named if opaque is None else HiddenFilter(type(opaque).__name__, retriever, {**named, **_configured(config)})
 
 
 def _configured(config: RunnableConfig | None) -> dict[str, Any]:
@@ -103,14 +107,14 @@ def _configured(config: RunnableConfig | None) -> dict[str, Any]:
 def _with_hidden(value: Any) -> Any:
     """`value`, in which what may search is hidden: no such object is known by what it writes of itself."""
     if isinstance(value, (Runnable, VectorStore)):
-        return Hidden(type(value).__name__, value)
+        return HiddenFilter(type(value).__name__, value)
     if isinstance(value, dict):
         return {name: _with_hidden(one) for name, one in value.items()}
     return [_with_hidden(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 @contextmanager
-def ambient(config: RunnableConfig) -> Iterator[None]:
+def ambient_config(config: RunnableConfig) -> Iterator[None]:
     """`config` as that of what runs inside: retrievers that call others hand theirs on in no other way.
 
     The name and id are of one run alone, and no run inside is that one.
@@ -123,52 +127,62 @@ def ambient(config: RunnableConfig) -> Iterator[None]:
         var_child_runnable_config.reset(token)
 
 
-def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> Found | None:
+def _find_search(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> SearchCall | None:
     kind = type(runnable)
     for known in (VectorStoreRetriever, ScoredRetriever):
-        if isinstance(runnable, known) and _searches_as(known, kind):
-            return Found(runnable.vectorstore, {**runnable.search_kwargs, **arguments})
+        if isinstance(runnable, known) and _inherits_search(known, kind):
+            return SearchCall(runnable.vectorstore, {**runnable.search_kwargs, **arguments})
     if kind in (RunnableBinding, RunnableRetry):
         # In the order in which LangChain merges them for the bound runnable.
         merged = merge_configs(runnable.config, config)
         merged = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
-        return _found(runnable.bound, merged, {**runnable.kwargs, **arguments})
+        return _find_search(runnable.bound, merged, {**runnable.kwargs, **arguments})
     if kind in (RunnableConfigurableFields, RunnableConfigurableAlternatives):
         prepared, config = runnable.prepare(config)
-        return _found(prepared, config, arguments)
+        return _find_search(prepared, config, arguments)
     if kind.__name__ in WRAPPERS and kind.__module__.partition(".")[0] in ("langchain", "langchain_classic"):
         name, takes_arguments = WRAPPERS[kind.__name__]
         # A filter among the arguments would not reach the search.
         if arguments and not takes_arguments:
             return None
-        inner = _whatever_the_config(getattr(runnable, name), config, arguments)
+        inner = _find_stable_search(getattr(runnable, name), config, arguments)
         own = (getattr(runnable, "base_compressor", None),)
-        return None if inner is None else inner._replace(after=(*inner.after, *(one for one in own if one is not None)))
+        return (
+            None
+            if inner is None
+            else inner._replace(compressors=(*inner.compressors, *(one for one in own if one is not None)))
+        )
     return None
 
 
-def _may_filter(compressor: Any) -> bool:
+def _can_filter(compressor: Any) -> bool:
     """True if a compressor may leave out documents by whose they are. LangChain's own go by what these say."""
     several = getattr(compressor, "transformers", None)
     if isinstance(several, (list, tuple)):
-        return any(map(_may_filter, several))
+        return any(map(_can_filter, several))
     root = type(compressor).__module__.partition(".")[0]
-    return not is_langchains(type(compressor)) or root == __package__.partition(".")[0]
+    return not is_langchain_class(type(compressor)) or root == __package__.partition(".")[0]
 
 
-def _searches_as(kind: type, derived: type) -> bool:
+def _inherits_search(kind: type, derived: type) -> bool:
     """True if the class `derived` leaves the search to `kind`: it overrides none of the methods that search."""
     names = ("invoke", "ainvoke", "_get_relevant_documents", "_aget_relevant_documents")
     return all(getattr(derived, name) is getattr(kind, name) for name in names)
 
 
-def _whatever_the_config(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> Found | None:
+def _find_stable_search(
+    runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]
+) -> SearchCall | None:
     """The search of `runnable` if it is the same under `config` and under the ambient one; else None.
 
     A retriever inside another is given the ambient config alone, so that of the call may not reach it.
     """
-    found, other = (_found(runnable, given, arguments) for given in (config, None))
+    found, other = (_find_search(runnable, given, arguments) for given in (config, None))
     if found is None or other is None or found.vectorstore is not other.vectorstore:
         return None
-    same = found.options.keys() == other.options.keys()
-    return found if same and all(found.options[name] is other.options[name] for name in found.options) else None
+    has_same_keys = found.arguments.keys() == other.arguments.keys()
+    return (
+        found
+        if has_same_keys and all(found.arguments[name] is other.arguments[name] for name in found.arguments)
+        else None
+    )

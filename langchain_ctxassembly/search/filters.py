@@ -1,4 +1,4 @@
-"""Stores held to filters: no chunk that a filter excludes comes in as a neighbour."""
+"""Stores held to filters: no chunk that a filter excludes comes in as a neighbor."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from langchain_core.documents import Document
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.filtered import FilteredStore, Scoped
-from langchain_ctxassembly.search.caller_filter import Search
-from langchain_ctxassembly.stores.filters import Test, both, kind_of, passes
-from langchain_ctxassembly.stores.identity import reads_the_same
+from ctxassembly.stores.filtered import FilteredStore, ScopedStore
+from langchain_ctxassembly.search.caller_filter import VisibleSearch
+from langchain_ctxassembly.stores.filters import Predicate, and_filters, dialect_of, predicate
+from langchain_ctxassembly.stores.identity import has_same_documents
 
 
-def held(store: Any, condition: Any, search: Search | None) -> Any:
+def restrict_store(store: Any, condition: Any, search: VisibleSearch | None) -> Any:
     """`store` held to its own filter, to `condition` and to the filter of `search`, all three.
 
     Without a `search`, nobody knows how the caller filters: the store is held to `condition` only. A search without a
@@ -29,22 +29,26 @@ def held(store: Any, condition: Any, search: Search | None) -> Any:
         ConfigError: a filter has a form that can't be applied. That of `search` is ignored if the store has a filter of
             its own, which then takes its place.
     """
-    given, store = store, filtered(store, condition, getattr(store, "vectorstore", None))
-    if store is None or search is None or (search.has_no_filter and not reads_the_same(given, search.vectorstore)):
+    original, store = store, apply_filter(store, condition, getattr(store, "vectorstore", None))
+    if (
+        store is None
+        or search is None
+        or (search.has_no_filter and not has_same_documents(original, search.vectorstore))
+    ):
         return store
-    holds_its_own = getattr(store, "holds_filter", None) is True
+    has_own_filter = getattr(store, "holds_filter", None) is True
     try:
-        found = filtered(store, search.filter, search.vectorstore)
+        restricted = apply_filter(store, search.filter, search.vectorstore)
     except ConfigError:
-        if holds_its_own:
+        if has_own_filter:
             return store
         raise
-    if holds_its_own:
-        return found
-    return Scoped(found, holds_filter=is_filter(search.filter) if search.is_all else None)
+    if has_own_filter:
+        return restricted
+    return ScopedStore(restricted, holds_filter=is_filter(search.filter) if search.is_exhaustive else None)
 
 
-def filtered(store: Any, condition: Any, vectorstore: Any = None) -> Any:
+def apply_filter(store: Any, condition: Any, vectorstore: Any = None) -> Any:
     """`store` held to `condition`, in the form of `vectorstore`, on top of a filter of its own.
 
     A dataclass with a field `filter`, over a vector store of the same kind, applies the condition in its own query. To
@@ -55,28 +59,30 @@ def filtered(store: Any, condition: Any, vectorstore: Any = None) -> Any:
     """
     if store is None or not is_filter(condition):
         return store
-    if not _reads_it_itself(store, vectorstore):
-        return _after_the_fetch(store, passes(vectorstore, condition))
+    if not _can_apply_filter(store, vectorstore):
+        return _filter_after_fetch(store, predicate(vectorstore, condition))
     if not is_filter(store.filter):
         return replace(store, filter=condition)
-    together = both(store.filter, condition)
-    if together is not None:
-        return replace(store, filter=together)
-    return _after_the_fetch(store, passes(vectorstore, condition))
+    combined = and_filters(store.filter, condition)
+    if combined is not None:
+        return replace(store, filter=combined)
+    return _filter_after_fetch(store, predicate(vectorstore, condition))
 
 
-def _reads_it_itself(store: Any, vectorstore: Any) -> bool:
+def _can_apply_filter(store: Any, vectorstore: Any) -> bool:
     names = {field.name for field in fields(store)} if is_dataclass(store) else set()
     if "filter" not in names:
         return False
-    return "vectorstore" not in names or vectorstore is None or kind_of(store.vectorstore) is kind_of(vectorstore)
+    return "vectorstore" not in names or vectorstore is None or dialect_of(store.vectorstore) is dialect_of(vectorstore)
 
 
-def _after_the_fetch(store: Any, test: Test) -> FilteredStore:
-    return FilteredStore(store, partial(_passing, test))
+def _filter_after_fetch(store: Any, accepts: Predicate) -> FilteredStore:
+    return FilteredStore(store, partial(_filter_chunks, accepts))
 
 
-def _passing(test: Test, chunks: Iterable[Chunk]) -> list[Chunk]:
+def _filter_chunks(accepts: Predicate, chunks: Iterable[Chunk]) -> list[Chunk]:
     return [
-        chunk for chunk in chunks if test(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
+        chunk
+        for chunk in chunks
+        if accepts(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
     ]

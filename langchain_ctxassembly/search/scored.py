@@ -16,11 +16,11 @@ from typing_extensions import override
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.stores.identity import unwrapped
+from langchain_ctxassembly.stores.identity import unwrap
 
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr"]
 
-METHODS: dict[SearchType, str] = {
+SEARCH_METHODS: dict[SearchType, str] = {
     "similarity": "similarity_search_with_score",
     "similarity_score_threshold": "similarity_search_with_relevance_scores",
     "mmr": "max_marginal_relevance_search",
@@ -28,12 +28,12 @@ METHODS: dict[SearchType, str] = {
 SCORE_KEY = "relevance_score"
 """The metadata key under which LangChain's rerankers write their score."""
 
-HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold", "hybrid_search_config"})
+NON_FILTERING = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold", "hybrid_search_config"})
 """Search arguments that exclude no documents by their metadata."""
-KNOWN = frozenset({"filter"}) | HARMLESS
+KNOWN_ARGUMENTS = frozenset({"filter"}) | NON_FILTERING
 """Search arguments with a known effect."""
 
-Scored = Sequence[tuple[Document, float | None]]
+ScoredDocuments = Sequence[tuple[Document, float | None]]
 
 
 class ScoredRetriever(BaseRetriever):
@@ -47,7 +47,7 @@ class ScoredRetriever(BaseRetriever):
     search_type: SearchType = "similarity"
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     keys: InstanceOf[MetadataKeys] = Field(default_factory=MetadataKeys)
-    known_only: bool = False
+    should_reject_unknown: bool = False
     """True if an argument that may filter in an unknown way is an error, whenever it is given."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -56,19 +56,19 @@ class ScoredRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
-        method, scored = self._method("")
-        found = getattr(self.vectorstore, method)(query, **self._options(kwargs))
-        return self._with_scores(found) if scored else found
+        method, has_scores = self._search_method("")
+        found = getattr(self.vectorstore, method)(query, **self._search_arguments(kwargs))
+        return self._with_scores(found) if has_scores else found
 
     @override
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
-        method, scored = self._method("a")
-        found = await getattr(self.vectorstore, method)(query, **self._options(kwargs))
-        return self._with_scores(found) if scored else found
+        method, has_scores = self._search_method("a")
+        found = await getattr(self.vectorstore, method)(query, **self._search_arguments(kwargs))
+        return self._with_scores(found) if has_scores else found
 
-    def _method(self, prefix: str) -> tuple[str, bool]:
+    def _search_method(self, prefix: str) -> tuple[str, bool]:
         """The name of the search method, and True if it gives scores."""
         kind = type(self.vectorstore)
         if self.search_type == "similarity" and all(
@@ -77,18 +77,18 @@ class ScoredRetriever(BaseRetriever):
         ):
             # The store has none of its own; the base class only raises.
             return f"{prefix}similarity_search", False
-        return prefix + METHODS[self.search_type], self.search_type != "mmr"
+        return prefix + SEARCH_METHODS[self.search_type], self.search_type != "mmr"
 
-    def _options(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _search_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""
         options = self.search_kwargs | arguments
-        if self.known_only:
-            check_known(options)
-        hybrid = getattr(unwrapped(self.vectorstore), "hybrid_search_config", None)
+        if self.should_reject_unknown:
+            check_arguments(options)
+        hybrid = getattr(unwrap(self.vectorstore), "hybrid_search_config", None)
         hybrid = options.get("hybrid_search_config", hybrid)
         return options | ({"hybrid_search_config": deepcopy(hybrid)} if hybrid else {})
 
-    def _with_scores(self, found: Scored) -> list[Document]:
+    def _with_scores(self, found: ScoredDocuments) -> list[Document]:
         scores = as_scores([number for _, number in found])
         if scores is None:
             return [document for document, _ in found]
@@ -99,15 +99,15 @@ class ScoredRetriever(BaseRetriever):
         ]
 
 
-def unknown(arguments: Iterable[str]) -> list[str]:
+def unknown_arguments(arguments: Iterable[str]) -> list[str]:
     """Those of a search's arguments that might filter in a way unknown here, by name."""
-    return sorted(set(arguments) - KNOWN)
+    return sorted(set(arguments) - KNOWN_ARGUMENTS)
 
 
-def check_known(arguments: Iterable[str]) -> None:
+def check_arguments(arguments: Iterable[str]) -> None:
     """Raise a ConfigError if any of a search's arguments might filter in a way unknown here."""
-    if names := unknown(arguments):
-        allowed = f"out of {', '.join(sorted(KNOWN))} unless store= is given, since others may filter"
+    if names := unknown_arguments(arguments):
+        allowed = f"out of {', '.join(sorted(KNOWN_ARGUMENTS))} unless store= is given, since others may filter"
         raise ConfigError("search_kwargs", allowed, names)
 
 
@@ -120,8 +120,8 @@ def as_scores(numbers: Sequence[Any]) -> list[float] | None:
     if any(number is None for number in numbers):
         return None
     values = [float(number) for number in numbers]
-    falls = all(first >= second for first, second in pairwise(values))
-    rises = all(first <= second for first, second in pairwise(values))
-    if falls == rises:
+    is_falling = all(first >= second for first, second in pairwise(values))
+    is_rising = all(first <= second for first, second in pairwise(values))
+    if is_falling == is_rising:
         return None
-    return values if falls else [1 - value for value in values]
+    return values if is_falling else [1 - value for value in values]

@@ -1,1 +1,1 @@
-"""Stores of neighbours over LangChain's vector stores, each held to a filter in its own form."""
+"""Stores of neighbors over LangChain's vector stores, each held to a filter in its own form."""

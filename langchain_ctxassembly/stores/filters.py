@@ -1,9 +1,10 @@
 """The kinds of vector stores: how each reads a filter, and how its chunks are held to one.
 
-A search and the neighbours of its hits must be filtered alike, but each vector store has a filter language of its own:
+A search and the neighbors of its hits must be filtered alike, but each vector store has a filter language of its own:
 the same mapping means different things to FAISS and to Chroma. So a filter is never translated. The vector store
-applies it in its own query where it has one (`select`, `find`, `beside`); else the chunks that came are tested one by
-one, as that vector store would test them (`passes`). A filter that neither way can apply is a ConfigError.
+applies it in its own query where it has one (`select`, `find_by_index`, `find_ids_by_offset`); else the chunks that
+came are tested one by one, as that vector store would test them (`predicate`). A filter that neither way can apply is a
+ConfigError.
 
 A vector store is known by the name of its class, so that none is imported that isn't in use already.
 """
@@ -21,134 +22,138 @@ from ctxassembly.data import filters
 from ctxassembly.data.filters import as_predicate, check_size, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.stores.identity import is_langchains
+from langchain_ctxassembly.stores.identity import is_langchain_class
 from langchain_ctxassembly.stores.metadata_queries import (
-    Asked,
-    Spot,
-    chroma_beside,
+    IndexQuery,
+    OffsetTarget,
+    chroma_by_index,
     chroma_documents,
-    chroma_places,
-    qdrant_beside,
+    chroma_ids_by_offset,
+    qdrant_by_index,
     qdrant_documents,
-    qdrant_places,
+    qdrant_ids_by_offset,
 )
 
-Test = Callable[[Document], bool]
+Predicate = Callable[[Document], bool]
 
 
 @dataclass(frozen=True)
-class Kind:
+class FilterDialect:
     """One kind of vector store: its ways to apply a filter, and to find chunks by metadata."""
 
-    passes: Callable[[Any, Any], Test]
+    predicate: Callable[[Any, Any], Predicate]
     """From a vector store and a filter to a test: True for a document that the vector store itself would let pass.
 
     Raises ConfigError if the filter has another form."""
     select: Callable[[Any, Sequence[str], Any], list[Document]] | None = None
     """From a vector store, ids and a filter or None: the documents under those ids that pass, by one query; None if the
     vector store has no such query. It is also used where `get_by_ids` isn't implemented."""
-    in_own_form: Callable[[Any], bool] = lambda _: False
-    """True for a filter in the form that `select`, `find` and `beside` take."""
-    find: Callable[[Any, Sequence[Asked], MetadataKeys, Any], list[Document]] | None = None
+    is_native: Callable[[Any], bool] = lambda _: False
+    """True for a filter in the form that `select`, `find_by_index` and `find_ids_by_offset` take."""
+    find_by_index: Callable[[Any, Sequence[IndexQuery], MetadataKeys, Any], list[Document]] | None = None
     """From a vector store, places, the keys of their metadata and a filter or None: the documents at these places that
     pass; None if the vector store can't be asked by metadata."""
-    beside: Callable[[Any, Sequence[Spot], MetadataKeys, Any], list[Any]] | None = None
+    find_ids_by_offset: Callable[[Any, Sequence[OffsetTarget], MetadataKeys, Any], list[Any]] | None = None
     """From the same, with offsets in place of places: the ids of the documents beside these that pass."""
 
 
-def kind_of(vectorstore: Any) -> Kind:
+def dialect_of(vectorstore: Any) -> FilterDialect:
     """The kind of `vectorstore`, also if its class is derived from one that is known."""
-    names = (parent.__name__ for parent in type(vectorstore).__mro__ if is_langchains(parent))
-    return next((KINDS[name] for name in names if name in KINDS), GENERIC)
+    names = (parent.__name__ for parent in type(vectorstore).__mro__ if is_langchain_class(parent))
+    return next((DIALECTS[name] for name in names if name in DIALECTS), GENERIC)
 
 
-def passes(vectorstore: Any, condition: Any) -> Test:
+def predicate(vectorstore: Any, condition: Any) -> Predicate:
     """A test for documents from any store: True for those that a filter of `vectorstore` lets pass.
 
     Raises:
         ConfigError: `condition` is too large, or has a form that can't be evaluated. It is never ignored.
     """
     check_size(condition)
-    return kind_of(vectorstore).passes(vectorstore, condition)
+    return dialect_of(vectorstore).predicate(vectorstore, condition)
 
 
-def check(vectorstore: Any, condition: Any) -> None:
-    """Raise a ConfigError if `got` could not apply `condition`."""
+def check_filter(vectorstore: Any, condition: Any) -> None:
+    """Raise a ConfigError if `get_documents` could not apply `condition`."""
     check_size(condition)
-    if is_filter(condition) and not kind_of(vectorstore).in_own_form(condition):
-        passes(vectorstore, condition)
+    if is_filter(condition) and not dialect_of(vectorstore).is_native(condition):
+        predicate(vectorstore, condition)
 
 
-def got(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
+def get_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     """The documents under `ids` that pass `condition`: by the vector store's own query where it has one."""
-    kind = kind_of(vectorstore)
-    if is_filter(condition) and kind.select and kind.in_own_form(condition):
-        return kind.select(vectorstore, ids, condition)
+    dialect = dialect_of(vectorstore)
+    if is_filter(condition) and dialect.select and dialect.is_native(condition):
+        return dialect.select(vectorstore, ids, condition)
     try:
         documents = vectorstore.get_by_ids(ids)
     except NotImplementedError:
-        if kind.select is None:
+        if dialect.select is None:
             raise
-        documents = kind.select(vectorstore, ids, None)
-    return _passing(vectorstore, documents, condition)
+        documents = dialect.select(vectorstore, ids, None)
+    return _filter_documents(vectorstore, documents, condition)
 
 
-async def agot(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
+async def aget_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     """The same, awaited. None of these queries has an async form of its own: LangChain too runs them in a thread."""
-    kind = kind_of(vectorstore)
-    if is_filter(condition) and kind.select and kind.in_own_form(condition):
-        return await asyncio.to_thread(kind.select, vectorstore, ids, condition)
+    dialect = dialect_of(vectorstore)
+    if is_filter(condition) and dialect.select and dialect.is_native(condition):
+        return await asyncio.to_thread(dialect.select, vectorstore, ids, condition)
     try:
         documents = await vectorstore.aget_by_ids(ids)
     except NotImplementedError:
-        if kind.select is None:
+        if dialect.select is None:
             raise
-        documents = await asyncio.to_thread(kind.select, vectorstore, ids, None)
-    return _passing(vectorstore, documents, condition)
+        documents = await asyncio.to_thread(dialect.select, vectorstore, ids, None)
+    return _filter_documents(vectorstore, documents, condition)
 
 
-def finds_places(vectorstore: Any) -> bool:
+def can_find_by_metadata(vectorstore: Any) -> bool:
     """True if `vectorstore` can be asked for a document and an index in the metadata, whatever the ids are."""
-    return kind_of(vectorstore).find is not None
+    return dialect_of(vectorstore).find_by_index is not None
 
 
-def found(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """The documents at the places that pass `condition`; none unless the vector store `finds_places`."""
-    kind = kind_of(vectorstore)
-    if kind.find is None:
+def find_by_index(
+    vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
+) -> list[Document]:
+    """The documents at the places that pass `condition`; none unless the vector store `can_find_by_metadata`."""
+    dialect = dialect_of(vectorstore)
+    if dialect.find_by_index is None:
         return []
     if not is_filter(condition):
-        return kind.find(vectorstore, asked, keys, None)
-    if kind.in_own_form(condition):
-        return kind.find(vectorstore, asked, keys, condition)
-    return _passing(vectorstore, kind.find(vectorstore, asked, keys, None), condition)
+        return dialect.find_by_index(vectorstore, queries, keys, None)
+    if dialect.is_native(condition):
+        return dialect.find_by_index(vectorstore, queries, keys, condition)
+    return _filter_documents(vectorstore, dialect.find_by_index(vectorstore, queries, keys, None), condition)
 
 
-def found_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """The documents beside the offsets that pass `condition`; none unless the vector store `finds_places`."""
-    kind = kind_of(vectorstore)
-    if kind.beside is None:
+def find_by_offset(
+    vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
+) -> list[Document]:
+    """The documents beside the offsets that pass `condition`; none unless the vector store `can_find_by_metadata`."""
+    dialect = dialect_of(vectorstore)
+    if dialect.find_ids_by_offset is None:
         return []
-    own = condition if is_filter(condition) and kind.in_own_form(condition) else None
-    ids = kind.beside(vectorstore, asked, keys, own)
-    return got(vectorstore, ids, condition) if ids else []
+    own = condition if is_filter(condition) and dialect.is_native(condition) else None
+    ids = dialect.find_ids_by_offset(vectorstore, targets, keys, own)
+    return get_documents(vectorstore, ids, condition) if ids else []
 
 
-def both(first: Any, second: Any) -> Any:
+def and_filters(first: Any, second: Any) -> Any:
     """One filter that means both `first` and `second`; None if their form has no AND known here."""
-    if _is_qdrants(first) and _is_qdrants(second):
+    if _is_qdrant_filter(first) and _is_qdrant_filter(second):
         return type(first)(must=[first, second])
-    return filters.both(first, second)
+    return filters.and_filters(first, second)
 
 
-def _passing(vectorstore: Any, documents: Sequence[Document], condition: Any) -> list[Document]:
+def _filter_documents(vectorstore: Any, documents: Sequence[Document], condition: Any) -> list[Document]:
     if not is_filter(condition):
         return list(documents)
-    test = passes(vectorstore, condition)
-    return [document for document in documents if test(document)]
+    accepts = predicate(vectorstore, condition)
+    return [document for document in documents if accepts(document)]
 
 
-def _as_predicate(vectorstore: Any, condition: Any) -> Test:  # noqa: ARG001 - one signature for all kinds
+def _generic_predicate(vectorstore: Any, condition: Any) -> Predicate:  # noqa: ARG001 - one signature for all kinds
     return as_predicate(condition, "Document")
 
 
@@ -156,7 +161,7 @@ def _as_predicate(vectorstore: Any, condition: Any) -> Test:  # noqa: ARG001 - o
 # is called: a FAISS without it can't be filtered here.
 
 
-def _faiss_passes(vectorstore: Any, condition: Any) -> Test:
+def _faiss_predicate(vectorstore: Any, condition: Any) -> Predicate:
     read = getattr(vectorstore, "_create_filter_func", None)
     if read is None:
         raise ConfigError("filter", "one that this FAISS can evaluate; give store= a filter of its own", condition)
@@ -177,7 +182,7 @@ def _chroma_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list
 # Qdrant: a `models.Filter` over payloads, in which the metadata stand under a key of their own.
 
 
-def _is_qdrants(condition: Any) -> bool:
+def _is_qdrant_filter(condition: Any) -> bool:
     kind = type(condition)
     return kind.__name__ == "Filter" and kind.__module__.partition(".")[0] == "qdrant_client"
 
@@ -185,13 +190,13 @@ def _is_qdrants(condition: Any) -> bool:
 def _qdrant_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     from qdrant_client import models
 
-    of_ids = models.HasIdCondition(has_id=list(ids))
-    wanted = models.Filter(must=[of_ids, *([condition] if condition is not None else [])])
-    return list(qdrant_documents(vectorstore, wanted))
+    has_ids = models.HasIdCondition(has_id=list(ids))
+    query_filter = models.Filter(must=[has_ids, *([condition] if condition is not None else [])])
+    return list(qdrant_documents(vectorstore, query_filter))
 
 
-def _qdrant_passes(vectorstore: Any, condition: Any) -> Test:
-    if not _is_qdrants(condition):
+def _qdrant_predicate(vectorstore: Any, condition: Any) -> Predicate:
+    if not _is_qdrant_filter(condition):
         return as_predicate(condition, "Document")
     # What Qdrant's local mode decides by.
     from qdrant_client.local.payload_filters import check_filter
@@ -205,21 +210,25 @@ def _qdrant_passes(vectorstore: Any, condition: Any) -> Test:
     return test
 
 
-GENERIC = Kind(_as_predicate)
+GENERIC = FilterDialect(_generic_predicate)
 """A function Document -> bool, or a mapping as `as_predicate` describes it. `InMemoryVectorStore` takes the first."""
-POSTGRES = Kind(_as_predicate)
-"""Held to in SQL by `PGVectorNeighbours`; elsewhere as far as `as_predicate` knows its operators."""
-CHROMA = Kind(
-    _as_predicate, _chroma_select, lambda condition: isinstance(condition, Mapping), chroma_places, chroma_beside
+POSTGRES = FilterDialect(_generic_predicate)
+"""Held to in SQL by `PGVectorNeighbors`; elsewhere as far as `as_predicate` knows its operators."""
+CHROMA = FilterDialect(
+    _generic_predicate,
+    _chroma_select,
+    lambda condition: isinstance(condition, Mapping),
+    chroma_by_index,
+    chroma_ids_by_offset,
 )
-QDRANT = Kind(_qdrant_passes, _qdrant_select, _is_qdrants, qdrant_places, qdrant_beside)
-KINDS: Mapping[str, Kind] = {
+QDRANT = FilterDialect(_qdrant_predicate, _qdrant_select, _is_qdrant_filter, qdrant_by_index, qdrant_ids_by_offset)
+DIALECTS: Mapping[str, FilterDialect] = {
     "AsyncPGVectorStore": POSTGRES,
     "Chroma": CHROMA,
-    "FAISS": Kind(_faiss_passes),
+    "FAISS": FilterDialect(_faiss_predicate),
     "PGVector": POSTGRES,
     "PGVectorStore": POSTGRES,
-    "Qdrant": Kind(_qdrant_passes),
+    "Qdrant": FilterDialect(_qdrant_predicate),
     "QdrantVectorStore": QDRANT,
 }
 """By the name of the class."""

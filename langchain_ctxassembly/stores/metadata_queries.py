@@ -1,7 +1,7 @@
-"""Neighbours by document and index in their metadata, for the vector stores whose query can ask for these.
+"""Neighbors by document and index in their metadata, for the vector stores whose query can ask for these.
 
-Chroma and Qdrant find a neighbour so whatever its id is. Two things are asked for in more than one form: each key under
-which metadata may hold the value (`keys.looked_up`, `keys.index`), and a document id that reads as a number, since a
+Chroma and Qdrant find a neighbor so whatever its id is. Two things are asked for in more than one form: each key under
+which metadata may hold the value (`keys.lookup_keys`, `keys.index`), and a document id that reads as a number, since a
 chunk's id is text and its metadata may have the number. Indexes are asked for as integers; 7.0 and "7" aren't found.
 """
 
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
-from ctxassembly.data.chunks import Beside, ChunkRef, PartName
+from ctxassembly.data.chunks import ChunkRef, OffsetRange, SectionKey
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import as_name
+from ctxassembly.safe_repr import to_id
 
-# Neighbours of chunks without an index, by their offsets, in vector stores that can be asked for a range of numbers.
+# Neighbors of chunks without an index, by their offsets, in vector stores that can be asked for a range of numbers.
 #
 # Chroma can't sort by an offset and stop after the first few, and Qdrant only where there is an index on it. A query
 # for all chunks that begin before an offset would bring half of the document. So the first query asks for a stretch
@@ -29,200 +29,211 @@ from ctxassembly.safe_repr import as_name
 
 NEAR_CHARS = 4_000
 """Characters on each side of an offset that the first query covers, for each chunk wanted there."""
-_MOST_DIGITS = 15
+_MAX_DIGITS = 15
 """Of a page number; a longer one isn't exact as a float."""
 
-Found = tuple[Any, Mapping[str, Any]]
+IdAndMetadata = tuple[Any, Mapping[str, Any]]
 """An id and the metadata."""
 
 
-class Spot(NamedTuple):
+class OffsetTarget(NamedTuple):
     """An offset in what the vector store calls a document."""
 
     document_id: str
-    beside: Beside
+    around_offset: OffsetRange
 
     @property
     def page(self) -> int | None:
         """The number of its page; None if pages don't follow each other."""
-        name = self.beside.page
-        return None if name is None else int(float(dict(self.beside.part)[name]))
+        name = self.around_offset.page_key
+        return None if name is None else int(float(dict(self.around_offset.section)[name]))
 
 
-class Stretch(NamedTuple):
-    """A range to ask for: the chunks of a part of a document that begin from `low` to `high`; None is no bound."""
+class StartRange(NamedTuple):
+    """The chunks of a part of a document that begin from `min_start` to `max_start`; None is no bound."""
 
-    names: tuple[str, ...]
+    id_keys: tuple[str, ...]
     """The keys that may hold the document's id."""
     document_id: str
-    part: PartName
+    section: SectionKey
     """Keys and values that all chunks in it have."""
-    low: int | None = None
-    high: int | None = None
+    min_start: int | None = None
+    max_start: int | None = None
 
 
-Read = Callable[[Sequence[Stretch]], Iterable[Found]]
+RangeQuery = Callable[[Sequence[StartRange]], Iterable[IdAndMetadata]]
 """A query of the vector store: from stretches to ids and metadata of all chunks in any of them."""
 
 
-def spots(refs: Iterable[ChunkRef]) -> list[Spot]:
+def offset_targets(refs: Iterable[ChunkRef]) -> list[OffsetTarget]:
     """The offsets that `refs` ask to stand beside, each once."""
-    return list(dict.fromkeys(Spot(ref.document_id, ref.beside) for ref in refs if ref.beside is not None))
+    return list(
+        dict.fromkeys(OffsetTarget(ref.document_id, ref.around_offset) for ref in refs if ref.around_offset is not None)
+    )
 
 
-def ids_beside(asked: Sequence[Spot], keys: MetadataKeys, read: Read) -> list[Any]:
+def neighbor_ids(targets: Sequence[OffsetTarget], keys: MetadataKeys, run_query: RangeQuery) -> list[Any]:
     """Ids of the chunks at each spot, of the last before it and of the first after it, each once, by two queries."""
-    near = [_around(spot, keys) for spot in asked]
-    found = dict(read(near)) if near else {}
+    near = [_near_range(target, keys) for target in targets]
+    found = dict(run_query(near)) if near else {}
     farther = [
-        stretch
-        for spot in asked
-        for before, _, after in (_sides(spot, keys, found, near_by=True),)
-        for stretch in _farther(spot, keys, before, after)
+        start_range
+        for target in targets
+        for before, _, after in (_split_sides(target, keys, found, is_first_query=True),)
+        for start_range in _farther_ranges(target, keys, before, after)
     ]
     if farther:
-        found |= dict(read(farther))
-    return list(dict.fromkeys(id_ for spot in asked for side in _sides(spot, keys, found) for id_ in side))
+        found |= dict(run_query(farther))
+    return list(dict.fromkeys(id_ for target in targets for side in _split_sides(target, keys, found) for id_ in side))
 
 
-def _around(spot: Spot, keys: MetadataKeys) -> Stretch:
-    start, reach = spot.beside.start, NEAR_CHARS * spot.beside.each_side
-    return Stretch(keys.looked_up, spot.document_id, _shared(spot), start - reach, start + reach)
+def _near_range(target: OffsetTarget, keys: MetadataKeys) -> StartRange:
+    start, near_chars = target.around_offset.start, NEAR_CHARS * target.around_offset.per_side
+    return StartRange(
+        keys.lookup_keys, target.document_id, _shared_metadata(target), start - near_chars, start + near_chars
+    )
 
 
-def _farther(spot: Spot, keys: MetadataKeys, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Stretch]:
+def _farther_ranges(
+    target: OffsetTarget, keys: MetadataKeys, before: Sequence[Any], after: Sequence[Any]
+) -> Iterator[StartRange]:
     """Stretches for the second query, on each side with too few chunks: the rest of the part, the page beside it."""
-    around, wanted = _around(spot, keys), spot.beside.each_side
-    low, high = around.low or 0, around.high or 0
-    if len(before) < wanted:
+    near, per_side = _near_range(target, keys), target.around_offset.per_side
+    low, high = near.min_start or 0, near.max_start or 0
+    if len(before) < per_side:
         if low > 0:  # nothing begins before 0
-            yield around._replace(low=None, high=low - 1)
-        yield from _page(spot, keys, -1)
-    if len(after) < wanted:
-        yield around._replace(low=high + 1, high=None)
-        yield from _page(spot, keys, 1)
+            yield near._replace(min_start=None, max_start=low - 1)
+        yield from _page_range(target, keys, -1)
+    if len(after) < per_side:
+        yield near._replace(min_start=high + 1, max_start=None)
+        yield from _page_range(target, keys, 1)
 
 
-def _page(spot: Spot, keys: MetadataKeys, step: int) -> Iterator[Stretch]:
+def _page_range(target: OffsetTarget, keys: MetadataKeys, step: int) -> Iterator[StartRange]:
     """The whole page `step` pages on; nothing if pages don't follow each other, or before page 0."""
-    name, number = spot.beside.page, spot.page
+    name, number = target.around_offset.page_key, target.page
     if name is None or number is None or number + step < 0:
         return
-    given = dict(spot.beside.part)[name]
-    value = type(given)(number + step)  # as it is stored: 7, 7.0 or "7"
-    document_id = spot.beside.document_id
-    names = keys.looked_up if document_id is None else keys.documents
-    yield Stretch(names, spot.document_id if document_id is None else document_id, ((name, value),))
+    stored_value = dict(target.around_offset.section)[name]
+    value = type(stored_value)(number + step)  # as it is stored: 7, 7.0 or "7"
+    document_id = target.around_offset.document_id
+    names = keys.lookup_keys if document_id is None else keys.document_keys
+    yield StartRange(names, target.document_id if document_id is None else document_id, ((name, value),))
 
 
-def _shared(spot: Spot) -> PartName:
+def _shared_metadata(target: OffsetTarget) -> SectionKey:
     """Metadata that all chunks of the spot's part share: the page number, or without pages all names of the part."""
-    part, page = spot.beside.part, spot.beside.page
+    part, page = target.around_offset.section, target.around_offset.page_key
     return part if page is None else ((page, dict(part)[page]),)
 
 
-def _sides(
-    spot: Spot, keys: MetadataKeys, found: Mapping[Any, Mapping[str, Any]], *, near_by: bool = False
+def _split_sides(
+    target: OffsetTarget, keys: MetadataKeys, found: Mapping[Any, Mapping[str, Any]], *, is_first_query: bool = False
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Ids out of `found` before the spot, at it, and after it, each in order; on a side at most as many as wanted.
+    """Ids out of `indexes_by_document` before the spot, at it, and after it, in order, and no more than wanted.
 
-    The queries ask for all spots at once, so some of `found` belongs to others. `near_by` counts only what the first
-    query asked for on behalf of this spot: a chunk farther off may have others between, which nobody has read yet.
+    The queries ask for all spots at once, so some of `indexes_by_document` belongs to others. `is_first_query` counts
+    only what the first query asked for on behalf of this spot: a chunk farther off may have others between, which
+    nobody has read yet.
     """
-    here, wanted = (spot.page or 0, spot.beside.start), spot.beside.each_side
-    pages, chars = (0, NEAR_CHARS * wanted) if near_by else (1, math.inf)
-    placed = [
-        (place, id_)
+    own_position, per_side = (target.page or 0, target.around_offset.start), target.around_offset.per_side
+    max_pages, max_chars = (0, NEAR_CHARS * per_side) if is_first_query else (1, math.inf)
+    positions = [
+        (position, id_)
         for id_, metadata in found.items()
-        if (place := _place(metadata, spot, keys)) is not None
-        and abs(place[0] - here[0]) <= pages
-        and abs(place[1] - here[1]) <= chars
+        if (position := _position(metadata, target, keys)) is not None
+        and abs(position[0] - own_position[0]) <= max_pages
+        and abs(position[1] - own_position[1]) <= max_chars
     ]
-    placed.sort(key=lambda entry: entry[0])
-    before = [id_ for place, id_ in placed if place < here]
-    own = [id_ for place, id_ in placed if place == here]
-    after = [id_ for place, id_ in placed if place > here]
-    return before[-wanted:], own, after[:wanted]
+    positions.sort(key=lambda entry: entry[0])
+    before = [id_ for position, id_ in positions if position < own_position]
+    own = [id_ for position, id_ in positions if position == own_position]
+    after = [id_ for position, id_ in positions if position > own_position]
+    return before[-per_side:], own, after[:per_side]
 
 
-def _place(metadata: Mapping[str, Any], spot: Spot, keys: MetadataKeys) -> tuple[int, int] | None:
+def _position(metadata: Mapping[str, Any], target: OffsetTarget, keys: MetadataKeys) -> tuple[int, int] | None:
     """Page and offset of a chunk of the spot's document, and of its part where pages don't follow each other."""
     start = keys.read(metadata, "start")
-    if type(start) is not int or not _is_of(metadata, spot, keys):
+    if type(start) is not int or not _is_same_document(metadata, target, keys):
         return None
-    name = spot.beside.page
+    name = target.around_offset.page_key
     if name is None:
-        return (0, start) if all(metadata.get(key) == value for key, value in spot.beside.part) else None
-    page = as_name(metadata.get(name))
-    if page is None or len(page) > _MOST_DIGITS or not page.removesuffix(".0").isdecimal():
+        return (0, start) if all(metadata.get(key) == value for key, value in target.around_offset.section) else None
+    page = to_id(metadata.get(name))
+    if page is None or len(page) > _MAX_DIGITS or not page.removesuffix(".0").isdecimal():
         return None
     return int(float(page)), start
 
 
-def _is_of(metadata: Mapping[str, Any], spot: Spot, keys: MetadataKeys) -> bool:
+def _is_same_document(metadata: Mapping[str, Any], target: OffsetTarget, keys: MetadataKeys) -> bool:
     """True if a chunk is of the spot's document, by the name in its store, or of the file that its pages belong to."""
-    named = as_name(keys.document_of(metadata))
-    looked_up = as_name(keys.read(metadata, "lookup_id"))
-    return spot.document_id == (named if looked_up is None else looked_up) or (
-        spot.beside.document_id is not None and spot.beside.document_id == named
+    document_name = to_id(keys.read_document_id(metadata))
+    looked_up = to_id(keys.read(metadata, "lookup_id"))
+    return target.document_id == (document_name if looked_up is None else looked_up) or (
+        target.around_offset.document_id is not None and target.around_offset.document_id == document_name
     )
 
 
-Asked = tuple[str, tuple[int, ...]]
+IndexQuery = tuple[str, tuple[int, ...]]
 """A document and indexes in it; without indexes, all of it."""
-MOST_DOCUMENTS = 32
+MAX_DOCUMENTS = 32
 """Documents, or parts of them, in one query of Chroma, whose time grows with the square of the alternatives."""
-PAGE = 1_000
+PAGE_SIZE = 1_000
 """Points that Qdrant is asked for at once."""
 
 
-def by_document(refs: Sequence[ChunkRef]) -> list[Asked]:
+def index_queries(refs: Sequence[ChunkRef]) -> list[IndexQuery]:
     """Each document of `refs` once, with the indexes asked for; references by id or by offset are left out."""
-    found: dict[str, set[int]] = {}
-    refs = [ref for ref in refs if ref.chunk_id is None and ref.beside is None]
-    whole = {ref.document_id for ref in refs if ref.index is None}
+    indexes_by_document: dict[str, set[int]] = {}
+    refs = [ref for ref in refs if ref.chunk_id is None and ref.around_offset is None]
+    whole_documents = {ref.document_id for ref in refs if ref.index is None}
     for ref in refs:
-        indexes = found.setdefault(ref.document_id, set())
-        if ref.index is not None and ref.document_id not in whole:
+        indexes = indexes_by_document.setdefault(ref.document_id, set())
+        if ref.index is not None and ref.document_id not in whole_documents:
             indexes.add(ref.index)
-    return [(document_id, tuple(sorted(indexes))) for document_id, indexes in found.items()]
+    return [(document_id, tuple(sorted(indexes))) for document_id, indexes in indexes_by_document.items()]
 
 
-def chroma_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """The documents asked for that pass `condition`, a filter of Chroma's: one query for each `MOST_DOCUMENTS`."""
+def chroma_by_index(
+    vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
+) -> list[Document]:
+    """The documents asked for that pass `condition`, a filter of Chroma's: one query for each `MAX_DOCUMENTS`."""
     return [
         document
-        for at in range(0, len(asked), MOST_DOCUMENTS)
+        for at in range(0, len(queries), MAX_DOCUMENTS)
         for document in chroma_documents(
-            vectorstore.get(where=_and(_chroma_where(asked[at : at + MOST_DOCUMENTS], keys), condition))
+            vectorstore.get(where=_and(_chroma_where(queries[at : at + MAX_DOCUMENTS], keys), condition))
         )
     ]
 
 
-def chroma_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
+def chroma_ids_by_offset(
+    vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
+) -> list[Any]:
     """Ids of the documents beside the spots that pass `condition`; no text is read."""
 
-    def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
-        for at in range(0, len(stretches), MOST_DOCUMENTS):
-            where = _or([_chroma_stretch(stretch, keys) for stretch in stretches[at : at + MOST_DOCUMENTS]])
+    def run_query(stretches: Sequence[StartRange]) -> Iterator[IdAndMetadata]:
+        for at in range(0, len(stretches), MAX_DOCUMENTS):
+            where = _or([_chroma_range_filter(stretch, keys) for stretch in stretches[at : at + MAX_DOCUMENTS]])
             found = vectorstore.get(where=_and(where, condition), include=["metadatas"])
             yield from zip(found["ids"], (metadata or {} for metadata in found["metadatas"]), strict=True)
 
-    return ids_beside(asked, keys, read)
+    return neighbor_ids(targets, keys, run_query)
 
 
-def _chroma_stretch(stretch: Stretch, keys: MetadataKeys) -> Any:
+def _chroma_range_filter(start_range: StartRange, keys: MetadataKeys) -> Any:
     """The condition for a stretch: one of its document's names, all of its part, and an offset within its bounds."""
-    names = _or([{key: {"$eq": name}} for key in stretch.names for name in _names(stretch.document_id)])
-    bounds = {"$gte": stretch.low, "$lte": stretch.high}
+    names = _or([{key: {"$eq": name}} for key in start_range.id_keys for name in _id_values(start_range.document_id)])
+    bounds = {"$gte": start_range.min_start, "$lte": start_range.max_start}
     ranges = [
         {"$and": limits} if len(limits) > 1 else limits[0]
         for key in keys.start
         if (limits := [{key: {bound: value}} for bound, value in bounds.items() if value is not None])
     ]
-    parts = [{key: {"$eq": value}} for key, value in stretch.part]
-    every = [names, *parts, *([_or(ranges)] if ranges else [])]
-    return {"$and": every} if len(every) > 1 else names
+    parts = [{key: {"$eq": value}} for key, value in start_range.section]
+    conditions = [names, *parts, *([_or(ranges)] if ranges else [])]
+    return {"$and": conditions} if len(conditions) > 1 else names
 
 
 def chroma_documents(found: Any) -> Iterator[Document]:
@@ -232,14 +243,14 @@ def chroma_documents(found: Any) -> Iterator[Document]:
             yield Document(id=id_, page_content=text, metadata=metadata or {})
 
 
-def _chroma_where(asked: Sequence[Asked], keys: MetadataKeys) -> Any:
+def _chroma_where(queries: Sequence[IndexQuery], keys: MetadataKeys) -> Any:
     return _or(
         [
             _and(
-                _or([{key: {"$eq": name}} for key in keys.looked_up for name in _names(document_id)]),
+                _or([{key: {"$eq": name}} for key in keys.lookup_keys for name in _id_values(document_id)]),
                 _or([{key: {"$in": list(indexes)}} for key in keys.index]) if indexes else None,
             )
-            for document_id, indexes in asked
+            for document_id, indexes in queries
         ]
     )
 
@@ -253,68 +264,72 @@ def _and(condition: Any, other: Any) -> Any:
     return {"$and": [condition, other]} if other else condition
 
 
-def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """The documents asked for that pass `condition`, a `models.Filter`: one query, read `PAGE` points at a time."""
+def qdrant_by_index(
+    vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
+) -> list[Document]:
+    """The documents that pass `condition`, a `models.Filter`: one query, read `PAGE_SIZE` points at a time."""
     from qdrant_client import models
 
     payload = vectorstore.metadata_payload_key
     one_of = [
-        _each_of(
+        _match_each(
             models,
-            {_path(payload, key): models.MatchValue(value=name) for key in keys.looked_up},
-            {_path(payload, key): models.MatchAny(any=list(indexes)) for key in keys.index if indexes},
+            {_payload_path(payload, key): models.MatchValue(value=name) for key in keys.lookup_keys},
+            {_payload_path(payload, key): models.MatchAny(any=list(indexes)) for key in keys.index if indexes},
         )
-        for document_id, indexes in asked
-        for name in _names(document_id)
+        for document_id, indexes in queries
+        for name in _id_values(document_id)
     ]
-    wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
-    return list(qdrant_documents(vectorstore, wanted))
+    query_filter = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
+    return list(qdrant_documents(vectorstore, query_filter))
 
 
-def qdrant_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
+def qdrant_ids_by_offset(
+    vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
+) -> list[Any]:
     """Ids of the points beside the spots that pass `condition`; no text is read."""
     from qdrant_client import models
 
     payload = vectorstore.metadata_payload_key
 
-    def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
-        one_of = [_qdrant_stretch(models, payload, stretch, keys) for stretch in stretches]
+    def run_query(stretches: Sequence[StartRange]) -> Iterator[IdAndMetadata]:
+        one_of = [_qdrant_range_filter(models, payload, stretch, keys) for stretch in stretches]
         wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
         for point in _points(vectorstore, wanted, with_payload=[payload]):
             yield point.id, point.payload.get(payload) or {}
 
-    return ids_beside(asked, keys, read)
+    return neighbor_ids(targets, keys, run_query)
 
 
-def _qdrant_stretch(models: Any, payload: str, stretch: Stretch, keys: MetadataKeys) -> Any:
-    """The same condition as `_chroma_stretch`, in Qdrant's words."""
+def _qdrant_range_filter(models: Any, payload: str, start_range: StartRange, keys: MetadataKeys) -> Any:
+    """The same condition as `_chroma_range_filter`, in Qdrant's words."""
 
     def is_value(key: str, value: Any) -> Any:
-        path = _path(payload, key)
+        path = _payload_path(payload, key)
         if isinstance(value, (int, float)):  # 7 and 7.0 are one place
             return models.FieldCondition(key=path, range=models.Range(gte=value, lte=value))
         return models.FieldCondition(key=path, match=models.MatchValue(value=value))
 
     names = [
-        models.FieldCondition(key=_path(payload, key), match=models.MatchValue(value=name))
-        for key in stretch.names
-        for name in _names(stretch.document_id)
+        models.FieldCondition(key=_payload_path(payload, key), match=models.MatchValue(value=name))
+        for key in start_range.id_keys
+        for name in _id_values(start_range.document_id)
     ]
-    bounds = models.Range(gte=stretch.low, lte=stretch.high)
-    ranges = [models.FieldCondition(key=_path(payload, key), range=bounds) for key in keys.start]
-    unbounded = stretch.low is None and stretch.high is None
+    bounds = models.Range(gte=start_range.min_start, lte=start_range.max_start)
+    ranges = [models.FieldCondition(key=_payload_path(payload, key), range=bounds) for key in keys.start]
+    unbounded = start_range.min_start is None and start_range.max_start is None
     return models.Filter(
         must=[
             models.Filter(should=names),
-            *(is_value(key, value) for key, value in stretch.part),
+            *(is_value(key, value) for key, value in start_range.section),
             *(() if unbounded else (models.Filter(should=ranges),)),
         ]
     )
 
 
-def qdrant_documents(vectorstore: Any, wanted: Any) -> Iterator[Document]:
+def qdrant_documents(vectorstore: Any, query_filter: Any) -> Iterator[Document]:
     """The documents of all points that pass a filter, with the metadata that Qdrant's own search gives them."""
-    for point in _points(vectorstore, wanted):
+    for point in _points(vectorstore, query_filter):
         metadata = point.payload.get(vectorstore.metadata_payload_key) or {}
         yield Document(
             page_content=point.payload.get(vectorstore.content_payload_key, ""),
@@ -322,18 +337,22 @@ def qdrant_documents(vectorstore: Any, wanted: Any) -> Iterator[Document]:
         )
 
 
-def _points(vectorstore: Any, wanted: Any, with_payload: Any = True) -> Iterator[Any]:
+def _points(vectorstore: Any, query_filter: Any, with_payload: Any = True) -> Iterator[Any]:
     offset = None
     while True:
         points, offset = vectorstore.client.scroll(
-            vectorstore.collection_name, scroll_filter=wanted, limit=PAGE, offset=offset, with_payload=with_payload
+            vectorstore.collection_name,
+            scroll_filter=query_filter,
+            limit=PAGE_SIZE,
+            offset=offset,
+            with_payload=with_payload,
         )
         yield from points
         if offset is None:
             return
 
 
-def _each_of(models: Any, *groups: dict[str, Any]) -> Any:
+def _match_each(models: Any, *groups: dict[str, Any]) -> Any:
     """A filter that wants one key of each group to match; an empty group wants nothing."""
     return models.Filter(
         must=[
@@ -344,12 +363,12 @@ def _each_of(models: Any, *groups: dict[str, Any]) -> Any:
     )
 
 
-def _path(payload: str, key: str) -> str:
+def _payload_path(payload: str, key: str) -> str:
     """The path of a metadata key in a payload; what isn't a plain or dotted name is quoted."""
     return f"{payload}.{key}" if re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) else f'{payload}."{key}"'
 
 
-def _names(document_id: str) -> list[str | int]:
+def _id_values(document_id: str) -> list[str | int]:
     """The values under which metadata may hold a document's id: a number was made text."""
     is_number = re.fullmatch(r"0|-?[1-9]\d{0,17}", document_id)
     return [document_id, int(document_id)] if is_number else [document_id]

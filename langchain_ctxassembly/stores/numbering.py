@@ -16,8 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.postgres.numbering import StoredChunks, StoredNumbers, number, table_of
-from langchain_ctxassembly.stores.identity import loop_of, unwrapped
+from ctxassembly.stores.postgres.numbering import NumberingReport, StoredChunks, build_table, number_rows
+from langchain_ctxassembly.stores.identity import loop_of, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 def number_stored_chunks(
     vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
-) -> StoredNumbers:
+) -> NumberingReport:
     """Give the chunks of a PGVectorStore or PGVector document id and index where they are stored; what became of them.
 
-        print(number_stored_chunks(vectorstore))  # 1,204 chunks were numbered; 37 documents have neighbours now
+        print(number_stored_chunks(vectorstore))  # 1,204 chunks were numbered; 37 documents have neighbors now
 
     Both are written under the first of their `keys` that is a column of the table, else under the first, into the JSON
     metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
     far as they have them. Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
-    The table gets the index on document id and index that `PGVectorNeighbours` looks them up by. All of it is one
+    The table gets the index on document id and index that `PGVectorNeighbors` looks them up by. All of it is one
     transaction, and a second run changes nothing.
 
     Args:
@@ -50,67 +50,73 @@ def number_stored_chunks(
         ConfigError: another vector store, or a table without a column for the two and without JSON metadata.
         InputError: the vector store was set up for async use alone.
     """
-    work = _work(vectorstore, keys, trust_insertion_order)
+    number_table = _numbering_task(vectorstore, keys, trust_insertion_order)
     if isinstance(vectorstore, PGVector):
         if vectorstore.async_mode:
             raise InputError("this PGVector was set up with async_mode=True: use anumber_stored_chunks")
         with cast(Engine, vectorstore._engine).begin() as connection:
-            return work(connection)
+            return number_table(connection)
     loop = loop_of(vectorstore)
     if loop is None:
         raise InputError("this vector store has no event loop of its own for sync calls: use anumber_stored_chunks")
-    return asyncio.run_coroutine_threadsafe(_done(unwrapped(vectorstore).engine, work), loop).result()
+    return asyncio.run_coroutine_threadsafe(
+        _run_in_transaction(unwrap(vectorstore).engine, number_table), loop
+    ).result()
 
 
 async def anumber_stored_chunks(
     vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
-) -> StoredNumbers:
+) -> NumberingReport:
     """The same as `number_stored_chunks`, awaited.
 
         numbers = await anumber_stored_chunks(vectorstore)
 
     `numbers.unordered` names documents that could not be numbered here: store them anew, as `number_chunks` gives them.
     """
-    work = _work(vectorstore, keys, trust_insertion_order)
+    number_table = _numbering_task(vectorstore, keys, trust_insertion_order)
     if isinstance(vectorstore, PGVector):
         if not vectorstore.async_mode:
             return await asyncio.to_thread(
                 number_stored_chunks, vectorstore, keys=keys, trust_insertion_order=trust_insertion_order
             )
         await vectorstore.__apost_init__()
-        return await _done(cast(AsyncEngine, vectorstore._async_engine), work)
-    loop, done = loop_of(vectorstore), _done(unwrapped(vectorstore).engine, work)
-    return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(done, loop)) if loop else done)
+        return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number_table)
+    loop, numbering = loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number_table)
+    return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(numbering, loop)) if loop else numbering)
 
 
-async def _done(engine: AsyncEngine, work: Callable[[Connection], StoredNumbers]) -> StoredNumbers:
+async def _run_in_transaction(
+    engine: AsyncEngine, number_table: Callable[[Connection], NumberingReport]
+) -> NumberingReport:
     async with engine.begin() as connection:
-        return await connection.run_sync(work)
+        return await connection.run_sync(number_table)
 
 
-def _work(
+def _numbering_task(
     vectorstore: AnyPostgres, keys: MetadataKeys | None, trust_insertion_order: bool
-) -> Callable[[Connection], StoredNumbers]:
+) -> Callable[[Connection], NumberingReport]:
     if not isinstance(vectorstore, (PGVectorStore, AsyncPGVectorStore, PGVector)):
         raise ConfigError("vectorstore", "a PGVectorStore, AsyncPGVectorStore or PGVector", vectorstore)
     keys = MetadataKeys() if keys is None else keys
-    made = _collection(vectorstore, keys) if isinstance(vectorstore, PGVector) else _table(vectorstore, keys)
+    stored_chunks = (
+        _stored_collection(vectorstore, keys) if isinstance(vectorstore, PGVector) else _stored_table(vectorstore, keys)
+    )
     for names in (keys.document_id, keys.index):
-        made.home(names)
-    return partial(number, stored=made, trust_insertion_order=trust_insertion_order)
+        stored_chunks.key_to_write(names)
+    return partial(number_rows, chunk_table=stored_chunks, trust_insertion_order=trust_insertion_order)
 
 
-def _table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: MetadataKeys) -> StoredChunks:
-    store = unwrapped(vectorstore)
+def _stored_table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: MetadataKeys) -> StoredChunks:
+    store = unwrap(vectorstore)
     json = store.metadata_json_column or None
     columns = dict.fromkeys((store.id_column, *store.metadata_columns))
-    home = table_of(store.table_name, store.schema_name, columns, json)
-    return StoredChunks(home, store.id_column, json, frozenset(store.metadata_columns), keys)
+    table = build_table(store.table_name, store.schema_name, columns, json)
+    return StoredChunks(table, store.id_column, json, frozenset(store.metadata_columns), keys)
 
 
-def _collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunks:
+def _stored_collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunks:
     chunks, collections = vectorstore.EmbeddingStore, vectorstore.CollectionStore
-    theirs = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
-    home = table_of(theirs.name, theirs.schema, ("id", "collection_id"), "cmetadata", JSONB)
-    named = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
-    return StoredChunks(home, "id", "cmetadata", frozenset(), keys, home.c["collection_id"] == named)
+    orm_table = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
+    table = build_table(orm_table.name, orm_table.schema, ("id", "collection_id"), "cmetadata", JSONB)
+    collection_id = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
+    return StoredChunks(table, "id", "cmetadata", frozenset(), keys, table.c["collection_id"] == collection_id)

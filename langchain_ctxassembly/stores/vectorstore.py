@@ -1,4 +1,4 @@
-"""Neighbours from any LangChain vector store, by their metadata or by their ids."""
+"""Neighbors from any LangChain vector store, by their metadata or by their ids."""
 
 from __future__ import annotations
 
@@ -11,36 +11,45 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from ctxassembly.assembly.expansion.diagnostics import Lack
-from ctxassembly.concurrency import awaited_within, in_background, within
+from ctxassembly.assembly.expansion.diagnostics import Problem
+from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.numbering import document_and_index
+from ctxassembly.integrations.numbering import default_chunk_id
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_ctxassembly.stores.filters import agot, check, finds_places, found, found_beside, got
-from langchain_ctxassembly.stores.metadata_queries import Asked, Spot, by_document, spots
+from langchain_ctxassembly.stores.filters import (
+    aget_documents,
+    can_find_by_metadata,
+    check_filter,
+    find_by_index,
+    find_by_offset,
+    get_documents,
+)
+from langchain_ctxassembly.stores.metadata_queries import IndexQuery, OffsetTarget, index_queries, offset_targets
 
-_ANEW = "store them anew as vectorstore.add_documents(number_chunks(documents))"
-BY_METADATA: Mapping[Lack, str] = {
-    "place": _ANEW,
-    "answer": f"its metadata must have the index as an integer: {_ANEW}, or say under which keys document and index "
-    "are in AssemblyConfig(keys=MetadataKeys(...))",
+_STORE_AGAIN = "store them anew as vectorstore.add_documents(number_chunks(documents))"
+METADATA_REMEDIES: Mapping[Problem, str] = {
+    "place": _STORE_AGAIN,
+    "answer": (
+        f"its metadata must have the index as an integer: {_STORE_AGAIN}, or say under which keys document and index "
+        "are in AssemblyConfig(keys=MetadataKeys(...))"
+    ),
 }
-"""The line to write if neighbours can't be found by their metadata."""
-BY_ID: Mapping[Lack, str] = {
-    "place": _ANEW,
+"""The line to write if neighbors can't be found by their metadata."""
+ID_REMEDIES: Mapping[Problem, str] = {
+    "place": _STORE_AGAIN,
     "answer": "store them anew under ids that follow from document and index, as "
     "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
-    "VectorStoreNeighbours(vectorstore, id_of=...)",
+    "VectorStoreNeighbors(vectorstore, id_of=...)",
 }
-"""The line to write if neighbours can't be found by their ids."""
+"""The line to write if neighbors can't be found by their ids."""
 
 
 @dataclass(frozen=True)
-class VectorStoreNeighbours:
-    """A store of neighbours over any vector store with `get_by_ids`, sync or async; Chroma and Qdrant need none.
+class VectorStoreNeighbors:
+    """A store of neighbors over any vector store with `get_by_ids`, sync or async; Chroma and Qdrant need none.
 
     By metadata: Chroma and Qdrant are queried for document and index in the metadata, under the first of `keys` that a
     chunk has. Indexes must be integers; ids may be anything. One query covers several documents (32 in Chroma). They
@@ -58,7 +67,7 @@ class VectorStoreNeighbours:
     >>> vectorstore = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
     >>> parts = [Document(text, metadata={"document_id": "gastro", "chunk_index": at}) for at, text in enumerate("abc")]
     >>> _ = vectorstore.add_documents(parts, ids=["gastro#0", "gastro#1", "gastro#2"])
-    >>> [chunk.text for chunk in VectorStoreNeighbours(vectorstore).fetch([ChunkRef("gastro", 2)])]
+    >>> [chunk.text for chunk in VectorStoreNeighbors(vectorstore).fetch([ChunkRef("gastro", 2)])]
     ['c']
 
     Without a `filter`, chunks come unfiltered. The adapter then holds them to the filter of the search, or to their hit
@@ -70,7 +79,7 @@ class VectorStoreNeighbours:
     """A function from document id and index to the id of the chunk; to several ids if tenants share document ids, and
     the filter keeps the caller's. None: by metadata in Chroma and Qdrant, by ids like `handbook.pdf#7` in others."""
     filter: Any = None
-    """The filter that neighbours must pass, in the vector store's own form: a mapping for Chroma, a `models.Filter` for
+    """The filter that neighbors must pass, in the vector store's own form: a mapping for Chroma, a `models.Filter` for
     Qdrant, both applied in the query; a mapping or a function of the metadata for FAISS. For others a mapping or a
     function of the document as `as_predicate` takes it: a mapping for `InMemoryVectorStore`, too, whose search takes
     functions alone."""
@@ -85,12 +94,12 @@ class VectorStoreNeighbours:
             raise ConfigError("id_of", "a function (document_id, index) -> id", self.id_of)
         if not 0 < self.timeout_seconds < math.inf:
             raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
-        check(self.vectorstore, self.filter)
+        check_filter(self.vectorstore, self.filter)
 
     @property
-    def remedies(self) -> Mapping[Lack, str]:
-        """Lines to write if neighbours can't be found."""
-        return BY_METADATA if self._by_metadata else BY_ID
+    def remedies(self) -> Mapping[Problem, str]:
+        """Lines to write if neighbors can't be found."""
+        return METADATA_REMEDIES if self._can_use_metadata else ID_REMEDIES
 
     @property
     def holds_filter(self) -> bool | None:
@@ -100,11 +109,11 @@ class VectorStoreNeighbours:
     @property
     def finds_offsets(self) -> bool:
         """True if it answers for chunks next to an offset."""
-        return self._by_metadata
+        return self._can_use_metadata
 
     @property
-    def _by_metadata(self) -> bool:
-        return self.id_of is None and finds_places(self.vectorstore)
+    def _can_use_metadata(self) -> bool:
+        return self.id_of is None and can_find_by_metadata(self.vectorstore)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter, in any order.
@@ -112,39 +121,47 @@ class VectorStoreNeighbours:
         Raises:
             TimeoutError: a query of metadata took too long.
         """
-        asked, ids = self._asked(refs)
-        documents = within(self.timeout_seconds, in_background(partial(self._found, asked))) if any(asked) else []
-        return self._chunks([*documents, *(got(self.vectorstore, ids, self.filter) if ids else ())])
+        queries, ids = self._split_refs(refs)
+        documents = (
+            wait_with_deadline(self.timeout_seconds, submit(partial(self._find_by_metadata, queries)))
+            if any(queries)
+            else []
+        )
+        return self._to_chunks([*documents, *(get_documents(self.vectorstore, ids, self.filter) if ids else ())])
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited; a query of metadata is made in a thread."""
-        asked, ids = self._asked(refs)
+        queries, ids = self._split_refs(refs)
         documents: list[Document] = []
-        if any(asked):
-            documents = await awaited_within(self.timeout_seconds, in_background(partial(self._found, asked)))
-        return self._chunks([*documents, *(await agot(self.vectorstore, ids, self.filter) if ids else ())])
+        if any(queries):
+            documents = await await_with_deadline(
+                self.timeout_seconds, submit(partial(self._find_by_metadata, queries))
+            )
+        return self._to_chunks([*documents, *(await aget_documents(self.vectorstore, ids, self.filter) if ids else ())])
 
-    def _asked(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[Asked], list[Spot]], list[str]]:
+    def _split_refs(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[IndexQuery], list[OffsetTarget]], list[str]]:
         """The indexes and offsets to look for in the metadata, and the ids to get."""
-        if self._by_metadata:
+        if self._can_use_metadata:
             ids = list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
-            return (by_document(refs), spots(refs)), ids
-        return ([], []), list(dict.fromkeys(name for ref in refs for name in self._named(ref)))
+            return (index_queries(refs), offset_targets(refs)), ids
+        return ([], []), list(dict.fromkeys(name for ref in refs for name in self._ids_of(ref)))
 
-    def _named(self, ref: ChunkRef) -> Sequence[str]:
+    def _ids_of(self, ref: ChunkRef) -> Sequence[str]:
         if ref.chunk_id:
             return (ref.chunk_id,)
         if ref.index is None:
             return ()
-        named = (self.id_of or document_and_index)(ref.document_id, ref.index)
-        return (named,) if isinstance(named, str) else named
+        ids = (self.id_of or default_chunk_id)(ref.document_id, ref.index)
+        return (ids,) if isinstance(ids, str) else ids
 
-    def _found(self, asked: tuple[list[Asked], list[Spot]]) -> list[Document]:
-        places, offsets = asked
-        documents = found(self.vectorstore, places, self.keys, self.filter) if places else []
-        return documents + found_beside(self.vectorstore, offsets, self.keys, self.filter) if offsets else documents
+    def _find_by_metadata(self, queries: tuple[list[IndexQuery], list[OffsetTarget]]) -> list[Document]:
+        by_index, by_offset = queries
+        documents = find_by_index(self.vectorstore, by_index, self.keys, self.filter) if by_index else []
+        return (
+            documents + find_by_offset(self.vectorstore, by_offset, self.keys, self.filter) if by_offset else documents
+        )
 
-    def _chunks(self, documents: Iterable[Document]) -> list[Chunk]:
+    def _to_chunks(self, documents: Iterable[Document]) -> list[Chunk]:
         return [chunk_from(document, self.keys) for document in documents]
 
 
@@ -153,7 +170,7 @@ def can_get_by_ids(vectorstore: VectorStore) -> bool:
 
     Chroma of langchain-community has the first alone. The `get_by_ids` of the base class only raises.
     """
-    return finds_places(vectorstore) or any(
+    return can_find_by_metadata(vectorstore) or any(
         getattr(type(vectorstore), name, None) not in (None, getattr(VectorStore, name))
         for name in ("get_by_ids", "aget_by_ids")
     )

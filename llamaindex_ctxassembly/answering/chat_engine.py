@@ -18,8 +18,8 @@ from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
-from llamaindex_ctxassembly.answering.run import Run, Turns, labels_after, messages_of, question_message
-from llamaindex_ctxassembly.answering.streams import aheld, apieces_of, held, pieces_of
+from llamaindex_ctxassembly.answering.run import AnswerRun, OpenTurns, labels_after, messages_of, question_message
+from llamaindex_ctxassembly.answering.streams import apieces_of, awith_turn, pieces_of, with_turn
 
 MEMORY_TOKENS = 8_000
 """The published zone of a conversation."""
@@ -65,7 +65,7 @@ class AnswerChatEngine(BaseChatEngine):
             raise ConfigError("engine", "an AnswerQueryEngine", engine)
         self._engine, self._filters = engine, filters
         self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
-        self._turns = Turns()
+        self._open_turns = OpenTurns()
         self.mode = mode
 
     @classmethod
@@ -103,10 +103,10 @@ class AnswerChatEngine(BaseChatEngine):
         known = signature(AnswerQueryEngine.__init__).parameters
         check_parameters(cls.__name__, settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})")
         engine = AnswerQueryEngine(llm or Settings.llm, retriever, **settings)
-        made = cls(engine, memory, filters=filters)
+        chat_engine = cls(engine, memory, filters=filters)
         if chat_history:
-            made._memory.put_messages(chat_history)
-        return made
+            chat_engine._memory.put_messages(chat_history)
+        return chat_engine
 
     @property
     def chat_history(self) -> list[ChatMessage]:
@@ -119,75 +119,81 @@ class AnswerChatEngine(BaseChatEngine):
 
     def chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """The answer to `message`; a `chat_history` takes the place of the memory's."""
-        with self._turns.begun() as labels:
-            run = self._run(message, chat_history, labels)
+        with self._open_turns.open_turn() as labels:
+            run = self._prepare_run(message, chat_history, labels)
             answer = run.answer()
-            self._memory.put_messages(_exchange(message, run, answer))
+            self._memory.put_messages(_exchange_messages(message, run, answer))
         return _response(run, answer)
 
     async def achat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """The same as `chat`, awaited."""
-        with self._turns.begun() as labels:
-            run = await self._arun(message, chat_history, labels)
+        with self._open_turns.open_turn() as labels:
+            run = await self._aprepare_run(message, chat_history, labels)
             answer = await run.aanswer()
-            await self._memory.aput_messages(_exchange(message, run, answer))
+            await self._memory.aput_messages(_exchange_messages(message, run, answer))
         return _response(run, answer)
 
     def stream_chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> StreamingAgentChatResponse:
         """The answer to `message` as a stream, read by `response_gen`."""
         with ExitStack() as turn:
-            run = self._run(message, chat_history, turn.enter_context(self._turns.begun()), streamed=True)
-            events = held(run.events(), turn.pop_all())
+            run = self._prepare_run(
+                message, chat_history, turn.enter_context(self._open_turns.open_turn()), is_streamed=True
+            )
+            events = with_turn(run.events(), turn.pop_all())
 
         def finish(answer: Answer) -> None:
-            self._memory.put_messages(_exchange(message, run, answer))
+            self._memory.put_messages(_exchange_messages(message, run, answer))
 
-        return _streaming(run, chat_stream=pieces_of(events, _piece, finish))
+        return _streaming_response(run, chat_stream=pieces_of(events, _chat_piece, finish))
 
     async def astream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """The same as `stream_chat`, awaited: read by `async_response_gen()`."""
         with ExitStack() as turn:
-            run = await self._arun(message, chat_history, turn.enter_context(self._turns.begun()), streamed=True)
-            events = aheld(run.aevents(), turn.pop_all())
+            run = await self._aprepare_run(
+                message, chat_history, turn.enter_context(self._open_turns.open_turn()), is_streamed=True
+            )
+            events = awith_turn(run.aevents(), turn.pop_all())
 
         async def finish(answer: Answer) -> None:
-            await self._memory.aput_messages(_exchange(message, run, answer))
+            await self._memory.aput_messages(_exchange_messages(message, run, answer))
 
-        return _streaming(run, achat_stream=await apieces_of(events, _piece, finish))
+        return _streaming_response(run, achat_stream=await apieces_of(events, _chat_piece, finish))
 
-    def _run(
-        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, streamed: bool = False
-    ) -> Run:
+    def _prepare_run(
+        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, is_streamed: bool = False
+    ) -> AnswerRun:
         if chat_history is not None:
             self._memory.set(chat_history)
-        return self._begun(message, self._memory.get(message), labels, streamed=streamed)
+        return self._start_run(message, self._memory.get(message), labels, is_streamed=is_streamed)
 
-    async def _arun(
-        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, streamed: bool = False
-    ) -> Run:
+    async def _aprepare_run(
+        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, is_streamed: bool = False
+    ) -> AnswerRun:
         if chat_history is not None:
             await self._memory.aset(chat_history)
-        return self._begun(message, await self._memory.aget(message), labels, streamed=streamed)
+        return self._start_run(message, await self._memory.aget(message), labels, is_streamed=is_streamed)
 
-    def _begun(self, message: str, history: list[ChatMessage], labels: Labels, *, streamed: bool) -> Run:
-        labels.go_on(labels_after(messages_of(history)).next)
-        return self._engine.run(message, history, self.mode, self._filters, labels=labels, streamed=streamed)
+    def _start_run(self, message: str, history: list[ChatMessage], labels: Labels, *, is_streamed: bool) -> AnswerRun:
+        labels.advance_to(labels_after(messages_of(history)).next)
+        return self._engine.start_run(
+            message, history, self.mode, self._filters, labels=labels, is_streamed=is_streamed
+        )
 
 
-def _exchange(question: str, run: Run, answer: Answer) -> list[ChatMessage]:
+def _exchange_messages(question: str, run: AnswerRun, answer: Answer) -> list[ChatMessage]:
     return [question_message(question), run.message(answer)]
 
 
-def _response(run: Run, answer: Answer) -> AgentChatResponse:
+def _response(run: AnswerRun, answer: Answer) -> AgentChatResponse:
     return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=run.metadata)
 
 
-def _streaming(run: Run, **stream: Any) -> StreamingAgentChatResponse:
+def _streaming_response(run: AnswerRun, **stream: Any) -> StreamingAgentChatResponse:
     # The response's own thread would write half an answer into the memory where a stream breaks.
     return StreamingAgentChatResponse(source_nodes=run.nodes, is_writing_to_memory=False, **stream)
 
 
-def _piece(text: str) -> ChatResponse:
+def _chat_piece(text: str) -> ChatResponse:
     return ChatResponse(message=ChatMessage(content=text, role="assistant"), delta=text)

@@ -13,29 +13,29 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from ctxassembly.answering.cache_key import Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
-from ctxassembly.answering.search import agreeing, as_stored, passing, refs_of
-from ctxassembly.conversations.labels import OfCall
+from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
+from ctxassembly.conversations.labels import LabelsArgument
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import fetched
+from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
-from llamaindex_ctxassembly.channels import search_named, seen, set_up
+from llamaindex_ctxassembly.channels import configure_retriever, current_search, search_key
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
-from llamaindex_ctxassembly.convert.nodes import read_nodes, unread_notes
+from llamaindex_ctxassembly.convert.nodes import media_notes, read_nodes
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.stores.filters import allowed, conditions
+from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
 
 
-class Evidence(Protocol):
+class RetrieverEvidence(Protocol):
     """A retriever with its postprocessor, as an answer chain asks them."""
 
     @property
-    def labels(self) -> OfCall:
+    def labels(self) -> LabelsArgument:
         """The labels that the postprocessor has."""
 
-    def filters_of(self, given: Any) -> Any:
-        """The filters of a call: `given`, or others where it is None."""
+    def call_filters(self, filters: Any) -> Any:
+        """The filters of a call: `filters`, or others where it is None."""
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search."""
@@ -43,7 +43,7 @@ class Evidence(Protocol):
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
 
-    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
+    def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
         """The postprocessor for a call with those filters."""
 
     def readmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
@@ -57,49 +57,49 @@ class Evidence(Protocol):
 
 
 @dataclass(frozen=True)
-class Own:
+class ContextRetrieverEvidence:
     """A `ContextRetriever`: it takes modes, filters, intents and boosts."""
 
     retriever: ContextRetriever
 
     @property
-    def labels(self) -> OfCall:
-        """As `Evidence` has it."""
-        return cast(OfCall, self.retriever.held_to(self.retriever.filters_of(None)).labels)
+    def labels(self) -> LabelsArgument:
+        """As `RetrieverEvidence` has it."""
+        return cast(LabelsArgument, self.retriever.filtered_postprocessor(self.retriever.call_filters(None)).labels)
 
-    def filters_of(self, given: Any) -> Any:
+    def call_filters(self, filters: Any) -> Any:
         """The call's filters beside the retriever's."""
-        return self.retriever.filters_of(given)
+        return self.retriever.call_filters(filters)
 
     def search(self, request: Search) -> Retrieved:
-        """As `Evidence` has it."""
-        return self.retriever.source().search(request)
+        """As `RetrieverEvidence` has it."""
+        return self.retriever.evidence_source().search(request)
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
-        return await self.retriever.source().asearch(request)
+        return await self.retriever.evidence_source().asearch(request)
 
-    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """As `Evidence` has it."""
-        return self.retriever.held_to(filters)
+    def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
+        """As `RetrieverEvidence` has it."""
+        return self.retriever.filtered_postprocessor(filters)
 
     def readmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """As `Evidence` has it."""
-        own = self.held_to(request.filter).filter_of(query)
-        return _passing(self.retriever.source().readmit(request), own)
+        """As `RetrieverEvidence` has it."""
+        own = self.filtered_postprocessor(request.filter).call_filter(query)
+        return _filter_hits(self.retriever.evidence_source().readmit(request), own)
 
     async def areadmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
         """The same, awaited."""
-        own = self.held_to(request.filter).filter_of(query)
-        return _passing(await self.retriever.source().areadmit(request), own)
+        own = self.filtered_postprocessor(request.filter).call_filter(query)
+        return _filter_hits(await self.retriever.evidence_source().areadmit(request), own)
 
     def reach(self, filters: Any, query: str) -> Reach:
-        """As `Evidence` has it."""
+        """As `RetrieverEvidence` has it."""
         return self.retriever.reach(filters, query)
 
 
 @dataclass(frozen=True)
-class Other:
+class GenericRetrieverEvidence:
     """A retriever of another make: it takes words, and the number of nodes and filters if it is a vector index'.
 
     Rerankers, similarities and boosts are its own business, and so is a search by words alone.
@@ -109,108 +109,118 @@ class Other:
     postprocessor: ContextAssemblyPostprocessor
 
     @property
-    def labels(self) -> OfCall:
-        """As `Evidence` has it."""
-        return cast(OfCall, self.postprocessor.labels)
+    def labels(self) -> LabelsArgument:
+        """As `RetrieverEvidence` has it."""
+        return cast(LabelsArgument, self.postprocessor.labels)
 
-    def filters_of(self, given: Any) -> Any:
+    def call_filters(self, filters: Any) -> Any:
         """The call's filters; the retriever's own hold beside them."""
-        return given
+        return filters
 
     def search(self, request: Search) -> Retrieved:
-        """As `Evidence` has it."""
-        return self._read(request, self._set_up(request).retrieve(request.question.meant))
+        """As `RetrieverEvidence` has it."""
+        return self._to_retrieved(
+            request, self._configured_retriever(request).retrieve(request.question.effective_query)
+        )
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
-        return self._read(request, await self._set_up(request).aretrieve(request.question.meant))
+        return self._to_retrieved(
+            request, await self._configured_retriever(request).aretrieve(request.question.effective_query)
+        )
 
-    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """As `Evidence` has it: neighbours have to pass the retriever's own filters and those of the call.
+    def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
+        """As `RetrieverEvidence` has it: neighbors have to pass the retriever's own filters and those of the call.
 
         Raises:
-            ConfigError: there are some, and neighbours aren't held to them: the postprocessor lets everything in, or
+            ConfigError: there are some, and neighbors aren't held to them: the postprocessor lets everything in, or
                 its store can't apply them, and nobody has told it how.
         """
-        own, found = self.postprocessor, seen(self.retriever, filters)
-        filters = filters if found is None else found.filters
+        own, search = self.postprocessor, current_search(self.retriever, filters)
+        filters = filters if search is None else search.filters
         has_store = any(store is not None for store in (own.store, own.docstore, own.vector_store))
         if not has_store or not _is_filter(filters):
             return own
-        lets_all_in = own.config.neighbours == "unfiltered"
-        if isinstance(filters, MetadataFilters) and not lets_all_in:
-            return own.under(filters, is_all=found is not None and found.is_all)
+        is_unfiltered = own.config.neighbors == "unfiltered"
+        if isinstance(filters, MetadataFilters) and not is_unfiltered:
+            return own.with_filter(filters, is_exhaustive=search is not None and search.is_exhaustive)
         if own.filter is None:
             raise ConfigError("postprocessor.filter", "given where a call has filters and it has a store", None)
         return own
 
     def readmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """As `Evidence` has it."""
-        cited, store = self._readmitted(request, query)
+        """As `RetrieverEvidence` has it."""
+        cited, store = self._readmission(request, query)
         with suppress(NotImplementedError):  # a vector store that can't be asked for nodes by their ids
-            return cited if store is None else _as_stored(cited, request, store.fetch(_refs(cited, request)))
+            return cited if store is None else _use_stored(cited, request, store.fetch(_hit_refs(cited, request)))
         return cited
 
     async def areadmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
         """The same, awaited."""
-        cited, store = self._readmitted(request, query)
+        cited, store = self._readmission(request, query)
         with suppress(NotImplementedError):
-            return cited if store is None else _as_stored(cited, request, await store.afetch(_refs(cited, request)))
+            return (
+                cited if store is None else _use_stored(cited, request, await store.afetch(_hit_refs(cited, request)))
+            )
         return cited
 
     def reach(self, filters: Any, query: str) -> Reach:
-        """As `Evidence` has it."""
-        own, search = self.postprocessor.reaching(query), search_named(self.retriever, filters)
+        """As `RetrieverEvidence` has it."""
+        own, search = self.postprocessor.reach_parts(query), search_key(self.retriever, filters)
         # Whoever gives the postprocessor the filter has said what that of a hidden search is.
-        told = () if own["held"] is None else ("search",)
-        neighbours = self.postprocessor.config.neighbours
-        return reach(told, filters=filters, search=search, neighbours=neighbours, **own)
+        is_declared = () if own["held"] is None else ("search",)
+        neighbors = self.postprocessor.config.neighbors
+        return reach(is_declared, filters=filters, search=search, neighbors=neighbors, **own)
 
-    def _readmitted(self, request: Readmit, query: str) -> tuple[tuple[Hit, ...], Any]:
+    def _readmission(self, request: Readmit, query: str) -> tuple[tuple[Hit, ...], Any]:
         """The chunks cited before that pass the filters of the call, and the store that may have them."""
-        own, found = self.postprocessor.filter_of(query), seen(self.retriever, request.filter)
+        own, search = self.postprocessor.call_filter(query), current_search(self.retriever, request.filter)
         config = self.postprocessor.config
-        cited = _passing(_passing(request.cited, found.filters if found else request.filter), own)
-        if (found is None or not found.is_all) and own is None and config.neighbours != "unfiltered":
-            cited = agreeing(cited, request.found, config)
-        return cited, None if found is None else found.stored(config.keys)
+        cited = _filter_hits(_filter_hits(request.cited, search.filters if search else request.filter), own)
+        if (search is None or not search.is_exhaustive) and own is None and config.neighbors != "unfiltered":
+            cited = keep_agreeing(cited, request.found, config)
+        return cited, None if search is None else search.node_store(config.keys)
 
-    def _set_up(self, request: Search) -> BaseRetriever:
-        most, filters = request.mode.kept, request.question.filter
-        return self.retriever if most is filters is None else set_up("retriever", self.retriever, most, filters)
+    def _configured_retriever(self, request: Search) -> BaseRetriever:
+        max_hits, filters = request.mode.limit, request.question.filter
+        return (
+            self.retriever
+            if max_hits is filters is None
+            else configure_retriever("retriever", self.retriever, max_hits, filters)
+        )
 
-    def _read(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:
+    def _to_retrieved(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:
         keys = self.postprocessor.config.keys
         hits, supplement = read_nodes(nodes, keys)
-        held = _passing(tuple(hits), self.postprocessor.filter_of(request.question.text))
+        allowed_hits = _filter_hits(tuple(hits), self.postprocessor.call_filter(request.question.text))
         facts = () if supplement is None else (supplement,)
-        return fetched(request, held, self.retriever, unread_notes(nodes), facts)
+        return retriever_result(request, allowed_hits, self.retriever, media_notes(nodes), facts)
 
 
 def _is_filter(filters: Any) -> bool:
-    kept = conditions(filters) if isinstance(filters, MetadataFilters) else filters
-    return is_filter(kept)
+    normalized = normalize_filters(filters) if isinstance(filters, MetadataFilters) else filters
+    return is_filter(normalized)
 
 
-def _passing(cited: tuple[Hit, ...], filters: Any) -> tuple[Hit, ...]:
+def _filter_hits(cited: tuple[Hit, ...], filters: Any) -> tuple[Hit, ...]:
     """Those of `cited` that pass the filters, in whichever form."""
     if not isinstance(filters, MetadataFilters):
-        return passing(cited, [as_predicate(filters)])
-    kept = {id(chunk) for chunk in allowed(filters, [hit.chunk for hit in cited])}
-    return tuple(hit for hit in cited if id(hit.chunk) in kept)
+        return keep_passing(cited, [as_predicate(filters)])
+    allowed_ids = {id(chunk) for chunk in filter_chunks(filters, [hit.chunk for hit in cited])}
+    return tuple(hit for hit in cited if id(hit.chunk) in allowed_ids)
 
 
-def _refs(cited: tuple[Hit, ...], request: Readmit) -> list[ChunkRef]:
+def _hit_refs(cited: tuple[Hit, ...], request: Readmit) -> list[ChunkRef]:
     """The references of `cited`, and of one hit that the search has just given."""
-    return refs_of((*cited, *request.found[:1]))
+    return to_refs((*cited, *request.found[:1]))
 
 
-def _as_stored(cited: tuple[Hit, ...], request: Readmit, stored: Sequence[Chunk]) -> tuple[Hit, ...]:
+def _use_stored(cited: tuple[Hit, ...], request: Readmit, stored: Sequence[Chunk]) -> tuple[Hit, ...]:
     """`cited` as they are stored now. A store that knows no hit of the search has other nodes."""
-    return as_stored(cited, stored) if as_stored(request.found, stored) else cited
+    return with_stored_chunks(cited, stored) if with_stored_chunks(request.found, stored) else cited
 
 
-def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | None) -> Evidence:
+def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | None) -> RetrieverEvidence:
     """The evidence that `retriever` gives.
 
     Raises:
@@ -219,7 +229,7 @@ def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | No
     if not isinstance(retriever, BaseRetriever):
         raise ConfigError("retriever", "a LlamaIndex retriever", retriever)
     if not isinstance(retriever, ContextRetriever):
-        return Other(retriever, postprocessor or ContextAssemblyPostprocessor())
+        return GenericRetrieverEvidence(retriever, postprocessor or ContextAssemblyPostprocessor())
     if postprocessor is not None:
         raise ConfigError("postprocessor", "None beside a ContextRetriever, which has one", postprocessor)
-    return Own(retriever)
+    return ContextRetrieverEvidence(retriever)

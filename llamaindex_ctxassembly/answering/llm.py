@@ -12,15 +12,15 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.convert.models import is_stalling
+from llamaindex_ctxassembly.convert.models import is_blocking
 
-READ = ("prompt_tokens", "input_tokens", "prompt_token_count")
-WRITTEN = ("completion_tokens", "output_tokens", "candidates_token_count")
-FINISH = ("finish_reason", "stop_reason", "done_reason", "reason")
+INPUT_TOKEN_KEYS = ("prompt_tokens", "input_tokens", "prompt_token_count")
+OUTPUT_TOKEN_KEYS = ("completion_tokens", "output_tokens", "candidates_token_count")
+FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "reason")
 """The names under which providers tell tokens read and written, and the reason that an answer ended by."""
 
 
-class CalledLLM:
+class SyncLLM:
     """LLMs that are called; awaited callers call them in a thread."""
 
     def __init__(self, llm: BaseLLM, models: Mapping[str, BaseLLM]) -> None:
@@ -29,39 +29,39 @@ class CalledLLM:
 
     def ask(self, request: AskModel) -> ModelReply:
         """The reply to `request`."""
-        return _whole(self._of(request).chat(_messages(request)))
+        return _full_reply(self._model_for(request).chat(_to_messages(request)))
 
     def stream(self, request: AskModel) -> Iterator[ModelReply]:
         """The pieces of the reply. Closed before its end, the LLM's own stream is."""
-        end = _Ending()
-        with closing(cast(Any, self._of(request).stream_chat(_messages(request)))) as pieces:
+        end = _StreamEnd()
+        with closing(cast(Any, self._model_for(request).stream_chat(_to_messages(request)))) as pieces:
             for piece in pieces:
                 yield ModelReply(end.read(piece))
-        yield end.told()
+        yield end.reply()
 
-    def _of(self, request: AskModel) -> BaseLLM:
+    def _model_for(self, request: AskModel) -> BaseLLM:
         llm = self._models.get(request.mode, self._llm)
         can_limit = request.max_tokens is not None and "max_tokens" in type(llm).model_fields
         return llm.model_copy(update={"max_tokens": request.max_tokens}) if can_limit else llm
 
 
-class AwaitedLLM(CalledLLM):
+class AsyncLLM(SyncLLM):
     """LLMs that can be awaited, too."""
 
     async def aask(self, request: AskModel) -> ModelReply:
         """The reply to `request`."""
-        return _whole(await self._of(request).achat(_messages(request)))
+        return _full_reply(await self._model_for(request).achat(_to_messages(request)))
 
     async def astream(self, request: AskModel) -> AsyncIterator[ModelReply]:
         """The same as `stream`, awaited."""
-        end = _Ending()
-        async with aclosing(cast(Any, await self._of(request).astream_chat(_messages(request)))) as pieces:
+        end = _StreamEnd()
+        async with aclosing(cast(Any, await self._model_for(request).astream_chat(_to_messages(request)))) as pieces:
             async for piece in pieces:
                 yield ModelReply(end.read(piece))
-        yield end.told()
+        yield end.reply()
 
 
-class _Ending:
+class _StreamEnd:
     """What the pieces of a stream tell besides their text: the last piece may have the tokens alone."""
 
     def __init__(self) -> None:
@@ -76,12 +76,14 @@ class _Ending:
         self._finish = _finish(piece) or self._finish
         return piece.delta or ""
 
-    def told(self) -> ModelReply:
+    def reply(self) -> ModelReply:
         """Return the finish and the tokens of the whole answer."""
-        return ModelReply("") if self._last is None else replace(_told(self._last), finish=self._finish)
+        return (
+            ModelReply("") if self._last is None else replace(_finish_and_usage(self._last), finish_reason=self._finish)
+        )
 
 
-def chat_model(llm: BaseLLM) -> CalledLLM:
+def chat_model(llm: BaseLLM) -> SyncLLM:
     """An LLM as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
 
     >>> from ctxassembly import Chunk, MemoryIndex, enrich
@@ -108,43 +110,45 @@ def chat_model(llm: BaseLLM) -> CalledLLM:
     """
     if not isinstance(llm, BaseLLM):
         raise ConfigError("llm", "a LlamaIndex LLM", llm)
-    return asked_llm(llm, {})
+    return wrap_llm(llm, {})
 
 
-def asked_llm(llm: BaseLLM, models: Mapping[str, BaseLLM]) -> CalledLLM:
+def wrap_llm(llm: BaseLLM, models: Mapping[str, BaseLLM]) -> SyncLLM:
     """The model of a chain. One whose async methods would block the event loop is called in a thread instead."""
-    kind = CalledLLM if any(map(is_stalling, (llm, *models.values()))) else AwaitedLLM
+    kind = SyncLLM if any(map(is_blocking, (llm, *models.values()))) else AsyncLLM
     return kind(llm, models)
 
 
-def _messages(request: AskModel) -> list[ChatMessage]:
+def _to_messages(request: AskModel) -> list[ChatMessage]:
     return [ChatMessage(content=message["content"], role=message["role"]) for message in request.messages]
 
 
-def _whole(response: ChatResponse) -> ModelReply:
-    told = _told(response)
-    return ModelReply(response.message.content or "", told.finish, told.tokens_in, told.tokens_out)
+def _full_reply(response: ChatResponse) -> ModelReply:
+    usage = _finish_and_usage(response)
+    return ModelReply(response.message.content or "", usage.finish_reason, usage.tokens_in, usage.tokens_out)
 
 
-def _told(response: ChatResponse) -> ModelReply:
+def _finish_and_usage(response: ChatResponse) -> ModelReply:
     """What a response, or the last one of a stream, tells besides its text: providers agree on no place for it."""
     raw = response.raw
-    usages = (_part(raw, "usage"), _part(raw, "usage_metadata"), response.additional_kwargs)
-    return ModelReply("", _finish(response), _first(usages, READ, int), _first(usages, WRITTEN, int))
+    usages = (_get_part(raw, "usage"), _get_part(raw, "usage_metadata"), response.additional_kwargs)
+    return ModelReply(
+        "", _finish(response), _first(usages, INPUT_TOKEN_KEYS, int), _first(usages, OUTPUT_TOKEN_KEYS, int)
+    )
 
 
 def _finish(response: ChatResponse) -> str | None:
     raw = response.raw
-    choices = (next(iter(_part(raw, name) or ()), None) for name in ("choices", "candidates"))
-    places = (*choices, raw, _part(raw, "delta"), _part(raw, "incomplete_details"), response.additional_kwargs)
-    finish = _first(places, FINISH)
+    choices = (next(iter(_get_part(raw, name) or ()), None) for name in ("choices", "candidates"))
+    objects = (*choices, raw, _get_part(raw, "delta"), _get_part(raw, "incomplete_details"), response.additional_kwargs)
+    finish = _first(objects, FINISH_KEYS)
     return None if finish is None else str(finish)
 
 
-def _first(places: Iterable[Any], names: Iterable[str], kind: type = object) -> Any:
-    found = (_part(place, name) for place in places for name in names)
-    return next((value for value in found if value is not None and isinstance(value, kind)), None)
+def _first(objects: Iterable[Any], names: Iterable[str], kind: type = object) -> Any:
+    values = (_get_part(object_, name) for object_ in objects for name in names)
+    return next((value for value in values if value is not None and isinstance(value, kind)), None)
 
 
-def _part(place: Any, name: str) -> Any:
-    return place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)
+def _get_part(object_: Any, name: str) -> Any:
+    return object_.get(name) if isinstance(object_, Mapping) else getattr(object_, name, None)

@@ -24,14 +24,14 @@ from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
-from llamaindex_ctxassembly.answering.evidence import Evidence, Own, evidence_of
-from llamaindex_ctxassembly.answering.run import Asked, Parts, Run
+from llamaindex_ctxassembly.answering.evidence import ContextRetrieverEvidence, RetrieverEvidence, evidence_of
+from llamaindex_ctxassembly.answering.run import AnswerRequest, AnswerRun, ChainParts
 from llamaindex_ctxassembly.answering.streams import apieces_of, pieces_of
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
 
-def checked_config(config: Any) -> AnswerConfig:
+def check_config(config: Any) -> AnswerConfig:
     """`config`; the default settings for None.
 
     Raises:
@@ -58,15 +58,15 @@ def parameters_of(index: Any, retriever: Any) -> set[str]:
 
     These classes take any other name, too, and do nothing with it.
     """
-    made = (retriever, *(getattr(retriever, "sub_retrievers", None) or ()))
-    own = (vars(kind).get("__init__") for one in made for kind in type(one).__mro__)
-    functions = [index.as_retriever, *filter(None, own)]
+    retrievers = (retriever, *(getattr(retriever, "sub_retrievers", None) or ()))
+    initializers = (vars(kind).get("__init__") for one in retrievers for kind in type(one).__mro__)
+    functions = [index.as_retriever, *filter(None, initializers)]
     parameters = (one for function in functions for one in signature(function).parameters.values())
-    many = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    return {one.name for one in parameters if one.kind not in many} - {"self"} | {"vector_store_kwargs"}
+    variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return {one.name for one in parameters if one.kind not in variadic} - {"self"} | {"vector_store_kwargs"}
 
 
-def check_cache(cache: Any, evidence: Evidence) -> None:
+def check_cache(cache: Any, evidence: RetrieverEvidence) -> None:
     """Check the cache beside the evidence of an engine.
 
     Raises:
@@ -78,20 +78,20 @@ def check_cache(cache: Any, evidence: Evidence) -> None:
         raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)
 
 
-def response_of(run: Run, answer: Answer) -> Response:
+def response_of(run: AnswerRun, answer: Answer) -> Response:
     """The response with an answer."""
     return Response(answer.text, run.nodes, run.metadata)
 
 
-def streamed_response(run: Run) -> StreamingResponse:
+def streaming_response(run: AnswerRun) -> StreamingResponse:
     """The response that streams."""
     metadata: dict[str, Any] = {}
     pieces = pieces_of(run.events(), str, lambda _: metadata.update(run.metadata))
     return StreamingResponse(pieces, run.nodes, metadata)
 
 
-async def astreamed_response(run: Run) -> AsyncStreamingResponse:
-    """The same as `streamed_response`, awaited."""
+async def astreaming_response(run: AnswerRun) -> AsyncStreamingResponse:
+    """The same as `streaming_response`, awaited."""
     metadata: dict[str, Any] = {}
 
     async def finish(_: Answer) -> None:
@@ -100,7 +100,7 @@ async def astreamed_response(run: Run) -> AsyncStreamingResponse:
     return AsyncStreamingResponse(await apieces_of(run.aevents(), str, finish), run.nodes, metadata)
 
 
-_OWN = ("config", "models", "mode", "streaming", "cache", "callback_manager")
+_OWN_PARAMETERS = ("config", "models", "mode", "streaming", "cache", "callback_manager")
 
 
 class AnswerQueryEngine(BaseQueryEngine):
@@ -162,16 +162,18 @@ class AnswerQueryEngine(BaseQueryEngine):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager)
-        config, models = checked_config(config), models or {}
+        config, models = check_config(config), models or {}
         check_models(llm, models)
         for one in (mode, *models):
             config.mode(one)
         evidence = evidence_of(retriever, postprocessor)
         check_cache(cache, evidence)
-        self._parts = Parts(llm, models, evidence, config, cache)
+        self._parts = ChainParts(llm, models, evidence, config, cache)
         self._mode, self._streaming = mode, streaming
         self._retriever = retriever
-        self._postprocessor = None if isinstance(evidence, Own) else evidence.held_to(None)
+        self._postprocessor = (
+            None if isinstance(evidence, ContextRetrieverEvidence) else evidence.filtered_postprocessor(None)
+        )
 
     @classmethod
     def from_args(
@@ -194,7 +196,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         'lab.pdf'
 
         Args:
-            index: the index; neighbours come from where it keeps its nodes, unless `postprocessor` says otherwise.
+            index: the index; neighbors come from where it keeps its nodes, unless `postprocessor` says otherwise.
             llm: the LLM; None means `Settings.llm`.
             retriever: a retriever of one's own; None means `index.as_retriever(...)`.
             postprocessor: the assembly.
@@ -207,10 +209,10 @@ class AnswerQueryEngine(BaseQueryEngine):
         if "node_postprocessors" in settings:
             allowed = "left out: give the assembly as postprocessor=, and a retriever= that reranks or filters"
             raise ConfigError("node_postprocessors", allowed, settings["node_postprocessors"])
-        own = {name: settings.pop(name) for name in _OWN if name in settings}
+        own = {name: settings.pop(name) for name in _OWN_PARAMETERS if name in settings}
         if retriever is None:
             retriever = index.as_retriever(**settings)
-            known = {*_OWN, "llm", "retriever", "postprocessor", *parameters_of(index, retriever)}
+            known = {*_OWN_PARAMETERS, "llm", "retriever", "postprocessor", *parameters_of(index, retriever)}
             check_parameters(
                 f"{cls.__name__}.from_args", settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})"
             )
@@ -228,14 +230,14 @@ class AnswerQueryEngine(BaseQueryEngine):
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """The nodes of the context for the words of a query, one per label, without an answer."""
         nodes = self._retriever.retrieve(query_bundle)
-        after = self._postprocessor
-        return nodes if after is None else after.postprocess_nodes(nodes, query_bundle)
+        postprocessor = self._postprocessor
+        return nodes if postprocessor is None else postprocessor.postprocess_nodes(nodes, query_bundle)
 
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """The same, awaited."""
         nodes = await self._retriever.aretrieve(query_bundle)
-        after = self._postprocessor
-        return nodes if after is None else await after.apostprocess_nodes(nodes, query_bundle)
+        postprocessor = self._postprocessor
+        return nodes if postprocessor is None else await postprocessor.apostprocess_nodes(nodes, query_bundle)
 
     def answer(
         self,
@@ -246,7 +248,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         filters: Any = None,
     ) -> Answer:
         """The engine's `Answer` to a question of a conversation, with the filters of this call."""
-        return self.run(question, chat_history, mode, filters).answer()
+        return self.start_run(question, chat_history, mode, filters).answer()
 
     async def aanswer(
         self,
@@ -257,9 +259,9 @@ class AnswerQueryEngine(BaseQueryEngine):
         filters: Any = None,
     ) -> Answer:
         """The same as `answer`, awaited."""
-        return await self.run(question, chat_history, mode, filters).aanswer()
+        return await self.start_run(question, chat_history, mode, filters).aanswer()
 
-    def run(
+    def start_run(
         self,
         question: str,
         history: Any = None,
@@ -267,22 +269,24 @@ class AnswerQueryEngine(BaseQueryEngine):
         filters: Any = None,
         *,
         labels: Labels | None = None,
-        streamed: bool = False,
-    ) -> Run:
+        is_streamed: bool = False,
+    ) -> AnswerRun:
         """One run, for a chat engine."""
-        return Run(self._parts, Asked(question, history, mode or self._mode, filters), labels, streamed=streamed)
+        return AnswerRun(
+            self._parts, AnswerRequest(question, history, mode or self._mode, filters), labels, is_streamed=is_streamed
+        )
 
     def _query(self, query_bundle: QueryBundle) -> Any:
         with self._event(query_bundle) as event:
-            run = self.run(query_bundle.query_str, streamed=self._streaming)
-            response = streamed_response(run) if self._streaming else response_of(run, run.answer())
+            run = self.start_run(query_bundle.query_str, is_streamed=self._streaming)
+            response = streaming_response(run) if self._streaming else response_of(run, run.answer())
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 
     async def _aquery(self, query_bundle: QueryBundle) -> Any:
         with self._event(query_bundle) as event:
-            run = self.run(query_bundle.query_str, streamed=self._streaming)
-            response = await astreamed_response(run) if self._streaming else response_of(run, await run.aanswer())
+            run = self.start_run(query_bundle.query_str, is_streamed=self._streaming)
+            response = await astreaming_response(run) if self._streaming else response_of(run, await run.aanswer())
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 

@@ -15,32 +15,32 @@ from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation import get_dispatcher
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.call import Call
+from ctxassembly.answering.call import AnswerCall
 from ctxassembly.answering.pipeline import Flow, answer_flow
 from ctxassembly.answering.requests import AskModel, Assemble, Exchange, Readmit, Search, SearchAll
-from ctxassembly.concurrency import in_turn, is_async, lock
+from ctxassembly.concurrency import is_async, lock, run_in_worker
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.sources import KEPT
+from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.messages import Said, carried, exchanges, may_recall
-from ctxassembly.integrations.metadata import Told, parts_of
+from ctxassembly.integrations.messages import HistoryMessage, answer_payload, can_use_cache, to_exchanges
+from ctxassembly.integrations.metadata import ContextPayload, answer_metadata
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer import checked, today
-from ctxassembly.runtime.answer_services import Answering
-from ctxassembly.runtime.driver import astream_run, stream_run
-from ctxassembly.safe_repr import shown
-from ctxassembly.user_warnings import Once
-from llamaindex_ctxassembly.answering.evidence import Evidence
-from llamaindex_ctxassembly.answering.llm import asked_llm
-from llamaindex_ctxassembly.convert.nodes import labelled_nodes
-from llamaindex_ctxassembly.events import QuestionAnsweredEvent, listened_to
-from llamaindex_ctxassembly.postprocessor import Answered
+from ctxassembly.runtime.answer import check_question, today
+from ctxassembly.runtime.answer_services import AnswerServices
+from ctxassembly.runtime.driver import adrive_stream, drive_stream
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.user_warnings import WarnOnce
+from llamaindex_ctxassembly.answering.evidence import RetrieverEvidence
+from llamaindex_ctxassembly.answering.llm import wrap_llm
+from llamaindex_ctxassembly.convert.nodes import labeled_nodes
+from llamaindex_ctxassembly.events import QuestionAnsweredEvent, has_listeners
+from llamaindex_ctxassembly.postprocessor import AssembledNodes
 
-SIDES = (MessageRole.USER, MessageRole.ASSISTANT)
+CHAT_ROLES = (MessageRole.USER, MessageRole.ASSISTANT)
 
 
 def messages_of(history: Any) -> list[ChatMessage]:
@@ -52,31 +52,33 @@ def messages_of(history: Any) -> list[ChatMessage]:
     if history is None:
         return []
     if not isinstance(history, (list, tuple)) or not all(isinstance(one, ChatMessage) for one in history):
-        raise InputError(f"chat_history must be a list of ChatMessage, got {shown(history)}")
-    return [message for message in history if message.role in SIDES]
+        raise InputError(f"chat_history must be a list of ChatMessage, got {safe_repr(history)}")
+    return [message for message in history if message.role in CHAT_ROLES]
 
 
 def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
     """The questions in `messages` that were answered."""
-    return exchanges(
-        Said(message.role == MessageRole.USER, message.content or "", message.additional_kwargs.get(KEPT))
+    return to_exchanges(
+        HistoryMessage(
+            message.role == MessageRole.USER, message.content or "", message.additional_kwargs.get(MESSAGE_KEY)
+        )
         for message in messages
     )
 
 
 def labels_after(messages: Sequence[ChatMessage]) -> Labels:
     """Labels that go on after those of the answers in `messages`."""
-    return Labels.after([message for message in messages if KEPT in message.additional_kwargs])
+    return Labels.after([message for message in messages if MESSAGE_KEY in message.additional_kwargs])
 
 
-class Turns:
+class OpenTurns:
     """The turns of a conversation that are going on. They share their labels, since none is in the memory yet."""
 
     def __init__(self) -> None:
         self._lock, self._labels, self._count = lock(), Labels(), 0
 
     @contextmanager
-    def begun(self) -> Iterator[Labels]:
+    def open_turn(self) -> Iterator[Labels]:
         """A turn, and the labels that it takes its own from. It ends after its answer is in the memory.
 
         The memory must be read inside: then its messages, or these labels, have those of every other turn.
@@ -92,7 +94,7 @@ class Turns:
                 self._count -= 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Turns, ()
+        return OpenTurns, ()
 
 
 def question_message(text: str) -> ChatMessage:
@@ -102,32 +104,32 @@ def question_message(text: str) -> ChatMessage:
 
 def answer_message(answer: Answer, labels: Labels) -> ChatMessage:
     """The message of `answer` for the history, with the chunks that it cites."""
-    kept = {KEPT: carried(answer, labels)}
-    return ChatMessage(content=answer.text, role=MessageRole.ASSISTANT, additional_kwargs=kept)
+    extra = {MESSAGE_KEY: answer_payload(answer, labels)}
+    return ChatMessage(content=answer.text, role=MessageRole.ASSISTANT, additional_kwargs=extra)
 
 
 dispatcher = get_dispatcher(__name__)
 
-REMEDY = (
-    "Give the filter, ContextAssemblyPostprocessor(filter=...), or say neighbours='unfiltered' if every caller may "
+FILTER_REMEDY = (
+    "Give the filter, ContextAssemblyPostprocessor(filter=...), or say neighbors='unfiltered' if every caller may "
     "read everything"
 )
 
 
 @dataclass(frozen=True)
-class Parts:
+class ChainParts:
     """The parts of a chain."""
 
     llm: BaseLLM
     models: Mapping[str, BaseLLM]
-    evidence: Evidence
+    evidence: RetrieverEvidence
     config: AnswerConfig
     cache: AnswerCache | None
-    warned: Once = field(default_factory=Once)
+    warnings: WarnOnce = field(default_factory=WarnOnce)
     """The warning given that nothing is cached."""
 
 
-class Asked(NamedTuple):
+class AnswerRequest(NamedTuple):
     """The arguments of one call."""
 
     question: str
@@ -137,16 +139,16 @@ class Asked(NamedTuple):
 
 
 @dataclass
-class Source:
+class RunEvidence:
     """The evidence of one run."""
 
-    evidence: Evidence
+    evidence: RetrieverEvidence
     labels: Labels
     """Those of the conversation, unless the postprocessor has some."""
     question: str
     nodes: list[NodeWithScore] = field(default_factory=list)
     """One per label, once the context is there."""
-    told: Told | None = None
+    payload: ContextPayload | None = None
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search."""
@@ -166,44 +168,50 @@ class Source:
 
     def assemble(self, request: Assemble) -> Context:
         """The context; its nodes are kept."""
-        return self._kept(self.evidence.held_to(request.filter).answered(request, self.labels))
+        return self._keep_nodes(
+            self.evidence.filtered_postprocessor(request.filter).assemble_nodes(request, self.labels)
+        )
 
     async def aassemble(self, request: Assemble) -> Context:
         """The same, awaited."""
-        return self._kept(await self.evidence.held_to(request.filter).aanswered(request, self.labels))
+        return self._keep_nodes(
+            await self.evidence.filtered_postprocessor(request.filter).aassemble_nodes(request, self.labels)
+        )
 
-    def _kept(self, answered: Answered) -> Context:
-        self.told = answered.told
-        self.nodes.extend(answered.nodes)
-        return answered.told.context
+    def _keep_nodes(self, assembled: AssembledNodes) -> Context:
+        self.payload = assembled.payload
+        self.nodes.extend(assembled.nodes)
+        return assembled.payload.context
 
 
-class Run:
+class AnswerRun:
     """One question: what answers it, and what came of it."""
 
-    def __init__(self, parts: Parts, asked: Asked, labels: Labels | None = None, *, streamed: bool = False) -> None:
-        """`labels` are those of the conversation; None means those after the history of `asked`."""
-        messages = messages_of(asked.history)
-        condition = parts.evidence.filters_of(asked.filters)
+    def __init__(
+        self, parts: ChainParts, request: AnswerRequest, labels: Labels | None = None, *, is_streamed: bool = False
+    ) -> None:
+        """`labels` are those of the conversation; None means those after the history of `request`."""
+        messages = messages_of(request.history)
+        condition = parts.evidence.call_filters(request.filters)
         labels = labels_after(messages) if labels is None else labels
-        self._source = Source(parts.evidence, labels, checked(asked.question))
-        found = None
-        if may_recall(parts.cache, labels):
-            found = parts.evidence.reach(condition, asked.question).warn(parts.warned, REMEDY)
-        self._call = Call(
-            asked.question,
+        self._source = RunEvidence(parts.evidence, labels, check_question(request.question))
+        reach = None
+        if can_use_cache(parts.cache, labels):
+            reach = parts.evidence.reach(condition, request.question).warn(parts.warnings, FILTER_REMEDY)
+        self._call = AnswerCall(
+            request.question,
             exchanges_of(messages),
-            asked.mode,
+            request.mode,
             condition,
             today(),
-            streamed,
-            found,
+            is_streamed,
+            reach,
             labels,
         )
         self._config = parts.config
         self.metadata: dict[str, Any] = {}
         """The metadata of the response, once there is an answer."""
-        self._asking = Answering(asked_llm(parts.llm, parts.models), self._source, parts.config, parts.cache)
+        self._services = AnswerServices(wrap_llm(parts.llm, parts.models), self._source, parts.config, parts.cache)
 
     @property
     def nodes(self) -> list[NodeWithScore]:
@@ -212,20 +220,20 @@ class Run:
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:
         """The pieces of the answer, and then the answer."""
-        with self._asking:
-            for event in stream_run(self._flow(), self.ask, AnswerPiece):
+        with self._services:
+            for event in drive_stream(self._flow(), self.ask, AnswerPiece):
                 if isinstance(event, Answer):
-                    self._note(event)
-                    self._announce(event)
+                    self._set_metadata(event)
+                    self._emit_event(event)
                 yield event
 
     async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
         """The same, awaited."""
-        async with self._asking:
-            async for event in astream_run(self._flow(), self.aask, AnswerPiece):
+        async with self._services:
+            async for event in adrive_stream(self._flow(), self.aask, AnswerPiece):
                 if isinstance(event, Answer):
-                    await in_turn(partial(self._note, event))
-                    self._announce(event)
+                    await run_in_worker(partial(self._set_metadata, event))
+                    self._emit_event(event)
                 yield event
 
     def answer(self) -> Answer:
@@ -244,27 +252,27 @@ class Run:
 
     def ask(self, request: Any) -> Any:
         """The reply to `request`, in the span of its step."""
-        name = _step(request)
-        return self._asking.ask(request) if name is None else in_span(name, self._asking.ask)(request)
+        name = _step_name(request)
+        return self._services.ask(request) if name is None else in_span(name, self._services.ask)(request)
 
     async def aask(self, request: Any) -> Any:
         """The same, awaited."""
-        name = _step(request)
-        return await (self._asking.aask(request) if name is None else in_span(name, self._asking.aask)(request))
+        name = _step_name(request)
+        return await (self._services.aask(request) if name is None else in_span(name, self._services.aask)(request))
 
     def _flow(self) -> Flow:
         return answer_flow(self._call, self._config, time.perf_counter)
 
-    def _note(self, answer: Answer) -> None:
+    def _set_metadata(self, answer: Answer) -> None:
         """Make the metadata of the response, and of a context from a cache its nodes."""
         source = self._source
-        if answer.context and source.told is None:  # from a cache
-            source.told = Told(answer.context)
-            source.nodes.extend(labelled_nodes(source.told, ()))
-        self.metadata = {**parts_of(answer, source.told), "result": answer}
+        if answer.context and source.payload is None:  # from a cache
+            source.payload = ContextPayload(answer.context)
+            source.nodes.extend(labeled_nodes(source.payload, ()))
+        self.metadata = {**answer_metadata(answer, source.payload), "result": answer}
 
-    def _announce(self, answer: Answer) -> None:
-        if listened_to(dispatcher):
+    def _emit_event(self, answer: Answer) -> None:
+        if has_listeners(dispatcher):
             dispatcher.event(QuestionAnsweredEvent(question=answer.question, trace=self.metadata["trace"]))
 
 
@@ -274,15 +282,15 @@ def in_span(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def step(request: Any) -> Any:
         return function(request)
 
-    async def awaited(request: Any) -> Any:
+    async def astep(request: Any) -> Any:
         return await function(request)
 
-    made = awaited if is_async(function) else step
-    made.__name__ = made.__qualname__ = name
-    return cast(Callable[[Any], Any], dispatcher.span(made))
+    traced = astep if is_async(function) else step
+    traced.__name__ = traced.__qualname__ = name
+    return cast(Callable[[Any], Any], dispatcher.span(traced))
 
 
-def _step(request: Any) -> str | None:
+def _step_name(request: Any) -> str | None:
     """The step that begins with `request`; None if it is in the midst of one."""
     if isinstance(request, AskModel):
         return request.purpose

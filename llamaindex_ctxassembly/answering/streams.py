@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ctxassembly.answering.answer import Answer, AnswerPiece
 
 Events = Generator[AnswerPiece | Answer, None, None]
-AwaitedEvents = AsyncGenerator[AnswerPiece | Answer, None]
+AsyncEvents = AsyncGenerator[AnswerPiece | Answer, None]
 Piece = TypeVar("Piece")
 
 
@@ -34,13 +34,13 @@ def pieces_of(
     return pieces()
 
 
-def held(events: Events, turn: AbstractContextManager[Any]) -> Events:
+def with_turn(events: Events, turn: AbstractContextManager[Any]) -> Events:
     """`events`, and `turn` until they end or are closed."""
     with turn, closing(events):
         yield from events
 
 
-async def aheld(events: AwaitedEvents, turn: AbstractContextManager[Any]) -> AwaitedEvents:
+async def awith_turn(events: AsyncEvents, turn: AbstractContextManager[Any]) -> AsyncEvents:
     """The same, awaited."""
     with turn:
         async with aclosing(events):
@@ -49,12 +49,12 @@ async def aheld(events: AwaitedEvents, turn: AbstractContextManager[Any]) -> Awa
 
 
 async def apieces_of(
-    events: AwaitedEvents, wrap: Callable[[str], Piece], finish: Callable[[Answer], Awaitable[None]]
+    events: AsyncEvents, wrap: Callable[[str], Piece], finish: Callable[[Answer], Awaitable[None]]
 ) -> AsyncGenerator[Piece, None]:
     """The same, awaited."""
     first = await anext(events)
 
-    async def all_events() -> AwaitedEvents:
+    async def all_events() -> AsyncEvents:
         yield first
         async for event in events:
             yield event

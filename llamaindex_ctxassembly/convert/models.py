@@ -18,10 +18,10 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.cross_encoder import reranker_of
-from ctxassembly.integrations.messages import context_given
-from ctxassembly.protocols import Ranked, Reranker
-from ctxassembly.runtime.services import reading
+from ctxassembly.integrations.cross_encoder import to_reranker
+from ctxassembly.integrations.messages import check_context
+from ctxassembly.protocols import RerankedPosition, Reranker
+from ctxassembly.runtime.services import map_output
 
 
 @dataclass(frozen=True)
@@ -54,35 +54,42 @@ class QueryEmbedding:
         return await self.model.aget_query_embedding(text)
 
 
-def as_query_embedding(given: Any) -> Any:
+def as_query_embedding(embed_model: Any) -> Any:
     """The embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
-    return QueryEmbedding(given) if isinstance(given, BaseEmbedding) else given
+    return QueryEmbedding(embed_model) if isinstance(embed_model, BaseEmbedding) else embed_model
 
 
-def as_embeddings(given: Any) -> Any:
+def as_embeddings(embeddings: Any) -> Any:
     """Embeddings for the engine: a LlamaIndex model is wrapped, anything else that embeds stays as it is.
 
     Raises:
         ConfigError: `given` can't embed.
     """
-    if isinstance(given, BaseEmbedding):
-        return NodeEmbeddings(given)
-    if given is None or callable(given) or hasattr(given, "embed_documents") or hasattr(given, "aembed_documents"):
-        return given
-    raise ConfigError("embeddings", "a LlamaIndex embedding model, an object with embed_documents or a function", given)
+    if isinstance(embeddings, BaseEmbedding):
+        return NodeEmbeddings(embeddings)
+    if (
+        embeddings is None
+        or callable(embeddings)
+        or hasattr(embeddings, "embed_documents")
+        or hasattr(embeddings, "aembed_documents")
+    ):
+        return embeddings
+    raise ConfigError(
+        "embeddings", "a LlamaIndex embedding model, an object with embed_documents or a function", embeddings
+    )
 
 
-def model(llm: Any) -> Any:
+def text_model(llm: Any) -> Any:
     """A function from a prompt to the answer of `llm`: a LlamaIndex model completes it; None stays None."""
     if isinstance(llm, BaseLLM):
         return lambda prompt: llm.complete(prompt).text
-    return None if llm is None else reading(llm, _text)
+    return None if llm is None else map_output(llm, _answer_text)
 
 
-def async_model(llm: Any) -> Any:
+def async_text_model(llm: Any) -> Any:
     """The same, awaited. A model whose `acomplete` would block the event loop is called in a thread instead."""
-    if not isinstance(llm, BaseLLM) or is_stalling(llm):
-        return model(llm)
+    if not isinstance(llm, BaseLLM) or is_blocking(llm):
+        return text_model(llm)
 
     async def ask(prompt: str) -> str:
         return (await llm.acomplete(prompt)).text
@@ -90,12 +97,12 @@ def async_model(llm: Any) -> Any:
     return ask
 
 
-def is_stalling(llm: BaseLLM) -> bool:
+def is_blocking(llm: BaseLLM) -> bool:
     """True if its `acomplete` is that of CustomLLM, which awaits nothing, so that no deadline would hold."""
     return getattr_static(type(llm), "acomplete") is getattr_static(CustomLLM, "acomplete")
 
 
-def _text(answer: Any) -> Any:
+def _answer_text(answer: Any) -> Any:
     return answer.text if isinstance(answer, CompletionResponse) else answer
 
 
@@ -117,27 +124,29 @@ def to_messages(
     Raises:
         InputError: `context` is no Context.
     """
-    context = context_given(context, "ContextAssemblyPostprocessor().context(nodes)")
+    context = check_context(context, "ContextAssemblyPostprocessor().context(nodes)")
     messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [ChatMessage(content=message["content"], role=message["role"]) for message in messages]
 
 
-def as_reranker(given: Any) -> Reranker:
+def as_reranker(reranker: Any) -> Reranker:
     """The reranking of `given`: a postprocessor, a cross-encoder with `predict`, or a function as it is.
 
     Raises:
         ConfigError: `given` is none of these.
     """
-    if isinstance(given, BaseNodePostprocessor):
-        return partial(_postprocessed, given)
-    return reranker_of(given, "node postprocessors, cross-encoders or functions")
+    if isinstance(reranker, BaseNodePostprocessor):
+        return partial(_rerank_with_postprocessor, reranker)
+    return to_reranker(reranker, "node postprocessors, cross-encoders or functions")
 
 
-def _postprocessed(postprocessor: BaseNodePostprocessor, query: str, chunks: Sequence[Chunk]) -> list[Ranked]:
+def _rerank_with_postprocessor(
+    postprocessor: BaseNodePostprocessor, query: str, chunks: Sequence[Chunk]
+) -> list[RerankedPosition]:
     # The place is the id: it comes back whatever a postprocessor does with metadata.
     nodes = [
-        NodeWithScore(node=TextNode(id_=str(place), text=chunk.text, metadata=dict(chunk.metadata)))
-        for place, chunk in enumerate(chunks)
+        NodeWithScore(node=TextNode(id_=str(index), text=chunk.text, metadata=dict(chunk.metadata)))
+        for index, chunk in enumerate(chunks)
     ]
-    kept = postprocessor.postprocess_nodes(nodes, query_str=query)
-    return [(int(node.node.node_id), node.score) for node in kept if node.node.node_id.isdecimal()]
+    ranked = postprocessor.postprocess_nodes(nodes, query_str=query)
+    return [(int(node.node.node_id), node.score) for node in ranked if node.node.node_id.isdecimal()]

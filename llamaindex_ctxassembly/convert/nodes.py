@@ -20,17 +20,17 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from ctxassembly.assembly.adjacency.positions import FACTS
-from ctxassembly.config.hints import not_a_node
+from ctxassembly.assembly.adjacency.positions import FACTS_KEY
+from ctxassembly.config.hints import hint_for_node
 from ctxassembly.context import Context
-from ctxassembly.data.chunk_origin import part_in
-from ctxassembly.data.chunks import Chunk, Hit, Origin
+from ctxassembly.data.chunk_origin import section_of
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.sanitize import copied
+from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import Given, Read, read
-from ctxassembly.integrations.metadata import Told, block_metadata, with_notes
-from ctxassembly.safe_repr import as_name, counted, shown
+from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, unpack_blocks
+from ctxassembly.integrations.metadata import ContextPayload, block_metadata, with_notes
+from ctxassembly.safe_repr import pluralize, safe_repr, to_id
 
 EXCLUDED_BY_READER = frozenset(
     {"file_name", "file_type", "file_size", "creation_date", "last_modified_date", "last_accessed_date"}
@@ -38,12 +38,12 @@ EXCLUDED_BY_READER = frozenset(
 """Keys that SimpleDirectoryReader excludes from the prompt, all of them in each of its documents."""
 _EXCLUDED_BY_DOCLING = frozenset({"schema_name", "version", "doc_items"})
 """Keys that DoclingNodeParser excludes from the prompt in each node, with `origin` where there is one."""
-_BY_DEFAULT = MetadataKeys().document_id
-_FACTS = "Here are some facts extracted from the provided text:"
+_DEFAULT_DOCUMENT_KEYS = MetadataKeys().document_id
+_FACTS_HEADER = "Here are some facts extracted from the provided text:"
 """The line that PropertyGraphIndex writes before triplets, which it puts before the text that they come from."""
 
 
-def listed(nodes: Any) -> list[NodeWithScore]:
+def as_node_list(nodes: Any) -> list[NodeWithScore]:
     """`nodes` as a list.
 
     Raises:
@@ -64,31 +64,33 @@ def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
     """
     score = scored.score if scored.score is not None else keys.read(scored.node.metadata, "score")
     chunk = to_chunk(scored.node, keys)
-    at = _facts_end(scored.node, chunk.text)
-    if not at:
+    facts_end = _facts_end(scored.node, chunk.text)
+    if not facts_end:
         return [Hit(chunk, score)]
-    text = chunk.text[at:]
+    text = chunk.text[facts_end:]
     start = getattr(scored.node, "start_char_idx", None)
-    plain = replace(chunk, text=text, start=start, origin=chunk.origin and replace(chunk.origin, near=None))
+    text_chunk = replace(chunk, text=text, start=start, origin=chunk.origin and replace(chunk.origin, near=None))
     facts = Chunk(
         id=f"{chunk.id}#facts",
         document_id=chunk.document_id,
-        text=chunk.text[:at].strip(),
+        text=chunk.text[:facts_end].strip(),
         metadata=chunk.metadata,
-        unread=chunk.unread,
-        unnamed=chunk.unnamed,
-        origin=Origin(((FACTS, chunk.id),), lookup_id=plain.lookup_id),
+        hidden_from_model=chunk.hidden_from_model,
+        hidden_from_header=chunk.hidden_from_header,
+        origin=ChunkOrigin(((FACTS_KEY, chunk.id),), lookup_id=text_chunk.lookup_id),
     )
-    return [Hit(plain, score), Hit(facts, score)]
+    return [Hit(text_chunk, score), Hit(facts, score)]
 
 
-def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> Read:
+def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult:
     """The hits of `nodes`, with the chunks of our own blocks in their place, and the supplement of an assembly of ours.
 
     Images, audio and videos without text are none.
     """
     texts = [scored for scored in nodes if not is_media(scored)]
-    return read([Given(hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)], keys)
+    return unpack_blocks(
+        [IncomingDocument(hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)], keys
+    )
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
@@ -99,9 +101,9 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
     parent. Odd values are passed on: the engine mends them and notes it in the trace. The embedding is taken as it is,
     although LlamaIndex may have made it of text and metadata together.
     """
-    source, named = related_id(node, NodeRelationship.SOURCE), keys.read(node.metadata, "document_id")
-    by_source = source is not None and (named is None or keys.document_id == _BY_DEFAULT)
-    document_id: Any = source if by_source else keys.document_of(node.metadata)
+    source, document_name = related_id(node, NodeRelationship.SOURCE), keys.read(node.metadata, "document_id")
+    is_by_source = source is not None and (document_name is None or keys.document_id == _DEFAULT_DOCUMENT_KEYS)
+    document_id: Any = source if is_by_source else keys.read_document_id(node.metadata)
     index, text = keys.read(node.metadata, "index"), text_of(node)
     start, near = _offsets(node, text, keys)
     return Chunk(
@@ -114,42 +116,46 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
         next_id=related_id(node, NodeRelationship.NEXT),
         metadata=node.metadata,
         vector=node.embedding,
-        origin=_origin(node, document_id, source, near, keys),
-        unread=(unread := frozenset(key for key in node.excluded_llm_metadata_keys or () if isinstance(key, str))),
-        unnamed=_unnamed(node.metadata, unread, keys),
+        origin=_chunk_origin(node, document_id, source, near, keys),
+        hidden_from_model=(
+            hidden_from_model := frozenset(key for key in node.excluded_llm_metadata_keys or () if isinstance(key, str))
+        ),
+        hidden_from_header=_hidden_from_header(node.metadata, hidden_from_model, keys),
     )
 
 
-def _unnamed(metadata: Any, unread: frozenset[str], keys: MetadataKeys) -> frozenset[str]:
+def _hidden_from_header(metadata: Any, hidden_from_model: frozenset[str], keys: MetadataKeys) -> frozenset[str]:
     """Those of the `unread` keys that may not be in a label either.
 
     Three cases don't count. SimpleDirectoryReader excludes its keys, `file_name` among them, on its own account.
     DoclingNodeParser excludes its raw metadata, which hold the page and the file. And nodes that were assembled before
     exclude all their metadata, because their text has them already.
     """
-    if not unread or (type(metadata) is dict and "citation" in metadata and unread >= metadata.keys()):
+    if not hidden_from_model or (
+        type(metadata) is dict and "citation" in metadata and hidden_from_model >= metadata.keys()
+    ):
         return frozenset()
-    chosen = unread - EXCLUDED_BY_READER if unread >= EXCLUDED_BY_READER else unread
-    chosen = chosen - {*_EXCLUDED_BY_DOCLING, "origin"} if unread >= _EXCLUDED_BY_DOCLING else chosen
-    return chosen & keys.named if chosen else chosen
+    excluded = hidden_from_model - EXCLUDED_BY_READER if hidden_from_model >= EXCLUDED_BY_READER else hidden_from_model
+    excluded = excluded - {*_EXCLUDED_BY_DOCLING, "origin"} if hidden_from_model >= _EXCLUDED_BY_DOCLING else excluded
+    return excluded & keys.heading_keys if excluded else excluded
 
 
-def _origin(
+def _chunk_origin(
     node: BaseNode, document_id: Any, source: str | None, near: int | None, keys: MetadataKeys
-) -> Origin | None:
-    """The origin of `node` by its relationships and metadata; None if they add nothing to document and neighbours."""
-    parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
-    is_apart = source != as_name(document_id)  # as text, since an array can't be compared
-    lookup_id = as_name(keys.read(node.metadata, "lookup_id")) or (source if is_apart else None)
-    part: dict[str, Any] = {}
+) -> ChunkOrigin | None:
+    """The origin of `node` by its relationships and metadata; None if they add nothing to document and neighbors."""
+    parent_id, children = related_id(node, NodeRelationship.PARENT), _related_nodes(node, NodeRelationship.CHILD)
+    is_apart = source != to_id(document_id)  # as text, since an array can't be compared
+    lookup_id = to_id(keys.read(node.metadata, "lookup_id")) or (source if is_apart else None)
+    section: dict[str, Any] = {}
     if is_apart:  # the metadata name the document, so a node may be one of its pages or sections
-        part = dict(part_in(node.metadata, keys)) | ({} if source is None else {"source": source})
+        section = dict(section_of(node.metadata, keys)) | ({} if source is None else {"source": source})
     if parent_id is not None:
-        part["parent"] = parent_id
-    if not (part or lookup_id or near is not None or children):
+        section["parent"] = parent_id
+    if not (section or lookup_id or near is not None or children):
         return None
-    return Origin(
-        part=tuple(sorted(part.items())),
+    return ChunkOrigin(
+        section=tuple(sorted(section.items())),
         near=near,
         parent_id=parent_id,
         child_ids=tuple(child.node_id for child in children),
@@ -183,7 +189,9 @@ def _facts_end(node: BaseNode, text: Any) -> int:
         at = len(text) - (end - start)
         before = text[: max(at, 0)]
     else:
-        before = text[: text.find("\n\n", len(_FACTS) + 2) + 2] if text.startswith(f"{_FACTS}\n\n") else ""
+        before = (
+            text[: text.find("\n\n", len(_FACTS_HEADER) + 2) + 2] if text.startswith(f"{_FACTS_HEADER}\n\n") else ""
+        )
     facts = before.removesuffix("\n\n").rpartition("\n\n")[2] if before.endswith("\n\n") else ""
     return len(before) if facts and all(line.count(" -> ") >= 2 for line in facts.split("\n")) else 0
 
@@ -200,7 +208,7 @@ def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeI
     return related if isinstance(related, RelatedNodeInfo) else None
 
 
-def _related(node: BaseNode, relationship: NodeRelationship) -> list[RelatedNodeInfo]:
+def _related_nodes(node: BaseNode, relationship: NodeRelationship) -> list[RelatedNodeInfo]:
     """The nodes in `relationship` to `node`, if it has a list of them."""
     related = node.relationships.get(relationship) if type(node.relationships) is dict else None
     return [one for one in related if isinstance(one, RelatedNodeInfo)] if isinstance(related, list) else []
@@ -221,7 +229,7 @@ def is_media(scored: NodeWithScore) -> bool:
         InputError: `scored` is not a NodeWithScore.
     """
     if not isinstance(scored, NodeWithScore):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}{not_a_node(scored)}")
+        raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(scored)}{hint_for_node(scored)}")
     node, text = scored.node, text_of(scored.node)
     if not isinstance(text, str) or str.strip(text):
         return False
@@ -230,19 +238,19 @@ def is_media(scored: NodeWithScore) -> bool:
     return isinstance(node, Node) and any((node.image_resource, node.audio_resource, node.video_resource))
 
 
-CITED = "cited_media"
-"""The key of a labelled node's metadata with the paths of the media that its text belongs to."""
-_KINDS = ("image", "audio", "video")
+MEDIA_KEY = "cited_media"
+"""The key of a labeled node's metadata with the paths of the media that its text belongs to."""
+_MEDIA_KINDS = ("image", "audio", "video")
 
 
-class LabelledImage(ImageNode):
-    """A labelled node with the image whose caption it has: text, then image, for a model that sees.
+class LabeledImage(ImageNode):
+    """A labeled node with the image whose caption it has: text, then image, for a model that sees.
 
     LlamaIndex's own ImageNode gives such a model the image alone.
     """
 
     def get_content_blocks(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> list[Any]:
-        """The labelled text, and the image. It isn't read here: whoever asks the model does that."""
+        """The labeled text, and the image. It isn't read here: whoever asks the model does that."""
         image = None if self.image is None else self.image.encode()
         path = None if self.image_path is None else Path(self.image_path)
         picture = ImageBlock(image=image, url=self.image_url, path=path, image_mimetype=self.image_mimetype)
@@ -263,7 +271,7 @@ def media_of(node: BaseNode) -> list[dict[str, str | None]]:
     ]
 
 
-def image_of(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
+def image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
     """The fields of an ImageNode for the first image of `nodes`; None if they have none."""
     for node in nodes:
         if isinstance(node, ImageNode):
@@ -279,24 +287,24 @@ def image_of(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
     return None
 
 
-def by_chunk(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
+def media_by_chunk(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
     """The nodes with an image, audio or video and text, by their ids."""
     return {node.node_id: node for node in nodes if any(_resources(node))}
 
 
-def noted(context: Context, nodes: Iterable[NodeWithScore]) -> Context:
-    """`context`, with `unread_notes` in its trace."""
-    return with_notes(context, unread_notes(nodes))
+def add_media_notes(context: Context, nodes: Iterable[NodeWithScore]) -> Context:
+    """`context`, with `media_notes` in its trace."""
+    return with_notes(context, media_notes(nodes))
 
 
-def unread_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
+def media_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
     """A note that names those of `nodes` that have no text but an image, audio or video; none if there are none."""
-    unread = [shown(scored.node.node_id, 80) for scored in nodes if is_media(scored)]
-    if not unread:
+    node_ids = [safe_repr(scored.node.node_id, 80) for scored in nodes if is_media(scored)]
+    if not node_ids:
         return []
-    number = counted(len(unread), "node has", "nodes have")
-    more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
-    return [f"{number} an image, audio or video and no text, so no label: {', '.join(unread[:3])}{more}"]
+    subject = pluralize(len(node_ids), "node has", "nodes have")
+    more = f" and {len(node_ids) - 3:,} more" if len(node_ids) > 3 else ""
+    return [f"{subject} an image, audio or video and no text, so no label: {', '.join(node_ids[:3])}{more}"]
 
 
 def _resources(node: BaseNode) -> Iterator[tuple[str, Any]]:
@@ -308,12 +316,12 @@ def _resources(node: BaseNode) -> Iterator[tuple[str, Any]]:
                 MediaResource.model_construct(path=node.image_path, url=node.image_url, mimetype=node.image_mimetype),
             )
     elif isinstance(node, Node):
-        for kind in _KINDS:
+        for kind in _MEDIA_KINDS:
             if (resource := getattr(node, f"{kind}_resource")) is not None:
                 yield kind, resource
 
 
-def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
+def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
     """One node per label, in order; `nodes` are the retrieved ones.
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
@@ -329,73 +337,73 @@ def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]
     metadata names the label in either case.
     """
     nodes = list(nodes)
-    sources, media = _sources(nodes), by_chunk(nodes)
-    taken: set[str] = set()
-    labelled: list[NodeWithScore] = []
-    for block, added in zip(told.context.blocks, block_metadata(told), strict=True):
+    sources, media = _sources_by_document(nodes), media_by_chunk(nodes)
+    used_ids: set[str] = set()
+    labeled: list[NodeWithScore] = []
+    for block, added in zip(payload.context.blocks, block_metadata(payload), strict=True):
         citation = block.citation
         if citation is None:
-            labelled.append(NodeWithScore(node=_node("supplement", block.text, {}, added, None)))
+            labeled.append(NodeWithScore(node=_make_node("supplement", block.text, {}, added, None)))
             continue
         # Two labels may share their best chunk; with the same id their nodes would be taken for one source.
-        shared = citation.best_chunk_id in taken
-        node_id = f"{citation.best_chunk_id}#{citation.label}" if shared else citation.best_chunk_id
-        taken.add(node_id)
-        shown = [media[chunk_id] for chunk_id in citation.chunk_ids if chunk_id in media]
-        if shown:
-            added[CITED] = [one for node in shown for one in media_of(node)]
+        is_shared = citation.best_chunk_id in used_ids
+        node_id = f"{citation.best_chunk_id}#{citation.label}" if is_shared else citation.best_chunk_id
+        used_ids.add(node_id)
+        cited_nodes = [media[chunk_id] for chunk_id in citation.chunk_ids if chunk_id in media]
+        if cited_nodes:
+            added[MEDIA_KEY] = [one for node in cited_nodes for one in media_of(node)]
         source = sources.get(citation.document_id)
-        node = _node(node_id, block.text, citation.metadata, added, source, image_of(shown))
-        labelled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
-    return labelled
+        node = _make_node(node_id, block.text, citation.metadata, added, source, image_fields(cited_nodes))
+        labeled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
+    return labeled
 
 
-def unread(node: BaseNode) -> BaseNode:
+def hide_metadata(node: BaseNode) -> BaseNode:
     """A copy of `node` with its metadata kept out of the prompt."""
-    metadata = _copied(node.metadata)
-    return node.model_copy(update={"metadata": metadata, **_excluded(metadata)})
+    metadata = _copy_metadata(node.metadata)
+    return node.model_copy(update={"metadata": metadata, **_exclude_keys(metadata)})
 
 
-def _node(
+def _make_node(
     node_id: str,
     text: str,
-    own: Mapping[str, Any],
+    own_metadata: Mapping[str, Any],
     added: dict[str, Any],
     source: RelatedNodeInfo | None,
     image: dict[str, Any] | None = None,
 ) -> TextNode:
     # Callers may change the metadata of a node: those of the citation must stay as they are.
-    metadata = {**copied(own), **added}
-    kind: Any = TextNode if image is None else LabelledImage
+    metadata = {**copy_metadata(own_metadata), **added}
+    kind: Any = TextNode if image is None else LabeledImage
     node: TextNode = kind(
         id_=node_id,
         text=text,
         metadata=metadata,
-        relationships={} if source is None else {NodeRelationship.SOURCE: _source_info(source)},
-        **_excluded(metadata),
+        relationships={} if source is None else {NodeRelationship.SOURCE: _copy_source(source)},
+        **_exclude_keys(metadata),
         **(image or {}),
     )
     return node
 
 
-def _excluded(metadata: Iterable[str]) -> dict[str, Any]:
+def _exclude_keys(metadata: Iterable[str]) -> dict[str, Any]:
     return {"excluded_llm_metadata_keys": list(metadata), "excluded_embed_metadata_keys": list(metadata)}
 
 
-def _copied(metadata: Any) -> dict[str, Any]:
+def _copy_metadata(metadata: Any) -> dict[str, Any]:
     # Callers can assign anything to a node.
-    return copied(metadata) if isinstance(metadata, Mapping) else {}
+    return copy_metadata(metadata) if isinstance(metadata, Mapping) else {}
 
 
-def _sources(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
+def _sources_by_document(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
     """The SOURCE of each document, by document id, as its best-ranked node has it."""
-    found: dict[str, RelatedNodeInfo] = {}
+    sources: dict[str, RelatedNodeInfo] = {}
     for node in nodes:
         source = related_node(node, NodeRelationship.SOURCE)
-        if source is not None and (name := as_name(source.node_id)):
-            found.setdefault(name, source)
-    return found
+        if source is not None and (name := to_id(source.node_id)):
+            sources.setdefault(name, source)
+    return sources
 
 
-def _source_info(source: RelatedNodeInfo) -> RelatedNodeInfo:
-    return source.model_copy(update={"metadata": _copied(source.metadata)})
+def _copy_source(source: RelatedNodeInfo) -> RelatedNodeInfo:
+    return source.model_copy(update={"metadata": _copy_metadata(source.metadata)})

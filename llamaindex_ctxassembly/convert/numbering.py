@@ -1,4 +1,4 @@
-"""Nodes as a parser leaves them -> nodes that find their neighbours, across the pages of a document too."""
+"""Nodes as a parser leaves them -> nodes that find their neighbors, across the pages of a document too."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, Rela
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.numbering import IdOf, Place, document_and_index, placed
-from ctxassembly.safe_repr import shown
+from ctxassembly.integrations.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
+from ctxassembly.safe_repr import safe_repr
 from llamaindex_ctxassembly.convert.nodes import related_id, text_of
 
 _LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
@@ -22,7 +22,7 @@ def number_chunks(
     *,
     keys: MetadataKeys | None = None,
     document_id: str | None = None,
-    id_of: IdOf = document_and_index,
+    id_of: IdOf = default_chunk_id,
 ) -> list[BaseNode]:
     """`nodes`, as any parser leaves them, with document id, index, an id that follows from both, and links.
 
@@ -54,71 +54,82 @@ def number_chunks(
             their own children. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
-    _check(nodes)
-    chunks = [_chunk(node, keys) for node in nodes]
-    places = placed(chunks, keys, document_id, id_of)
-    now = {node.node_id: place.id for node, place in zip(nodes, places, strict=True)}
-    ids = {(place.document_id, place.index): place.id for place in places}
+    _check_nodes(nodes)
+    chunks = [_chunk_to_number(node, keys) for node in nodes]
+    numbers = assign_numbers(chunks, keys, document_id, id_of)
+    new_ids = {node.node_id: number.id for node, number in zip(nodes, numbers, strict=True)}
+    ids = {(number.document_id, number.index): number.id for number in numbers}
     return [
-        node.model_copy(update=_update(node, place, keys, now, ids)) for node, place in zip(nodes, places, strict=True)
+        node.model_copy(update=_node_update(node, number, keys, new_ids, ids))
+        for node, number in zip(nodes, numbers, strict=True)
     ]
 
 
-def _check(nodes: Sequence[BaseNode]) -> None:
+def _check_nodes(nodes: Sequence[BaseNode]) -> None:
     for node in nodes:
         if not isinstance(node, BaseNode):
-            raise InputError(f"nodes must be a list of nodes, got {shown(node)}")
+            raise InputError(f"nodes must be a list of nodes, got {safe_repr(node)}")
     ids = {node.node_id for node in nodes}
     if any(related_id(node, NodeRelationship.PARENT) in ids for node in nodes):
         raise InputError("nodes stand among their own children: number get_leaf_nodes(nodes) alone")
 
 
-def _chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
+def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:
     """The chunk to number. A node's SOURCE is its document only if its metadata name neither a document nor a file.
 
     Readers make a document of each page, so the SOURCE would part the pages of a file.
     """
     metadata = node.metadata
-    named = keys.read(metadata, "document_id")
-    if named is None and keys.read(metadata, "source") is None:
-        named = related_id(node, NodeRelationship.SOURCE)
-    return Chunk(node.node_id, named or "", text_of(node), keys.read(metadata, "index"), metadata=metadata)
+    document_id = keys.read(metadata, "document_id")
+    if document_id is None and keys.read(metadata, "source") is None:
+        document_id = related_id(node, NodeRelationship.SOURCE)
+    return Chunk(node.node_id, document_id or "", text_of(node), keys.read(metadata, "index"), metadata=metadata)
 
 
-def _update(
-    node: BaseNode, place: Place, keys: MetadataKeys, now: Mapping[str, str], ids: Mapping[tuple[str, int], str]
+def _node_update(
+    node: BaseNode,
+    number: ChunkNumber,
+    keys: MetadataKeys,
+    new_ids: Mapping[str, str],
+    ids: Mapping[tuple[str, int], str],
 ) -> dict[str, Any]:
     added: dict[str, Any] = {}
     if keys.read(node.metadata, "document_id") is None:
-        added[keys.document_id[0]] = place.document_id
+        added[keys.document_id[0]] = number.document_id
     if keys.read(node.metadata, "index") is None:
-        added[keys.index[0]] = place.index
+        added[keys.index[0]] = number.index
     update: dict[str, Any] = {
-        "id_": place.id,
+        "id_": number.id,
         "metadata": {**node.metadata, **added},
         "excluded_embed_metadata_keys": [*dict.fromkeys((*node.excluded_embed_metadata_keys, *added))],
         "excluded_llm_metadata_keys": [*dict.fromkeys((*node.excluded_llm_metadata_keys, *added))],
-        "relationships": _relationships(node, place, now, ids),
+        "relationships": _relationships(node, number, new_ids, ids),
     }
     return update
 
 
 def _relationships(
-    node: BaseNode, place: Place, now: Mapping[str, str], ids: Mapping[tuple[str, int], str]
+    node: BaseNode, number: ChunkNumber, new_ids: Mapping[str, str], ids: Mapping[tuple[str, int], str]
 ) -> dict[NodeRelationship, Any]:
-    found: dict[NodeRelationship, Any] = {
-        kind: [_renamed(info, now) for info in related] if isinstance(related, list) else _renamed(related, now)
+    relationships: dict[NodeRelationship, Any] = {
+        kind: [_rename_related(info, new_ids) for info in related]
+        if isinstance(related, list)
+        else _rename_related(related, new_ids)
         for kind, related in node.relationships.items()
     }
-    for kind, index in zip(_LINKS, (place.index - 1, place.index + 1), strict=True):
-        if (linked := ids.get((place.document_id, index))) is not None:
-            same = related_id(node, kind) is not None and found[kind].node_id == linked
-            found[kind] = found[kind] if same else RelatedNodeInfo(node_id=linked, node_type=ObjectType.TEXT)
-    if related_id(node, NodeRelationship.SOURCE) != place.document_id:
-        found[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=place.document_id, node_type=ObjectType.DOCUMENT)
-    return found
+    for kind, index in zip(_LINKS, (number.index - 1, number.index + 1), strict=True):
+        if (linked_id := ids.get((number.document_id, index))) is not None:
+            is_same = related_id(node, kind) is not None and relationships[kind].node_id == linked_id
+            relationships[kind] = (
+                relationships[kind] if is_same else RelatedNodeInfo(node_id=linked_id, node_type=ObjectType.TEXT)
+            )
+    if related_id(node, NodeRelationship.SOURCE) != number.document_id:
+        relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(
+            node_id=number.document_id, node_type=ObjectType.DOCUMENT
+        )
+    return relationships
 
 
-def _renamed(related: RelatedNodeInfo, now: Mapping[str, str]) -> RelatedNodeInfo:
-    name = now.get(related.node_id)
+def _rename_related(related: RelatedNodeInfo, new_ids: Mapping[str, str]) -> RelatedNodeInfo:
+    name = new_ids.get(related.node_id)
     return related if name is None else related.model_copy(update={"node_id": name})

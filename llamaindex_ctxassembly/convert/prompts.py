@@ -77,36 +77,38 @@ def citation_templates(
     """
 
     def rules(*further: str) -> str:
-        asked = (*further, *extra_rules) if not isinstance(extra_rules, str) else extra_rules
-        return system_prompt(style, form=form, language=language, supplement=supplement, extra_rules=asked)
+        user_text = (*further, *extra_rules) if not isinstance(extra_rules, str) else extra_rules
+        return system_prompt(style, form=form, language=language, supplement=supplement, extra_rules=user_text)
 
-    def asked(context: str) -> str:
+    def user_text(context: str) -> str:
         return user_prompt(context, "{query_str}", language=language)
 
     words = language_of(language)
     # A line of dashes ends the context: documents can't forge one. A chat engine puts its system prompt after it.
-    shown, part = (f"{words.context}\n{name}\n\n{RULE}\n\n" for name in ("{context_str}", "{context_msg}"))
+    context_part, refine_part = (
+        f"{words.context}\n{name}\n\n{RULE}\n\n" for name in ("{context_str}", "{context_msg}")
+    )
     draft = f"{words.draft} {{existing_answer}}"
     return CitationTemplates(
-        text_qa=PromptTemplate(f"{rules()}\n\n{asked('{context_str}')}", PromptType.QUESTION_ANSWER),
-        refine=PromptTemplate(f"{rules(words.refine)}\n\n{asked('{context_msg}')}\n\n{draft}", PromptType.REFINE),
-        context=PromptTemplate(f"{rules()}\n\n{shown}"),
-        context_refine=PromptTemplate(f"{rules(words.refine)}\n\n{part}{draft}\n\n"),
+        text_qa=PromptTemplate(f"{rules()}\n\n{user_text('{context_str}')}", PromptType.QUESTION_ANSWER),
+        refine=PromptTemplate(f"{rules(words.refine)}\n\n{user_text('{context_msg}')}\n\n{draft}", PromptType.REFINE),
+        context=PromptTemplate(f"{rules()}\n\n{context_part}"),
+        context_refine=PromptTemplate(f"{rules(words.refine)}\n\n{refine_part}{draft}\n\n"),
     )
 
 
-_ENGLISH = citation_templates()
+_DEFAULT_TEMPLATES = citation_templates()
 
-CITATION_QA_TEMPLATE = _ENGLISH.text_qa
+CITATION_QA_TEMPLATE = _DEFAULT_TEMPLATES.text_qa
 """The prompt template that asks a query engine's LLM for labels, for `text_qa_template` and `summary_template`."""
 
-CITATION_REFINE_TEMPLATE = _ENGLISH.refine
+CITATION_REFINE_TEMPLATE = _DEFAULT_TEMPLATES.refine
 """The same for further text, where the LLM has drafted an answer: for `refine_template`."""
 
-CITATION_CONTEXT_PROMPT = _ENGLISH.context
+CITATION_CONTEXT_PROMPT = _DEFAULT_TEMPLATES.context
 """The same for a chat engine's system message: for `context_prompt` and `context_template`."""
 
-CITATION_CONTEXT_REFINE_PROMPT = _ENGLISH.context_refine
+CITATION_CONTEXT_REFINE_PROMPT = _DEFAULT_TEMPLATES.context_refine
 """The same for a chat engine's further text: for `context_refine_prompt`."""
 
 
@@ -155,12 +157,15 @@ def token_budget(
     helper = PromptHelper.from_llm_metadata(llm.metadata)
     window, output = helper.context_window, helper.num_output
     # The templates are counted as an engine counts them. In a larger window, so that none is refused as too long.
-    counting = PromptHelper(context_window=window + _ANY, num_output=0)
-    room = min(counting.get_text_splitter_given_prompt(one, padding=0, llm=_llm(llm)).chunk_size for one in templates)
+    large_helper = PromptHelper(context_window=window + _HEADROOM, num_output=0)
+    remaining = min(
+        large_helper.get_text_splitter_given_prompt(one, padding=0, llm=_llm_with_system_prompt(llm)).chunk_size
+        for one in templates
+    )
     tokenizer = Settings.tokenizer
     return TokenBudget(
         window=window,
-        system=window + _ANY - room,
+        system=window + _HEADROOM - remaining,
         query=len(tokenizer(query)) if isinstance(query, str) else query,
         conversation=conversation,
         generation=max(output, generation or 0),
@@ -170,11 +175,11 @@ def token_budget(
     )
 
 
-_ANY = 1_000_000
+_HEADROOM = 1_000_000
 """More tokens than a template has."""
 
 
-def _llm(llm: Any) -> Any:
+def _llm_with_system_prompt(llm: Any) -> Any:
     """`llm`, if it can have a system prompt, which is counted with the template."""
     return llm if hasattr(llm, "system_prompt") else None
 
@@ -182,8 +187,8 @@ def _llm(llm: Any) -> Any:
 def _encoding(tokenizer: Callable[[str], Sequence[Any]]) -> str | Callable[[str], int]:
     """The name of the tokenizer's encoding if it is one of tiktoken's, else a function that counts by it."""
     encoding = getattr(getattr(tokenizer, "func", None), "__self__", None)
-    return encoding.name if isinstance(encoding, tiktoken.Encoding) else partial(_count, tokenizer)
+    return encoding.name if isinstance(encoding, tiktoken.Encoding) else partial(_count_tokens, tokenizer)
 
 
-def _count(tokenizer: Callable[[str], Sequence[Any]], text: str) -> int:
+def _count_tokens(tokenizer: Callable[[str], Sequence[Any]], text: str) -> int:
     return len(tokenizer(text))

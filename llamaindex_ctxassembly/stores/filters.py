@@ -1,6 +1,6 @@
-"""The caller's filter on neighbours, for stores that can't be asked to apply it.
+"""The caller's filter on neighbors, for stores that can't be asked to apply it.
 
-LlamaIndex's stores read one filter in different ways. Where they do, the narrowest reading holds here: a neighbour may
+LlamaIndex's stores read one filter in different ways. Where they do, the narrowest reading holds here: a neighbor may
 be lost by it, but none comes in that the caller's own search would not have returned.
 """
 
@@ -15,11 +15,11 @@ from llama_index.core.vector_stores.types import FilterCondition, FilterOperator
 
 from ctxassembly.data import filters as mappings
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.filters import Verdict, any_of, check_size, negated
+from ctxassembly.data.filters import Verdict, check_size, not_verdict, or_verdicts
 from ctxassembly.errors import ConfigError
 
 
-def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
+def normalize_filters(filters: MetadataFilters | None) -> MetadataFilters | None:
     """`filters` without the groups in which no condition stands; None if nothing is left of them.
 
     An empty group says nothing, so that it neither opens an OR nor closes an AND.
@@ -31,108 +31,114 @@ def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
     if filters is None:
         return None
     check_size(filters)
-    return _conditions(filters)
+    return _normalize_group(filters)
 
 
-def _conditions(filters: MetadataFilters) -> MetadataFilters | None:
+def _normalize_group(filters: MetadataFilters) -> MetadataFilters | None:
     if filters.condition not in (FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT, None):
         raise ConfigError("filter.condition", "AND, OR or NOT", filters.condition)
-    kept: list[MetadataFilter | MetadataFilters] = []
+    remaining: list[MetadataFilter | MetadataFilters] = []
     for condition in filters.filters:
         if isinstance(condition, MetadataFilter):
-            _check(condition)
-            kept.append(condition)
-        elif (group := _conditions(condition)) is not None:
-            kept.append(group)
-    return MetadataFilters(filters=kept, condition=filters.condition) if kept else None
+            _check_condition(condition)
+            remaining.append(condition)
+        elif (group := _normalize_group(condition)) is not None:
+            remaining.append(group)
+    return MetadataFilters(filters=remaining, condition=filters.condition) if remaining else None
 
 
-def allowed(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> list[Chunk]:
+def filter_chunks(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> list[Chunk]:
     """Those of `chunks` that a retriever with `filters` returns from whichever of LlamaIndex's stores; all without any.
 
     A chunk without the key passes neither NE nor NIN: where no key means "anybody", say so by IS_EMPTY.
     """
-    kept = conditions(filters)
-    return list(chunks) if kept is None else [chunk for chunk in chunks if _group(kept, _metadata(chunk)) is True]
+    normalized = normalize_filters(filters)
+    return (
+        list(chunks)
+        if normalized is None
+        else [chunk for chunk in chunks if _evaluate_group(normalized, _filter_metadata(chunk)) is True]
+    )
 
 
-def both(first: Any, second: Any) -> Any:
+def and_filters(first: Any, second: Any) -> Any:
     """One filter that means both `first` and `second`; None if their forms have no AND known here."""
     if isinstance(first, MetadataFilters) and isinstance(second, MetadataFilters):
         # Not every vector store reads groups in a group.
-        return MetadataFilters(filters=[part for group in (first, second) for part in _all_of(group)])
-    return mappings.both(first, second)
+        return MetadataFilters(filters=[part for group in (first, second) for part in _required_conditions(group)])
+    return mappings.and_filters(first, second)
 
 
-def _all_of(group: MetadataFilters) -> list[MetadataFilter | MetadataFilters]:
+def _required_conditions(group: MetadataFilters) -> list[MetadataFilter | MetadataFilters]:
     """Conditions that all have to hold for `group` to hold."""
     return list(group.filters) if group.condition in (FilterCondition.AND, None) else [group]
 
 
-def _metadata(chunk: Chunk) -> Mapping[str, Any]:
+def _filter_metadata(chunk: Chunk) -> Mapping[str, Any]:
     # Vector stores write these three over whatever the node has: a filter on them is about its document.
     return {**chunk.metadata, **dict.fromkeys(("document_id", "doc_id", "ref_doc_id"), chunk.document_id)}
 
 
-def _group(filters: MetadataFilters, metadata: Mapping[str, Any]) -> Verdict:
+def _evaluate_group(filters: MetadataFilters, metadata: Mapping[str, Any]) -> Verdict:
     verdicts = [
-        _group(inner, metadata) if isinstance(inner, MetadataFilters) else _one(inner, metadata.get(inner.key))
+        _evaluate_group(inner, metadata)
+        if isinstance(inner, MetadataFilters)
+        else _evaluate_condition(inner, metadata.get(inner.key))
         for inner in filters.filters
     ]
     if filters.condition is FilterCondition.OR:
-        return any_of(verdicts)
+        return or_verdicts(verdicts)
     if filters.condition is FilterCondition.NOT:
-        return negated(any_of(verdicts))
-    return negated(any_of([negated(verdict) for verdict in verdicts]))  # AND
+        return not_verdict(or_verdicts(verdicts))
+    return not_verdict(or_verdicts([not_verdict(verdict) for verdict in verdicts]))  # AND
 
 
-def _one(condition: MetadataFilter, found: Any) -> Verdict:
+def _evaluate_condition(condition: MetadataFilter, value: Any) -> Verdict:
     if condition.operator is FilterOperator.IS_EMPTY:
-        return found is None or found == []
-    if condition.operator in _OF_TEXT:
-        return _has_text(found, condition.value)
-    if found is None:  # as in SQL: it equals nothing, and whether it differs is unknown
+        return value is None or value == []
+    if condition.operator in _TEXT_OPERATORS:
+        return _has_text(value, condition.value)
+    if value is None:  # as in SQL: it equals nothing, and whether it differs is unknown
         return None if condition.operator in (FilterOperator.NE, FilterOperator.NIN) else False
     try:
-        return bool(_COMPARISONS[condition.operator](found, condition.value))
+        return bool(_COMPARISONS[condition.operator](value, condition.value))
     except Exception:  # noqa: BLE001 - values of two kinds, or one that can't be compared: any object may stand there
         return None
 
 
-def _has_text(found: Any, text: Any) -> Verdict:
-    """True if every store finds `text` in `found`, False if none does, None if they differ.
+def _has_text(value: Any, text: Any) -> Verdict:
+    """True if every store finds `text` in `value`, False if none does, None if they differ.
 
     To PGVectorStore it must be a part of the text, to Qdrant all of its words must stand there. Qdrant's index decides
     what a word is; whatever it decides, words between spaces are found again.
     """
-    if found is None:
+    if value is None:
         return False
-    if not (isinstance(found, str) and isinstance(text, str)):
+    if not (isinstance(value, str) and isinstance(text, str)):
         return None
-    if not all(word in found.casefold() for word in re.findall(r"[^\W_]+", text.casefold())):
+    if not all(word in value.casefold() for word in re.findall(r"[^\W_]+", text.casefold())):
         return False
     words = set(text.split())
-    return True if words and text in found and words <= set(found.split()) else None
+    return True if words and text in value and words <= set(value.split()) else None
 
 
-def _check(condition: MetadataFilter) -> None:
+def _check_condition(condition: MetadataFilter) -> None:
     name = f"filter on {condition.key!r}"
-    known_operators = (*_COMPARISONS, *_OF_TEXT, FilterOperator.IS_EMPTY)
+    known_operators = (*_COMPARISONS, *_TEXT_OPERATORS, FilterOperator.IS_EMPTY)
     if condition.operator not in known_operators:
         known = ", ".join(operator.name for operator in known_operators)
         raise ConfigError(name, f"one of {known}", condition.operator)
-    if condition.operator in _OF_MANY and not isinstance(condition.value, list):
+    if condition.operator in _LIST_OPERATORS and not isinstance(condition.value, list):
         raise ConfigError(name, f"a list for {condition.operator.name}", condition.value)
 
 
-def _members(found: Any) -> Collection[Any]:
+def _members(value: Any) -> Collection[Any]:
     """The elements of a collection; a text is one element, not its characters."""
-    return found if isinstance(found, Collection) and not isinstance(found, str) else (found,)
+    return value if isinstance(value, Collection) and not isinstance(value, str) else (value,)
 
 
-_OF_MANY = (FilterOperator.IN, FilterOperator.NIN, FilterOperator.ANY, FilterOperator.ALL)
+_LIST_OPERATORS = (FilterOperator.IN, FilterOperator.NIN, FilterOperator.ANY, FilterOperator.ALL)
 """Operators that compare with a list."""
-_OF_TEXT = (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE)
+_TEXT_OPERATORS = (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE)
 """Operators that look for words. Stores differ on whether these mind the case: only what is found either way passes."""
 
 _COMPARISONS: Mapping[FilterOperator, Callable[[Any, Any], Any]] = {

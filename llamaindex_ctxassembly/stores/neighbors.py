@@ -1,4 +1,4 @@
-"""The store of neighbours of a postprocessor, and the same store held to a filter."""
+"""The store of neighbors of a postprocessor, and the same store held to a filter."""
 
 from __future__ import annotations
 
@@ -9,72 +9,74 @@ from typing import Any
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
-from ctxassembly.answering.cache_key import Hidden, token_of
+from ctxassembly.answering.cache_key import HiddenFilter, object_token
 from ctxassembly.config.hints import check_store
-from ctxassembly.data.metadata_keys import MetadataKeys, keyed
+from ctxassembly.data.metadata_keys import MetadataKeys, with_keys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore
-from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
-from llamaindex_ctxassembly.stores.filters import allowed, conditions
-from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
+from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbors
+from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
+from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbors
 
 
-def neighbours_of(
+def make_neighbor_store(
     docstore: BaseDocumentStore | None, vector_store: BasePydanticVectorStore | None, store: Any, keys: MetadataKeys
 ) -> Any:
     """The store over whichever of the three is given, without a filter; None if none is.
 
     Raises:
-        ConfigError: more than one of them is given, or one that can't be asked for neighbours.
+        ConfigError: more than one of them is given, or one that can't be asked for neighbors.
     """
-    three = {"docstore": docstore, "vector_store": vector_store, "store": store}
-    given = [name for name, one in three.items() if one is not None]
-    if len(given) > 1:
-        raise ConfigError("store, docstore and vector_store", "one of the three at most", " and ".join(given))
+    sources = {"docstore": docstore, "vector_store": vector_store, "store": store}
+    given_names = [name for name, one in sources.items() if one is not None]
+    if len(given_names) > 1:
+        raise ConfigError("store, docstore and vector_store", "one of the three at most", " and ".join(given_names))
     if docstore is not None:
-        return DocstoreNeighbours(docstore, keys=keys)
+        return DocstoreNeighbors(docstore, keys=keys)
     if vector_store is not None:
-        if not _is(vector_store, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
-            return VectorStoreNeighbours(vector_store, keys=keys)
-        from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
+        if not _is_instance_of(vector_store, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
+            return VectorStoreNeighbors(vector_store, keys=keys)
+        from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
 
-        return PGVectorNeighbours(vector_store, keys=keys)
+        return PGVectorNeighbors(vector_store, keys=keys)
     check_store(store)
-    return keyed(store, keys)
+    return with_keys(store, keys)
 
 
-def place_of(kept_in: Any) -> Any:
+def location_key(node_store: Any) -> Any:
     """The name of a vector store or a docstore, for the key of a kept answer.
 
     A table has a name in every process, any other place a token of the object. One of the caller's own class may filter
     by itself: it is hidden.
     """
-    if not type(kept_in).__module__.startswith("llama_index."):
-        return Hidden(type(kept_in).__name__, kept_in)
-    if not _is(kept_in, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
-        return token_of(kept_in)
+    if not type(node_store).__module__.startswith("llama_index."):
+        return HiddenFilter(type(node_store).__name__, node_store)
+    if not _is_instance_of(node_store, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
+        return object_token(node_store)
     from sqlalchemy import make_url
 
-    url = make_url(kept_in.connection_string).render_as_string(hide_password=True)
-    return [url, kept_in.schema_name, kept_in.table_name]
+    url = make_url(node_store.connection_string).render_as_string(hide_password=True)
+    return [url, node_store.schema_name, node_store.table_name]
 
 
-def under(filters: MetadataFilters | None, store: Any) -> Any:
+def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
     """`store` held to `filters`, on top of a filter of its own; unchanged if they have no condition.
 
-    PGVectorNeighbours applies them in its query. To the chunks of other stores they are applied after the fetch.
+    PGVectorNeighbors applies them in its query. To the chunks of other stores they are applied after the fetch.
 
     Raises:
         ConfigError: the filters can't be translated.
     """
-    kept = conditions(filters)
-    if kept is None or store is None:
+    normalized = normalize_filters(filters)
+    if normalized is None or store is None:
         return store
-    if not _is(store, "llamaindex_ctxassembly.stores.postgres", "PGVectorNeighbours"):
-        return FilteredStore(store, partial(allowed, kept))
-    return replace(store, filter=kept if store.filter is None else MetadataFilters(filters=[store.filter, kept]))
+    if not _is_instance_of(store, "llamaindex_ctxassembly.stores.postgres", "PGVectorNeighbors"):
+        return FilteredStore(store, partial(filter_chunks, normalized))
+    return replace(
+        store, filter=normalized if store.filter is None else MetadataFilters(filters=[store.filter, normalized])
+    )
 
 
-def _is(given: object, module: str, name: str) -> bool:
+def _is_instance_of(value: object, module: str, name: str) -> bool:
     """True if `given` is of the class with that name, whose package needn't be installed."""
-    return (module, name) in {(kind.__module__, kind.__name__) for kind in type(given).__mro__}
+    return (module, name) in {(kind.__module__, kind.__name__) for kind in type(value).__mro__}

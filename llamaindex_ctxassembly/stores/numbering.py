@@ -21,23 +21,30 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.chunk_lookup import json_text
 from ctxassembly.stores.postgres.columns import NO_DOCUMENT
-from ctxassembly.stores.postgres.numbering import StoredNumbers, number, parsed, table_of, told, whole_number
+from ctxassembly.stores.postgres.numbering import (
+    NumberingReport,
+    as_jsonb,
+    build_table,
+    distinguishing_keys,
+    integer_expr,
+    number_rows,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-_CONTENT = "_node_content"
-_DOCUMENTS = ("ref_doc_id", "doc_id", "document_id")
+_CONTENT_KEY = "_node_content"
+_DOCUMENT_KEYS = ("ref_doc_id", "doc_id", "document_id")
 """Keys of a row's metadata that LlamaIndex overwrites with the id of the SOURCE."""
-_EXCLUDED = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+_EXCLUDED_KEYS = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 
 
 def number_stored_chunks(
     vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
-) -> StoredNumbers:
+) -> NumberingReport:
     """Give the nodes of a PGVectorStore an index and a SOURCE where they are stored; what became of them.
 
-        print(number_stored_chunks(vector_store))  # 1,204 chunks were numbered; 37 documents have neighbours now
+        print(number_stored_chunks(vector_store))  # 1,204 chunks were numbered; 37 documents have neighbors now
 
     Nodes of one document are numbered by page, row and offset, as far as they have them and as their links agree. The
     index is written under the first of its `keys`, into the metadata of the row and of the node, and kept from
@@ -55,40 +62,42 @@ def number_stored_chunks(
     Raises:
         ConfigError: another vector store, or an index under a dotted key.
     """
-    work = _work(vector_store, keys, trust_insertion_order)
+    number_table = _numbering_task(vector_store, keys, trust_insertion_order)
     vector_store._initialize()
     with cast(Engine, vector_store._engine).begin() as connection:
-        return work(connection)
+        return number_table(connection)
 
 
 async def anumber_stored_chunks(
     vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
-) -> StoredNumbers:
+) -> NumberingReport:
     """The same as `number_stored_chunks`, awaited.
 
         numbers = await anumber_stored_chunks(vector_store)
 
     `numbers.unordered` names documents that could not be numbered here: store them anew, as `number_chunks` gives them.
     """
-    work = _work(vector_store, keys, trust_insertion_order)
+    number_table = _numbering_task(vector_store, keys, trust_insertion_order)
     if not vector_store._is_initialized:
         await asyncio.to_thread(vector_store._initialize)
     async with cast(AsyncEngine, vector_store._async_engine).begin() as connection:
-        return await connection.run_sync(work)
+        return await connection.run_sync(number_table)
 
 
-def _work(
+def _numbering_task(
     vector_store: PGVectorStore, keys: MetadataKeys | None, trust_insertion_order: bool
-) -> Callable[[Connection], StoredNumbers]:
+) -> Callable[[Connection], NumberingReport]:
     if not isinstance(vector_store, PGVectorStore):
         raise ConfigError("vector_store", "a PGVectorStore of llama-index-vector-stores-postgres", vector_store)
     keys = MetadataKeys() if keys is None else keys
     if "." in keys.index[0]:
         raise ConfigError("keys.index", "a key without a dot first, to write the index under", keys.index)
-    theirs = cast(Table, vector_store._table_class.__table__)  # an index on it would be made with every table of theirs
-    columns, json = ("id", "node_id"), theirs.c["metadata_"].type
-    stored = StoredNodes(table_of(theirs.name, theirs.schema, columns, "metadata_", json), keys)
-    return partial(number, stored=stored, trust_insertion_order=trust_insertion_order)
+    orm_table = cast(
+        Table, vector_store._table_class.__table__
+    )  # an index on it would be made with every table of theirs
+    columns, json = ("id", "node_id"), orm_table.c["metadata_"].type
+    stored = StoredNodes(build_table(orm_table.name, orm_table.schema, columns, "metadata_", json), keys)
+    return partial(number_rows, chunk_table=stored, trust_insertion_order=trust_insertion_order)
 
 
 @dataclass(frozen=True)
@@ -101,15 +110,17 @@ class StoredNodes:
 
     def rows(self) -> Select[Any]:
         """One row for each stored node: its document, all that tells its position there, and the node after it."""
-        keys, home = self.keys, self.table.c
-        metadata = parsed(home["metadata_"])
-        read = (
-            select(home["id"], home["node_id"], metadata.label("metadata"), _content(metadata).label("content"))
+        keys, columns = self.keys, self.table.c
+        metadata = as_jsonb(columns["metadata_"])
+        parsed_rows = (
+            select(
+                columns["id"], columns["node_id"], metadata.label("metadata"), _node_content(metadata).label("content")
+            )
             .cte("parsed")
             .prefix_with("MATERIALIZED")
         )
-        row = read.c
-        own = func.coalesce(row.content.op("->")(_key("metadata")), row.metadata)
+        row = parsed_rows.c
+        own = func.coalesce(row.content.op("->")(_text_literal("metadata")), row.metadata)
 
         def text(key: str) -> ColumnElement[Any]:
             return json_text(own, key)
@@ -118,90 +129,97 @@ class StoredNodes:
             return func.coalesce(*(func.nullif(text(name), NO_DOCUMENT) for name in names), null())
 
         source = func.nullif(json_text(row.metadata, "ref_doc_id"), NO_DOCUMENT)
-        of_a_file = case((first(keys.page).is_not(None), first(keys.source)))
-        index, page, line, start, file = told(text, keys)
+        file_source = case((first(keys.page).is_not(None), first(keys.source)))
+        index, page, line, start, file = distinguishing_keys(text, keys)
         # Offsets of what was cut from a larger node count in that one, and begin anew in the next.
-        within = _related(row.content, NodeRelationship.PARENT).is_not(None)
-        offset = func.coalesce(whole_number(json_text(row.content, "start_char_idx")), start.element)
+        has_parent = _related_id(row.content, NodeRelationship.PARENT).is_not(None)
+        offset = func.coalesce(integer_expr(json_text(row.content, "start_char_idx")), start.element)
         return select(
             row.id,
-            func.coalesce(first(keys.document_id), of_a_file, source, first(keys.source)).label("document"),
+            func.coalesce(first(keys.document_id), file_source, source, first(keys.source)).label("document"),
             source.label("named"),
             index,
             page,
             line,
-            case((~within, offset)).label("start"),
+            case((~has_parent, offset)).label("start"),
             file,
             row.id.label("stored_at"),
             row.node_id.label("link"),
-            _related(row.content, NodeRelationship.NEXT).label("following"),
+            _related_id(row.content, NodeRelationship.NEXT).label("following"),
         )
 
-    def written(self, planned: Any) -> Mapping[Any, Any]:
+    def new_values(self, updates: Any) -> Mapping[Any, Any]:
         """The metadata of the row with document and index, and in them the node with its SOURCE and its index."""
         column, index = self.table.c["metadata_"], self.keys.index[0]
-        metadata = parsed(column)
-        content = _content(metadata)
-        own, related = content.op("->")(_key("metadata")), content.op("->")(_key("relationships"))
-        source = _key(str(NodeRelationship.SOURCE.value))
-        leads = _related(content, NodeRelationship.SOURCE) == planned.c.document
-        made = _object(node_id=planned.c.document, node_type=ObjectType.DOCUMENT.value, class_name="RelatedNodeInfo")
-        there = own.op("?", is_comparison=True)(_key(index))
+        metadata = as_jsonb(column)
+        content = _node_content(metadata)
+        own, related = content.op("->")(_text_literal("metadata")), content.op("->")(_text_literal("relationships"))
+        source = _text_literal(str(NodeRelationship.SOURCE.value))
+        is_linked = _related_id(content, NodeRelationship.SOURCE) == updates.c.document
+        source_info = _json_object(
+            node_id=updates.c.document, node_type=ObjectType.DOCUMENT.value, class_name="RelatedNodeInfo"
+        )
+        has_index = own.op("?", is_comparison=True)(_text_literal(index))
         node = content.op("||", return_type=JSONB())(
-            _object(
-                metadata=_with(own, index, planned.c.index),
-                relationships=_with(related, source, case((leads, related.op("->")(source)), else_=made)),
+            _json_object(
+                metadata=_with_key(own, index, updates.c.index),
+                relationships=_with_key(
+                    related, source, case((is_linked, related.op("->")(source)), else_=source_info)
+                ),
                 **{
-                    name: case((there, _listed(content, name)), else_=_added(content, name, index))
-                    for name in _EXCLUDED
+                    name: case((has_index, _json_list(content, name)), else_=_append_key(content, name, index))
+                    for name in _EXCLUDED_KEYS
                 },
             )
         )
         row = metadata.op("||", return_type=JSONB())(
-            _object(**dict.fromkeys(_DOCUMENTS, planned.c.document), **{index: planned.c.index})
+            _json_object(**dict.fromkeys(_DOCUMENT_KEYS, updates.c.document), **{index: updates.c.index})
         )
         # A row of another tool has no node inside.
-        whole = case((content.is_(None), row), else_=_with(row, _CONTENT, as_type(node, Text)))
-        return {column: as_type(whole, column.type)}
+        new_metadata = case((content.is_(None), row), else_=_with_key(row, _CONTENT_KEY, as_type(node, Text)))
+        return {column: as_type(new_metadata, column.type)}
 
-    def found_by(self) -> Sequence[ColumnElement[Any]]:
+    def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
         """The columns of the index: the SOURCE, and the index of the chunk."""
         metadata = self.table.c["metadata_"]
         return [json_text(metadata, "ref_doc_id"), json_text(metadata, self.keys.index[0])]
 
 
-def _key(name: str) -> ColumnElement[Any]:
+def _text_literal(name: str) -> ColumnElement[Any]:
     return as_type(literal(name), Text)
 
 
-def _content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
+def _node_content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
     """The node that stands in the metadata as a text."""
-    return as_type(json_text(metadata, _CONTENT), JSONB)
+    return as_type(json_text(metadata, _CONTENT_KEY), JSONB)
 
 
-def _related(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnElement[Any]:
+def _related_id(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnElement[Any]:
     """The id of the one node that stands in that relationship; NULL if there is none, or a list of them."""
-    related = content.op("->")(_key("relationships")).op("->")(_key(str(kind.value)))
-    return related.op("->>", return_type=Text())(_key("node_id"))
+    related = content.op("->")(_text_literal("relationships")).op("->")(_text_literal(str(kind.value)))
+    return related.op("->>", return_type=Text())(_text_literal("node_id"))
 
 
-def _object(**values: Any) -> ColumnElement[Any]:
-    pairs = ((_key(name), _key(value) if isinstance(value, str) else value) for name, value in values.items())
+def _json_object(**values: Any) -> ColumnElement[Any]:
+    pairs = (
+        (_text_literal(name), _text_literal(value) if isinstance(value, str) else value)
+        for name, value in values.items()
+    )
     return func.jsonb_build_object(*(part for pair in pairs for part in pair), type_=JSONB())
 
 
-def _with(json: ColumnElement[Any], key: Any, value: Any) -> ColumnElement[Any]:
+def _with_key(json: ColumnElement[Any], key: Any, value: Any) -> ColumnElement[Any]:
     """`json` with `value` under `key`."""
-    name = _key(key) if isinstance(key, str) else key
+    name = _text_literal(key) if isinstance(key, str) else key
     return func.coalesce(json, as_type(literal("{}"), JSONB)).op("||", return_type=JSONB())(
         func.jsonb_build_object(name, value, type_=JSONB())
     )
 
 
-def _listed(content: ColumnElement[Any], name: str) -> ColumnElement[Any]:
-    return func.coalesce(content.op("->")(_key(name)), as_type(literal("[]"), JSONB))
+def _json_list(content: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+    return func.coalesce(content.op("->")(_text_literal(name)), as_type(literal("[]"), JSONB))
 
 
-def _added(content: ColumnElement[Any], name: str, key: str) -> ColumnElement[Any]:
+def _append_key(content: ColumnElement[Any], name: str, key: str) -> ColumnElement[Any]:
     """The list under `name` with `key` after what is in it."""
-    return _listed(content, name).op("||", return_type=JSONB())(func.to_jsonb(_key(key), type_=JSONB()))
+    return _json_list(content, name).op("||", return_type=JSONB())(func.to_jsonb(_text_literal(key), type_=JSONB()))

@@ -1,4 +1,4 @@
-"""Neighbours from LlamaIndex's PGVectorStore, by one statement of our own with bound values."""
+"""Neighbors from LlamaIndex's PGVectorStore, by one statement of our own with bound values."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from sqlalchemy import ColumnElement, Engine, Row, true
 
-from ctxassembly.assembly.expansion.diagnostics import Lack
-from ctxassembly.concurrency import in_background
+from ctxassembly.assembly.expansion.diagnostics import Problem
+from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.stores.postgres import llamaindex_filters
-from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, remembered, storable
-from ctxassembly.stores.postgres.columns import NO_DOCUMENT, of_llamaindex
-from ctxassembly.stores.postgres.deadline import Asked, arows, awaited, read
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable
+from ctxassembly.stores.postgres.columns import NO_DOCUMENT, llamaindex_chunk_table
+from ctxassembly.stores.postgres.deadline import BoundStatement, await_rows, execute_async, fetch_rows
 from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.filters import conditions
+from llamaindex_ctxassembly.stores.filters import normalize_filters
 
 
 def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -29,7 +29,7 @@ def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> Colu
     Raises:
         ConfigError: an operator, a condition or a value's type has no translation.
     """
-    condition = llamaindex_filters.where(conditions(filters), metadata)
+    condition = llamaindex_filters.build_llamaindex_condition(normalize_filters(filters), metadata)
     return true() if condition is None else condition
 
 
@@ -37,18 +37,18 @@ def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> Colu
 # ruff: noqa: SLF001
 
 
-REMEDIES: Mapping[Lack, str] = {
+REMEDIES: Mapping[Problem, str] = {
     "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
     "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class PGVectorNeighbours(PostgresStore):
-    """A store of neighbours over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.
+class PGVectorNeighbors(PostgresStore):
+    """A store of neighbors over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.
 
         tenant = MetadataFilters(filters=[MetadataFilter(key="tenant", value="north")])
-        assembler = ContextAssemblyPostprocessor(store=PGVectorNeighbours(vector_store, filter=tenant))
+        assembler = ContextAssemblyPostprocessor(store=PGVectorNeighbors(vector_store, filter=tenant))
         engine = index.as_query_engine(filters=tenant, node_postprocessors=[assembler])
 
     Rows are found by the index on `ref_doc_id` that PGVectorStore makes itself: a chunk named by its id is looked for
@@ -69,11 +69,11 @@ class PGVectorNeighbours(PostgresStore):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._table()  # a filter without a translation is an error now
+        self._chunk_table()  # a filter without a translation is an error now
 
     @property
-    def remedies(self) -> Mapping[Lack, str]:
-        """Lines to write if neighbours can't be found."""
+    def remedies(self) -> Mapping[Problem, str]:
+        """Lines to write if neighbors can't be found."""
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
@@ -82,40 +82,40 @@ class PGVectorNeighbours(PostgresStore):
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        refs = storable(refs)
-        return self._chunks(read(self._engine, self._asked(refs), self.timeout_seconds)) if refs else []
+        refs = keep_storable(refs)
+        return self._to_chunks(fetch_rows(self._engine, self._statement(refs), self.timeout_seconds)) if refs else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
-        refs = storable(refs)
-        return self._chunks(await awaited(self._rows(refs), self.timeout_seconds)) if refs else []
+        refs = keep_storable(refs)
+        return self._to_chunks(await await_rows(self._rows(refs), self.timeout_seconds)) if refs else []
 
     async def _rows(self, refs: Sequence[ChunkRef]) -> list[Row[Any]]:
         if not self.vector_store._is_initialized:
-            await asyncio.wrap_future(in_background(self._engine))
-        return await arows(self.vector_store._async_engine, self._asked(refs))
+            await asyncio.wrap_future(submit(self._engine))
+        return await execute_async(self.vector_store._async_engine, self._statement(refs))
 
     def _engine(self) -> Engine:
         self.vector_store._initialize()
         return cast(Engine, self.vector_store._engine)
 
-    def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
-        among = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
-        made_of = (self.vector_store._table_class, self.keys, repr(self.filter))
-        asked, places = remembered(made_of, self._table).asked(refs)
-        return asked, {**places, "among": among}
+    def _statement(self, refs: Sequence[ChunkRef]) -> BoundStatement:
+        document_ids = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
+        cache_key = (self.vector_store._table_class, self.keys, repr(self.filter))
+        statement, parameters = cached_table(cache_key, self._chunk_table).statement_for(refs)
+        return statement, {**parameters, "among": document_ids}
 
-    def _table(self) -> ChunkTable:
+    def _chunk_table(self) -> ChunkTable:
         """The table of chunks, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
         condition = where(self.filter, table.metadata_)
-        return of_llamaindex(table.node_id, table.text, table.metadata_, self.keys, condition)
+        return llamaindex_chunk_table(table.node_id, table.text, table.metadata_, self.keys, condition)
 
-    def _chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
-        return [to_chunk(_node(row), self.keys) for row in rows]
+    def _to_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
+        return [to_chunk(_row_node(row), self.keys) for row in rows]
 
 
-def _node(row: Row[Any]) -> BaseNode:
+def _row_node(row: Row[Any]) -> BaseNode:
     """The node in a row; rows that LlamaIndex itself didn't write have no `_node_content`."""
     if "_node_content" in row.metadata:
         return metadata_dict_to_node(row.metadata, row.text)

@@ -1,4 +1,4 @@
-"""Neighbours from a LlamaIndex vector store that stores the text of its nodes."""
+"""Neighbors from a LlamaIndex vector store that stores the text of its nodes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
-from ctxassembly.assembly.expansion.diagnostics import Lack
+from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.docstore import Turn, asked_for, documents_to_search, named_ids, turns
+from llamaindex_ctxassembly.stores.docstore import (
+    PageRequest,
+    documents_to_search,
+    named_ids,
+    page_requests,
+    select_chunks,
+)
 
-MOST_NODES = 1_000
+MAX_NODES = 1_000
 """Most nodes of a document that are searched for, where `get_nodes` fails."""
-REMEDIES: Mapping[Lack, str] = {
+REMEDIES: Mapping[Problem, str] = {
     "place": "build the index from number_chunks(nodes)",
     "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
     "method": "keep the nodes in a docstore, VectorStoreIndex(nodes, storage_context=storage_context, "
@@ -38,8 +44,8 @@ REMEDIES: Mapping[Lack, str] = {
 
 
 @dataclass(frozen=True)
-class VectorStoreNeighbours:
-    """A store of neighbours over any vector store that stores text and has `get_nodes`.
+class VectorStoreNeighbors:
+    """A store of neighbors over any vector store that stores text and has `get_nodes`.
 
     >>> import chromadb
     >>> from llama_index.core.schema import TextNode
@@ -48,14 +54,14 @@ class VectorStoreNeighbours:
     >>> said = {"embedding": [1.0], "metadata": {"file_name": "gastro.pdf"}}
     >>> vector_store = ChromaVectorStore(chromadb.EphemeralClient().get_or_create_collection("leaflets"))
     >>> _ = vector_store.add(number_chunks([TextNode(text=text, **said) for text in ("Drink water.", "Then rest.")]))
-    >>> [chunk.text for chunk in VectorStoreNeighbours(vector_store).fetch([ChunkRef("gastro.pdf", 1)])]
+    >>> [chunk.text for chunk in VectorStoreNeighbors(vector_store).fetch([ChunkRef("gastro.pdf", 1)])]
     ['Then rest.']
 
     A fetch takes one call for the chunks named by id, and one for the documents that have to be searched; the engine
-    asks for both at once only if the hits differ in how they name their neighbours. If `keys.document_id` makes one
+    asks for both at once only if the hits differ in how they name their neighbors. If `keys.document_id` makes one
     document of the pages of a file, one more call for each file gets the pages before and after, where links end.
     LlamaIndex keeps no offset in the metadata, so `get_nodes` can't be asked for one: for a node without links, all
-    nodes of its SOURCE are read. For PGVectorStore there is PGVectorNeighbours.
+    nodes of its SOURCE are read. For PGVectorStore there is PGVectorNeighbors.
     """
 
     finds_offsets = True
@@ -70,70 +76,70 @@ class VectorStoreNeighbours:
             raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)
 
     @property
-    def remedies(self) -> Mapping[Lack, str]:
-        """Lines to write if neighbours can't be found."""
+    def remedies(self) -> Mapping[Problem, str]:
+        """Lines to write if neighbors can't be found."""
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
         try:
-            nodes = [node for query in _queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+            nodes = [node for query in _node_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
             pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
         except OSError:  # it can't be reached
             raise
         except Exception as error:  # noqa: BLE001 - it is raised again where nothing else works
-            return self._chunks(refs, self._of_documents(refs, error), ())
-        return self._chunks(refs, nodes, pages)
+            return self._to_chunks(refs, self._search_documents(refs, error), ())
+        return self._to_chunks(refs, nodes, pages)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         nodes: list[BaseNode] = []
         pages: list[BaseNode] = []
         try:
-            for query in _queries(refs, self.keys):
+            for query in _node_queries(refs, self.keys):
                 nodes += await self.vector_store.aget_nodes(**query)
             for query in _page_queries(refs, self.keys):
                 pages += await self.vector_store.aget_nodes(**query)
         except OSError:
             raise
         except Exception as error:  # noqa: BLE001 - it is raised again where nothing else works
-            return self._chunks(refs, await self._aof_documents(refs, error), ())
-        return self._chunks(refs, nodes, pages)
+            return self._to_chunks(refs, await self._asearch_documents(refs, error), ())
+        return self._to_chunks(refs, nodes, pages)
 
-    def _of_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
+    def _search_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
         """All nodes of the documents of `refs`, from a store whose `get_nodes` raised `error`.
 
         LanceDB's fails for ids. Many have none, and a search with a filter finds the nodes of a document all the same.
         """
-        found: list[BaseNode] = []
+        nodes: list[BaseNode] = []
         for document in dict.fromkeys(ref.document_id for ref in refs):
-            for method, given in _ways(document, self.keys):
+            for method, arguments in _fallback_calls(document, self.keys):
                 with suppress(Exception):
-                    found += _nodes(getattr(self.vector_store, method)(**given))
-                if any(to_chunk(node, self.keys).lookup_id == document for node in found):
+                    nodes += _result_nodes(getattr(self.vector_store, method)(**arguments))
+                if any(to_chunk(node, self.keys).lookup_id == document for node in nodes):
                     break
-        if not found:
+        if not nodes:
             raise error
-        return found
+        return nodes
 
-    async def _aof_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
+    async def _asearch_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
         """The same, awaited."""
-        found: list[BaseNode] = []
+        nodes: list[BaseNode] = []
         for document in dict.fromkeys(ref.document_id for ref in refs):
-            for method, given in _ways(document, self.keys):
+            for method, arguments in _fallback_calls(document, self.keys):
                 with suppress(Exception):
-                    found += _nodes(await getattr(self.vector_store, f"a{method}")(**given))
-                if any(to_chunk(node, self.keys).lookup_id == document for node in found):
+                    nodes += _result_nodes(await getattr(self.vector_store, f"a{method}")(**arguments))
+                if any(to_chunk(node, self.keys).lookup_id == document for node in nodes):
                     break
-        if not found:
+        if not nodes:
             raise error
-        return found
+        return nodes
 
-    def _chunks(self, refs: Sequence[ChunkRef], nodes: Iterable[BaseNode], pages: Iterable[BaseNode]) -> list[Chunk]:
-        return [*asked_for(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
+    def _to_chunks(self, refs: Sequence[ChunkRef], nodes: Iterable[BaseNode], pages: Iterable[BaseNode]) -> list[Chunk]:
+        return [*select_chunks(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
 
 
-def _ways(document: str, keys: MetadataKeys) -> Iterator[tuple[str, dict[str, Any]]]:
+def _fallback_calls(document: str, keys: MetadataKeys) -> Iterator[tuple[str, dict[str, Any]]]:
     """The calls that may give the nodes of a document, where the usual one fails."""
     model = getattr(Settings, "_embed_model", None)  # reading `Settings.embed_model` would create one
     for key in dict.fromkeys(((*keys.lookup_id, "ref_doc_id")[0], "doc_id")):
@@ -141,15 +147,15 @@ def _ways(document: str, keys: MetadataKeys) -> Iterator[tuple[str, dict[str, An
         yield "get_nodes", {"node_ids": None, "filters": filters}
         # The order of the nodes doesn't matter, so any vector will do that the store takes.
         for embedding in (None, *([model.get_query_embedding(document)] if model is not None else [])):
-            query = VectorStoreQuery(query_embedding=embedding, similarity_top_k=MOST_NODES, filters=filters)
+            query = VectorStoreQuery(query_embedding=embedding, similarity_top_k=MAX_NODES, filters=filters)
             yield "query", {"query": query}
 
 
-def _nodes(given: Any) -> Sequence[BaseNode]:
-    return given.nodes or () if isinstance(given, VectorStoreQueryResult) else given
+def _result_nodes(result: Any) -> Sequence[BaseNode]:
+    return result.nodes or () if isinstance(result, VectorStoreQueryResult) else result
 
 
-def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
+def _node_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
     """Arguments for `get_nodes`: never an empty list of ids, which some stores answer with their whole table."""
     queries: list[dict[str, Any]] = []
     if ids := named_ids(refs):
@@ -166,13 +172,13 @@ def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any
 
 def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
     """The same for the pages beside those that `refs` ask about, a query for each file: a plain AND, which all know."""
-    wanted: dict[tuple[str, str], list[Turn]] = defaultdict(list)
-    for turn in turns(refs):
-        wanted[turn.document_id, turn.page].append(turn)
-    found: list[dict[str, Any]] = []
-    for (document_id, page), of_file in wanted.items():
-        numbers: Any = [*dict.fromkeys(number for turn in of_file for number in turn.beside)]
-        found += [
+    requests_by_page: dict[tuple[str, str], list[PageRequest]] = defaultdict(list)
+    for request in page_requests(refs):
+        requests_by_page[request.document_id, request.page].append(request)
+    queries: list[dict[str, Any]] = []
+    for (document_id, page), requests in requests_by_page.items():
+        numbers: Any = [*dict.fromkeys(number for request in requests for number in request.adjacent_pages)]
+        queries += [
             {
                 "node_ids": None,
                 "filters": MetadataFilters(
@@ -184,4 +190,4 @@ def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str
             }
             for name in keys.document_id
         ]
-    return found
+    return queries

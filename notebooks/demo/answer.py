@@ -87,4 +87,8 @@ def _notes(answer: Answer) -> list[str]:
         f"{step.name:10}{step.elapsed_ms:8,.0f} ms  {step.outcome}{told}"
         for step, told in zip(answer.steps, tokens, strict=True)
     ]
-    return [*steps, *answer.notes, *([f"no model was asked: {answer.abstained}"] if answer.abstained else [])]
+    return [
+        *steps,
+        *answer.notes,
+        *([f"no model was asked: {answer.abstention_reason}"] if answer.abstention_reason else []),
+    ]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from ctxassembly import Chunk, Citation, Context, Found, Retrieved, Trace
+from ctxassembly import Chunk, Citation, Context, Retrieved, RetrievedChunk, Trace
 from demo.ask import MIN_EVIDENCE, Answer
 
 ENDS = 4
@@ -23,12 +23,12 @@ OURS = "bold cyan"
 def show(console: Console, question: str, answer: Answer) -> None:
     """Print all of it, in the order in which it came to be; where nothing answers, how it was searched."""
     console.print(Text(f"Question: {question}", style="bold"))
-    if not answer.retrieved.found:
+    if not answer.retrieved.chunks:
         _verbatim(console, Text(_no_answer(answer.retrieved), style="bold yellow"))
     _heading(console, "How it was searched")
     for line in _search(answer.retrieved):
         _verbatim(console, line)
-    found = answer.retrieved.found
+    found = answer.retrieved.chunks
     if not found:
         return
     _heading(console, f"Retrieved: {len(found)} fragments, best first (≡ stands in another one, too)")
@@ -83,7 +83,7 @@ def _verbatim(console: Console, text: Text) -> None:
     console.print(text, soft_wrap=True)
 
 
-def _fragment(rank: int, found: Found, retrieved: Sequence[Chunk]) -> Text:
+def _fragment(rank: int, found: RetrievedChunk, retrieved: Sequence[Chunk]) -> Text:
     """The head and the tail of a fragment, with a mark at each line that another fragment has too."""
     chunk = found.chunk
     text = Text(f"\n{rank}. {chunk.id}  score {found.score:.3f}  by {' and '.join(found.channels)}", style="bold")
@@ -135,8 +135,8 @@ def _citation(citation: Citation) -> Text:
 def _left_out(trace: Trace) -> Iterable[Text]:
     """A line for each chunk that the model doesn't read."""
     for decision in trace.decisions:
-        if not decision.stands:
-            kind = "neighbour" if decision.distance else "hit"
+        if not decision.is_in_context:
+            kind = "neighbor" if decision.distance else "hit"
             because = f" of {decision.because_of}" if decision.because_of else f": {decision.reason}"
             yield Text(f"{decision.outcome} {decision.chunk_id} ({kind}){because}", style="dim")
 

@@ -140,7 +140,7 @@ def _create(connection: psycopg.Connection, engine: PGEngine) -> None:
         ],
         overwrite_existing=True,
     )
-    # The vector store makes no such index; without it fetching neighbours reads the whole table.
+    # The vector store makes no such index; without it fetching neighbors reads the whole table.
     connection.execute(f"CREATE UNIQUE INDEX ON {SCHEMA}.{TABLE} (document_id, chunk_index)")
 
 

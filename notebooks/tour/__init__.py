@@ -1,1 +1,1 @@
-"""What the notebooks share: documents in a database, a model that quotes, labelled questions, their execution."""
+"""What the notebooks share: documents in a database, a model that quotes, labeled questions, their execution."""

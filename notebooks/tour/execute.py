@@ -112,7 +112,7 @@ def _cleaned_cell(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbouring pieces of one stream as one: where it was cut is chance."""
+    """Neighboring pieces of one stream as one: where it was cut is chance."""
     found: list[dict[str, Any]] = []
     for output in given:
         last = found[-1] if found else {}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import matplotlib.pyplot as plt
 
 from ctxassembly import Chunk, ListRule, MemoryIndex, Node, Relation, Retrieved, Taxonomy
-from ctxassembly.text.words import unaccented, words
+from ctxassembly.text.words import strip_accents, words
 
 BROCHURES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "epilepsie-kinderen": (
@@ -188,7 +188,7 @@ TOPICS = {
 
 def embed(text: str) -> list[float]:
     """A made-up vector: for each topic the root of how many words speak for it, and a little of all of them."""
-    said = words(unaccented(text))
+    said = words(strip_accents(text))
     return [0.2 + math.sqrt(sum(word.startswith(beginnings) for word in said)) for beginnings in TOPICS.values()]
 
 
@@ -219,7 +219,7 @@ def hospital_taxonomy() -> Taxonomy:
         name="artsenlijst",
         type_words={"arts": ("arts", "artsen", "dokter")},
         lists=ListRule(types=("arts",)),
-        facts={"arts": "Dr. {name} is verbonden aan {afdeling} op campus {campus}."},
+        statements={"arts": "Dr. {name} is verbonden aan {afdeling} op campus {campus}."},
     )
 
 

@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def context() -> Context:
-    """What a model reads for `QUESTION`, with the neighbours of what was found."""
+    """What a model reads for `QUESTION`, with the neighbors of what was found."""
     index = MemoryIndex(list(_chunks()))
     retrieved = retrieve(QUESTION, RetrievalConfig(strategy="keyword", limit=HITS), index=index)
     return assemble(retrieved.hits, CONFIG, query=QUESTION, store=index)
@@ -100,12 +100,12 @@ def draw(html: str, theme: str, path: Path) -> None:
         recorded.add_text(WORDS, words(html))
         recorded.add_text(DOCUMENTS, documents())
         with Image.open(drawn) as picture:
-            # 256 colours are all that the page has, and a third of the bytes.
+            # 256 colors are all that the page has, and a third of the bytes.
             picture.convert("RGB").quantize(256).save(path, optimize=True, pnginfo=recorded)
 
 
 def recorded(path: Path) -> dict[str, str]:
-    """The digests that a picture was made with, by `WORDS` and `DOCUMENTS`."""
+    """The digests that a picture was made with, by `MAX_WORDS` and `MAX_DOCUMENTS`."""
     with Image.open(path) as picture:
         return {key: str(value) for key, value in picture.info.items() if key in (WORDS, DOCUMENTS)}
 

@@ -1,4 +1,4 @@
-"""A small labelled set made of the demo's documents: what is asked, what should be read, and what was retrieved.
+"""A small labeled set made of the demo's documents: what is asked, what should be read, and what was retrieved.
 
 The heading of a section, with the topic that it stands in, is the question; it is taken out of the text. The evidence
 is the section's first paragraph. Good for a look at the settings, not for claims: headings aren't questions. Your own
@@ -45,7 +45,7 @@ class Question:
         return sum(len(each) for each in sentences if each in read) / sum(map(len, sentences))
 
 
-def labelled_questions(every: int = 3, hits: int = 40) -> tuple[list[Question], MemoryStore]:
+def labeled_questions(every: int = 3, hits: int = 40) -> tuple[list[Question], MemoryStore]:
     """Every so many of the questions, each with its best `hits` chunks; and the store of all chunks.
 
     The embedding takes some ten seconds, since without their headings the documents aren't those of the demo.

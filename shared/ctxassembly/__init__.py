@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctxassembly.citations.references import Reference
     from ctxassembly.comparison.budgets import compare_budgets
     from ctxassembly.comparison.compare import Comparison, compare
-    from ctxassembly.comparison.row import Compared
+    from ctxassembly.comparison.row import ComparisonRow
     from ctxassembly.comparison.slider import Slider
     from ctxassembly.config.answering import AnswerConfig, Intent, Mode
     from ctxassembly.config.assembly import AssemblyConfig
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from ctxassembly.context import Context
     from ctxassembly.conversations.labels import Labels
     from ctxassembly.conversations.resolve import resolve
-    from ctxassembly.data.chunks import Beside, Chunk, ChunkRef, Hit, Origin
+    from ctxassembly.data.chunks import Chunk, ChunkOrigin, ChunkRef, Hit, OffsetRange
     from ctxassembly.data.citations import Block, Citation, Passage, Source
     from ctxassembly.data.metadata_keys import MetadataKeys
     from ctxassembly.data.requests import FindTerms, SearchChunks
     from ctxassembly.data.retrieval import (
-        Explained,
-        Found,
+        Explanation,
+        QueryUnderstanding,
+        QueryVocabulary,
         RetrievalTrace,
-        Scored,
+        RetrievedChunk,
+        ScoredChunk,
         Step,
-        Term,
-        Understanding,
-        Vocabulary,
+        TermStats,
     )
     from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded, StageFailed, Trace
     from ctxassembly.enrichment.enrich import aenrich, enrich, estimate_enrichment
-    from ctxassembly.enrichment.run import Enriched, EnrichmentEstimate
+    from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult
     from ctxassembly.errors import (
         AnswerError,
         ConfigError,
@@ -60,26 +60,26 @@ if TYPE_CHECKING:
     from ctxassembly.integrations.numbering import number_chunks, uuid_of
     from ctxassembly.protocols import (
         AnswerCache,
-        AsksModel,
         AsyncEmbeddings,
         AsyncIndex,
         AsyncLanguageModel,
-        AsyncOnFetched,
         AsyncOnStage,
         AsyncScorer,
         AsyncStore,
+        AsyncTransformFetched,
         ChatModel,
         Embeddings,
         Index,
         LanguageModel,
-        OnFetched,
+        ModelClient,
         OnStage,
         Scorer,
         Store,
+        TransformFetched,
     )
     from ctxassembly.retrieval.search import Question
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
-    from ctxassembly.retrieval.tune import Tuned
+    from ctxassembly.retrieval.tune import TuneResult
     from ctxassembly.retrieved import Retrieved
     from ctxassembly.runtime.answer import AnswerChain, aunderstand, understand
     from ctxassembly.runtime.assemble import aassemble, assemble
@@ -102,38 +102,36 @@ __all__ = [
     "AnswerReader",
     "AnswerStep",
     "AskModel",
-    "AsksModel",
     "AssemblyConfig",
     "AsyncEmbeddings",
     "AsyncIndex",
     "AsyncLanguageModel",
-    "AsyncOnFetched",
     "AsyncOnStage",
     "AsyncScorer",
     "AsyncStore",
-    "Beside",
+    "AsyncTransformFetched",
     "Block",
     "Boost",
     "ChatModel",
     "Chunk",
+    "ChunkOrigin",
     "ChunkRef",
     "Citation",
-    "Compared",
     "Comparison",
+    "ComparisonRow",
     "ConfigError",
     "Context",
     "CtxAssemblyError",
     "Decision",
     "EmbeddedServerError",
     "Embeddings",
-    "Enriched",
     "EnrichmentConfig",
     "EnrichmentEstimate",
+    "EnrichmentResult",
     "Exchange",
-    "Explained",
+    "Explanation",
     "FilterNotSeenWarning",
     "FindTerms",
-    "Found",
     "Heading",
     "History",
     "Hit",
@@ -148,14 +146,16 @@ __all__ = [
     "MetadataKeys",
     "MissingExtraError",
     "Mode",
+    "ModelClient",
     "ModelReply",
     "Node",
     "NothingToJoinWarning",
-    "OnFetched",
+    "OffsetRange",
     "OnStage",
-    "Origin",
     "Passage",
     "Quality",
+    "QueryUnderstanding",
+    "QueryVocabulary",
     "Question",
     "Quote",
     "Reference",
@@ -164,7 +164,8 @@ __all__ = [
     "RetrievalConfig",
     "RetrievalTrace",
     "Retrieved",
-    "Scored",
+    "RetrievedChunk",
+    "ScoredChunk",
     "Scorer",
     "SearchChunks",
     "SearchError",
@@ -179,12 +180,11 @@ __all__ = [
     "StoreError",
     "Supplement",
     "Taxonomy",
-    "Term",
+    "TermStats",
     "TokenBudget",
     "Trace",
-    "Tuned",
-    "Understanding",
-    "Vocabulary",
+    "TransformFetched",
+    "TuneResult",
     "VocabularyError",
     "aassemble",
     "aenrich",
@@ -210,7 +210,7 @@ __all__ = [
 
 # Not among them is PostgresIndex, which needs an extra: `from ctxassembly import *` has to work without it.
 
-_HOMES = {
+_MODULES = {
     "Answer": "answering.answer",
     "AnswerCache": "protocols",
     "AnswerChain": "runtime.answer",
@@ -220,23 +220,23 @@ _HOMES = {
     "AnswerReader": "citations.reader",
     "AnswerStep": "answering.answer",
     "AskModel": "answering.requests",
-    "AsksModel": "protocols",
+    "ModelClient": "protocols",
     "AssemblyConfig": "config.assembly",
     "AsyncEmbeddings": "protocols",
     "AsyncIndex": "protocols",
     "AsyncLanguageModel": "protocols",
-    "AsyncOnFetched": "protocols",
+    "AsyncTransformFetched": "protocols",
     "AsyncOnStage": "protocols",
     "AsyncScorer": "protocols",
     "AsyncStore": "protocols",
-    "Beside": "data.chunks",
+    "OffsetRange": "data.chunks",
     "Block": "data.citations",
     "Boost": "config.retrieval",
     "ChatModel": "protocols",
     "Chunk": "data.chunks",
     "ChunkRef": "data.chunks",
     "Citation": "data.citations",
-    "Compared": "comparison.row",
+    "ComparisonRow": "comparison.row",
     "Comparison": "comparison.compare",
     "ConfigError": "errors",
     "Context": "context",
@@ -244,14 +244,14 @@ _HOMES = {
     "Decision": "data.trace",
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
-    "Enriched": "enrichment.run",
+    "EnrichmentResult": "enrichment.run",
     "EnrichmentConfig": "config.enrichment",
     "EnrichmentEstimate": "enrichment.run",
     "Exchange": "answering.requests",
-    "Explained": "data.retrieval",
+    "Explanation": "data.retrieval",
     "FilterNotSeenWarning": "errors",
     "FindTerms": "data.requests",
-    "Found": "data.retrieval",
+    "RetrievedChunk": "data.retrieval",
     "Heading": "wording.formats",
     "History": "tokens.history",
     "Hit": "data.chunks",
@@ -269,9 +269,9 @@ _HOMES = {
     "ModelReply": "answering.requests",
     "Node": "retrieval.taxonomy",
     "NothingToJoinWarning": "errors",
-    "OnFetched": "protocols",
+    "TransformFetched": "protocols",
     "OnStage": "protocols",
-    "Origin": "data.chunks",
+    "ChunkOrigin": "data.chunks",
     "Passage": "data.citations",
     "PostgresIndex": "stores.postgres",
     "Quality": "answering.answer",
@@ -283,7 +283,7 @@ _HOMES = {
     "RetrievalConfig": "config.retrieval",
     "RetrievalTrace": "data.retrieval",
     "Retrieved": "retrieved",
-    "Scored": "data.retrieval",
+    "ScoredChunk": "data.retrieval",
     "Scorer": "protocols",
     "SearchChunks": "data.requests",
     "SearchError": "errors",
@@ -298,12 +298,12 @@ _HOMES = {
     "StoreError": "errors",
     "Supplement": "assembly.selection.supplement",
     "Taxonomy": "retrieval.taxonomy",
-    "Term": "data.retrieval",
+    "TermStats": "data.retrieval",
     "TokenBudget": "tokens.budget",
     "Trace": "data.trace",
-    "Tuned": "retrieval.tune",
-    "Understanding": "data.retrieval",
-    "Vocabulary": "data.retrieval",
+    "TuneResult": "retrieval.tune",
+    "QueryUnderstanding": "data.retrieval",
+    "QueryVocabulary": "data.retrieval",
     "VocabularyError": "errors",
     "aassemble": "runtime.assemble",
     "aenrich": "enrichment.enrich",
@@ -332,9 +332,9 @@ def __getattr__(name: str) -> Any:
         return import_module("ctxassembly.presets")
     if name == "__version__":  # that of pyproject.toml, which only an installed package can tell
         return import_module("importlib.metadata").version("ctxassembly")
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"ctxassembly.{_HOMES[name]}"), name)
+    return getattr(import_module(f"ctxassembly.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
@@ -342,4 +342,4 @@ def __dir__() -> list[str]:
 
     # `help` reads all of these: it has to work without extras.
     of_postgres = () if is_installed("sqlalchemy") else ("PostgresIndex",)
-    return sorted({*globals(), *__all__, *_HOMES}.difference(of_postgres))
+    return sorted({*globals(), *__all__, *_MODULES}.difference(of_postgres))

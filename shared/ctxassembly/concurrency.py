@@ -7,8 +7,8 @@ goes on at the deadline, and its answer is dropped when it comes. Three things f
   does, one that has runs on by itself;
 - the threads of calls with a deadline are daemons. The pools of `concurrent.futures` are joined when the interpreter
   ends, so one call that hangs would keep the process alive;
-- a thread that hangs is lost. `in_background` may start others in its place, up to `MOST_IN_BACKGROUND`; `call_all`
-  starts its own threads for each batch, `MOST_AT_ONCE` of them, so that one batch can't hold up another.
+- a thread that hangs is lost. `submit` may start others in its place, up to `MAX_BACKGROUND_THREADS`; `gather_sync`
+  starts its own threads for each batch, `MAX_CONCURRENT_CALLS` of them, so that one batch can't hold up another.
 
 A task of the event loop can be cancelled, but a driver may answer that slowly: it tells the server, and waits for the
 reply. So cancelled tasks are left to finish by themselves, too.
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from types import FrameType
 
-Given = TypeVar("Given")
-Answer = TypeVar("Answer")
+T = TypeVar("T")
+R = TypeVar("R")
 
-MOST_AT_ONCE = 8
+MAX_CONCURRENT_CALLS = 8
 """Calls of one batch that run at the same time; the service called may allow fewer."""
-TURNS = "ctxassembly-turns"
-"""Name of the thread that `in_turn` works in."""
-MOST_IN_BACKGROUND = 128
+WORKER_THREAD = "ctxassembly-turns"
+"""Name of the thread that `run_in_worker` works in."""
+MAX_BACKGROUND_THREADS = 128
 """Most threads for single calls. If all of them hang, further calls wait until their deadline."""
 
 
@@ -54,37 +54,37 @@ def is_async(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
-def in_thread(function: Callable[[Given], Answer]) -> Callable[[Given], Awaitable[Answer]]:
+def to_async(function: Callable[[T], R]) -> Callable[[T], Awaitable[R]]:
     """An awaitable version of `function`, which is called in a thread.
 
     Inside, an exception is handed over as a value and raised afterwards: no future takes a StopIteration, and the
     caller would wait for it for ever.
     """
 
-    async def awaited(given: Given) -> Answer:
+    async def call_in_thread(argument: T) -> R:
         import asyncio
 
-        answer = await asyncio.to_thread(_called, function, given)
+        answer = await asyncio.to_thread(_call_safely, function, argument)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    return awaited
+    return call_in_thread
 
 
-def in_background(call: Callable[[], Answer]) -> Future[Answer]:
+def submit(call: Callable[[], R]) -> Future[R]:
     """Start `call` in a daemon thread, and give back its future.
 
     Threads are kept for further calls, since starting one costs more than most calls take. Neither a fork nor the end
     of the interpreter waits for them.
 
-    >>> within(5.0, in_background(lambda: 6 * 7))
+    >>> wait_with_deadline(5.0, submit(lambda: 6 * 7))
     42
     """
-    return _crew("ctxassembly-background", MOST_IN_BACKGROUND).start(call)
+    return _pool("ctxassembly-background", MAX_BACKGROUND_THREADS).submit_call(call)
 
 
-async def in_turn(call: Callable[[], Answer]) -> Answer:
+async def run_in_worker(call: Callable[[], R]) -> R:
     """Run work that would block the event loop in a thread, one piece at a time in the whole process.
 
     With more threads the pieces would fight for the interpreter, and each would take longer. A caller that is cancelled
@@ -93,17 +93,17 @@ async def in_turn(call: Callable[[], Answer]) -> Answer:
     import asyncio
     from threading import current_thread
 
-    if current_thread().name == TURNS:  # a call that runs an event loop would wait for itself
+    if current_thread().name == WORKER_THREAD:  # a call that runs an event loop would wait for itself
         return call()
-    return await asyncio.wrap_future(_crew(TURNS, 1).start(call))
+    return await asyncio.wrap_future(_pool(WORKER_THREAD, 1).submit_call(call))
 
 
-def after_turns(call: Callable[[], object]) -> None:
-    """Have `call` made in the thread of `in_turn`, after all that has begun or waits there. Nobody waits for it."""
-    _crew(TURNS, 1).start(call)
+def schedule_in_worker(call: Callable[[], object]) -> None:
+    """Make `call` in the thread of `run_in_worker`, after all that has begun or waits there. Nobody waits for it."""
+    _pool(WORKER_THREAD, 1).submit_call(call)
 
 
-def within(seconds: float, future: Future[Answer]) -> Answer:
+def wait_with_deadline(seconds: float, future: Future[R]) -> R:
     """Wait for the result of `future`, at most `seconds`.
 
     Raises:
@@ -122,24 +122,24 @@ def within(seconds: float, future: Future[Answer]) -> Answer:
         future.cancel()
 
 
-async def awaited_within(seconds: float, future: Awaitable[Answer] | Future[Answer]) -> Answer:
-    """The same as `within`, awaited: for a coroutine, a future of the event loop or a call in a thread.
+async def await_with_deadline(seconds: float, future: Awaitable[R] | Future[R]) -> R:
+    """The same as `wait_with_deadline`, awaited: for a coroutine, a future of the event loop or a call in a thread.
 
     If the caller is cancelled, so is the future.
     """
     import asyncio
     from concurrent.futures import Future
 
-    asked = asyncio.wrap_future(future) if isinstance(future, Future) else asyncio.ensure_future(future)
+    task = asyncio.wrap_future(future) if isinstance(future, Future) else asyncio.ensure_future(future)
     try:
-        await asyncio.wait([asked], timeout=seconds)
-        if asked.done():
-            return asked.result()
+        await asyncio.wait([task], timeout=seconds)
+        if task.done():
+            return task.result()
     finally:
-        if asked.cancel():
+        if task.cancel():
             # A cancelled driver tells the server and waits for its reply. Nobody here waits with it.
-            _leaving.add(asked)
-            asked.add_done_callback(_left)
+            _cancelled_tasks.add(task)
+            task.add_done_callback(_discard_task)
     raise DeadlineError(f"no answer within {seconds:g} s")
 
 
@@ -150,32 +150,30 @@ def lock() -> AbstractContextManager[bool]:
     return Lock()
 
 
-def call_all(
-    function: Callable[[Given], Answer], given: Sequence[Given], timeout_seconds: float
-) -> list[Answer | Exception]:
+def gather_sync(function: Callable[[T], R], arguments: Sequence[T], timeout_seconds: float) -> list[R | Exception]:
     """Call `function` with each of `given` in threads: the answers in their order, or the exceptions raised instead.
 
     A call that takes longer than `timeout_seconds`, counted from the start of the batch, gives a TimeoutError.
 
-    >>> call_all(int, ["1", "2"], 5.0)
+    >>> gather_sync(int, ["1", "2"], 5.0)
     [1, 2]
     """
     from concurrent.futures import wait
     from threading import TIMEOUT_MAX
 
-    futures = _started(function, given)
+    futures = _start_batch(function, arguments)
     try:
         wait(futures, min(timeout_seconds, TIMEOUT_MAX))
-        return [future.result() if future.done() else _late(timeout_seconds) for future in futures]
+        return [future.result() if future.done() else _timeout_error(timeout_seconds) for future in futures]
     finally:
         for future in futures:
             future.cancel()  # calls still waiting for a thread never begin
 
 
-async def await_all(
-    function: Callable[[Given], Awaitable[Answer] | Answer], given: Sequence[Given], timeout_seconds: float
-) -> list[Answer | Exception]:
-    """The same as `call_all`, awaited. An async `function` runs in tasks, not in threads.
+async def gather_async(
+    function: Callable[[T], Awaitable[R] | R], arguments: Sequence[T], timeout_seconds: float
+) -> list[R | Exception]:
+    """The same as `gather_sync`, awaited. An async `function` runs in tasks, not in threads.
 
     Late tasks are cancelled. If the caller is cancelled, all of them are.
     """
@@ -183,117 +181,117 @@ async def await_all(
 
     futures: list[asyncio.Future[Any]]
     if is_async(function):
-        room = asyncio.Semaphore(MOST_AT_ONCE)
-        awaited = cast(Callable[[Given], Awaitable[Answer]], function)
-        futures = [asyncio.ensure_future(_awaited(awaited, one, room)) for one in given]
+        semaphore = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
+        coroutine_function = cast(Callable[[T], Awaitable[R]], function)
+        futures = [asyncio.ensure_future(_await_safely(coroutine_function, one, semaphore)) for one in arguments]
     else:
-        futures = [asyncio.wrap_future(future) for future in _started(function, given)]
+        futures = [asyncio.wrap_future(future) for future in _start_batch(function, arguments)]
     try:
         if futures:
             await asyncio.wait(futures, timeout=timeout_seconds)
-        return [future.result() if future.done() else _late(timeout_seconds) for future in futures]
+        return [future.result() if future.done() else _timeout_error(timeout_seconds) for future in futures]
     finally:
         for future in futures:
             future.cancel()
 
 
-def each_done(
-    function: Callable[[Given], Answer], given: Iterable[Given], at_once: int
-) -> Iterator[tuple[Given, Answer | Exception]]:
-    """Call `function` with each of `given` in threads, `at_once` at a time.
+def iter_completed(
+    function: Callable[[T], R], arguments: Iterable[T], max_concurrent: int
+) -> Iterator[tuple[T, R | Exception]]:
+    """Call `function` with each of `given` in threads, `max_concurrent` at a time.
 
     Each comes back with its answer, or the exception raised instead, as soon as it is done. The next call begins when
     the caller reads on: once it stops, none does.
 
-    >>> sorted(each_done(int, ["1", "2", "3"], 2))
+    >>> sorted(iter_completed(int, ["1", "2", "3"], 2))
     [('1', 1), ('2', 2), ('3', 3)]
     """
     from queue import SimpleQueue
 
-    waiting = iter(given)
-    done: SimpleQueue[tuple[Given, Future[Any]]] = SimpleQueue()
+    pending = iter(arguments)
+    completed: SimpleQueue[tuple[T, Future[Any]]] = SimpleQueue()
     running = 0
     while True:
-        for one in islice(waiting, at_once - running):
+        for argument in islice(pending, max_concurrent - running):
             running += 1
-            in_background(partial(_called, function, one)).add_done_callback(_put(done, one))
+            submit(partial(_call_safely, function, argument)).add_done_callback(_put_completed(completed, argument))
         if not running:
             return
-        one, future = done.get()
+        argument, future = completed.get()
         running -= 1
-        yield one, future.result()
+        yield argument, future.result()
 
 
-async def aeach_done(
-    function: Callable[[Given], Awaitable[Answer]], given: Iterable[Given], at_once: int
-) -> AsyncGenerator[tuple[Given, Answer | Exception], None]:
-    """The same as `each_done`, awaited, in tasks. Those under way are cancelled once the caller stops reading."""
+async def aiter_completed(
+    function: Callable[[T], Awaitable[R]], arguments: Iterable[T], max_concurrent: int
+) -> AsyncGenerator[tuple[T, R | Exception], None]:
+    """The same as `iter_completed`, awaited, in tasks. Those under way are cancelled once the caller stops reading."""
     import asyncio
     from contextlib import nullcontext
 
-    waiting = iter(given)
-    done: asyncio.Queue[tuple[Given, asyncio.Future[Any]]] = asyncio.Queue()
+    pending = iter(arguments)
+    completed: asyncio.Queue[tuple[T, asyncio.Future[Any]]] = asyncio.Queue()
     tasks: set[asyncio.Future[Any]] = set()
     try:
         while True:
-            for one in islice(waiting, at_once - len(tasks)):
-                task: asyncio.Future[Any] = asyncio.ensure_future(_awaited(function, one, nullcontext()))
+            for argument in islice(pending, max_concurrent - len(tasks)):
+                task: asyncio.Future[Any] = asyncio.ensure_future(_await_safely(function, argument, nullcontext()))
                 tasks.add(task)
-                task.add_done_callback(_put(done, one))
+                task.add_done_callback(_put_completed(completed, argument))
             if not tasks:
                 return
-            one, future = await done.get()
+            argument, future = await completed.get()
             tasks.discard(future)
-            yield one, future.result()
+            yield argument, future.result()
     finally:
         for task in tasks:
             task.cancel()
 
 
-def _put(done: Any, one: object) -> Callable[[Any], None]:
+def _put_completed(completed: Any, argument: object) -> Callable[[Any], None]:
     """A function that puts a future that is done into a queue, with what it was started for."""
-    return lambda future: done.put_nowait((one, future))
+    return lambda future: completed.put_nowait((argument, future))
 
 
-def _started(function: Callable[[Given], Any], given: Sequence[Given]) -> list[Future[Any]]:
+def _start_batch(function: Callable[[T], Any], arguments: Sequence[T]) -> list[Future[Any]]:
     """Start a batch in daemon threads of its own, and give back the futures in the order of `given`."""
     from concurrent.futures import Future
     from contextvars import copy_context
     from threading import Thread
 
-    futures: list[Future[Any]] = [Future() for _ in given]
-    calls = [partial(copy_context().run, _called, function, one) for one in given]
-    waiting = deque(zip(futures, calls, strict=True))
+    futures: list[Future[Any]] = [Future() for _ in arguments]
+    calls = [partial(copy_context().run, _call_safely, function, one) for one in arguments]
+    pending = deque(zip(futures, calls, strict=True))
 
     def work() -> None:
         while True:
             try:
-                future, call = waiting.popleft()
+                future, call = pending.popleft()
             except IndexError:
                 return
-            _make(future, call)
+            _run_into(future, call)
 
-    for _ in range(min(MOST_AT_ONCE, len(calls))):
+    for _ in range(min(MAX_CONCURRENT_CALLS, len(calls))):
         Thread(target=work, name="ctxassembly-call", daemon=True).start()
     return futures
 
 
-def _called(function: Callable[[Given], Answer], given: Given) -> Answer | Exception:
+def _call_safely(function: Callable[[T], R], argument: T) -> R | Exception:
     try:
-        return function(given)
+        return function(argument)
     except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
         return error
 
 
-async def _awaited(function: Callable[[Given], Awaitable[Answer]], given: Given, room: Any) -> Answer | Exception:
-    async with room:
+async def _await_safely(function: Callable[[T], Awaitable[R]], argument: T, semaphore: Any) -> R | Exception:
+    async with semaphore:
         try:
-            return await function(given)
+            return await function(argument)
         except Exception as error:  # noqa: BLE001 - see above
             return error
 
 
-def is_of_loop(frame: FrameType) -> bool:
+def is_event_loop_frame(frame: FrameType) -> bool:
     """True if `frame` is an event loop's: whoever called for the step that it runs is not on the stack."""
     return str(frame.f_globals.get("__name__")).startswith(("asyncio.events", "asyncio.runners", "uvloop"))
 
@@ -314,76 +312,77 @@ def waiting_frames() -> Iterator[FrameType]:
         seen.append(task)
         others = [other for other in asyncio.all_tasks() if other not in seen]
         task, frames = next(
-            ((other, frames) for other in others if _waits_for(task, other, frames := _suspended(other))), (None, [])
+            ((other, frames) for other in others if _is_waiting_for(task, other, frames := _suspended_frames(other))),
+            (None, []),
         )
         yield from reversed(frames)
 
 
-def _suspended(task: Any) -> list[FrameType]:
+def _suspended_frames(task: Any) -> list[FrameType]:
     """The frames of a task that waits, outermost first, as far as generators tell what they wait for."""
     frames: list[FrameType] = []
-    at: Any = task.get_coro()
-    while at is not None:
-        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(at, f"{kind}_frame")), None)
+    awaitable: Any = task.get_coro()
+    while awaitable is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(awaitable, f"{kind}_frame")), None)
         if kind is None:
             break
-        if (frame := getattr(at, f"{kind}_frame")) is not None:
+        if (frame := getattr(awaitable, f"{kind}_frame")) is not None:
             frames.append(frame)
-        at = getattr(at, {"cr": "cr_await", "gi": "gi_yieldfrom", "ag": "ag_await"}[kind])
+        awaitable = getattr(awaitable, {"cr": "cr_await", "gi": "gi_yieldfrom", "ag": "ag_await"}[kind])
     return frames
 
 
-def _waits_for(task: Any, other: Any, frames: Sequence[FrameType]) -> bool:
+def _is_waiting_for(task: Any, other: Any, frames: Sequence[FrameType]) -> bool:
     """True if `other`, suspended in `frames`, waits for `task`: itself, by asyncio.gather, or by asyncio.wait."""
     waiter = getattr(other, "_fut_waiter", None)
     if waiter is task or any(child is task for child in getattr(waiter, "_children", ())):
         return True
-    names = (value for frame in frames if _is_asyncios(frame) for value in frame.f_locals.values())
+    names = (value for frame in frames if _is_asyncio_frame(frame) for value in frame.f_locals.values())
     return any(one is task for value in names for one in (value if isinstance(value, (set, list, tuple)) else (value,)))
 
 
-def _is_asyncios(frame: FrameType) -> bool:
+def _is_asyncio_frame(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("asyncio.")
 
 
-def _late(timeout_seconds: float) -> TimeoutError:
+def _timeout_error(timeout_seconds: float) -> TimeoutError:
     return TimeoutError(f"no answer within {timeout_seconds:g} s")
 
 
-class _Crew:
-    """At most `most` daemon threads that take calls in the order they come. A thread is started if none is idle."""
+class _DaemonPool:
+    """At most `max_workers` daemon threads that take calls in order. A thread is started if none is idle."""
 
-    def __init__(self, name: str, most: int) -> None:
+    def __init__(self, name: str, max_workers: int) -> None:
         from queue import SimpleQueue
         from threading import Lock, Semaphore
 
-        self._name, self._most = name, most
+        self._name, self._max_workers = name, max_workers
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         self._idle = Semaphore(0)
-        self._starting = Lock()
-        self._started = 0
+        self._start_lock = Lock()
+        self._started_count = 0
 
-    def start(self, call: Callable[[], Answer]) -> Future[Answer]:
+    def submit_call(self, call: Callable[[], R]) -> Future[R]:
         from concurrent.futures import Future
         from contextvars import copy_context
         from threading import Thread
 
-        future: Future[Answer] = Future()
+        future: Future[R] = Future()
         self._calls.put((future, partial(copy_context().run, call)))
         if not self._idle.acquire(blocking=False):
-            with self._starting:
-                if self._started < self._most:
+            with self._start_lock:
+                if self._started_count < self._max_workers:
                     Thread(target=self._work, name=self._name, daemon=True).start()
-                    self._started += 1
+                    self._started_count += 1
         return future
 
     def _work(self) -> None:
         while True:
-            _make(*self._calls.get())
+            _run_into(*self._calls.get())
             self._idle.release()
 
 
-def _make(future: Future[Any], call: Callable[[], Any]) -> None:
+def _run_into(future: Future[Any], call: Callable[[], Any]) -> None:
     if future.set_running_or_notify_cancel():
         try:
             answer = call()
@@ -393,20 +392,20 @@ def _make(future: Future[Any], call: Callable[[], Any]) -> None:
             future.set_result(answer)
 
 
-_crews: dict[tuple[int, str], _Crew] = {}
+_pools: dict[tuple[int, str], _DaemonPool] = {}
 """Crews by process and name: a fork takes no threads along."""
 
 
-def _crew(name: str, most: int) -> _Crew:
+def _pool(name: str, max_workers: int) -> _DaemonPool:
     key = (os.getpid(), name)
-    return _crews.get(key) or _crews.setdefault(key, _Crew(name, most))
+    return _pools.get(key) or _pools.setdefault(key, _DaemonPool(name, max_workers))
 
 
-_leaving: set[asyncio.Future[Any]] = set()
+_cancelled_tasks: set[asyncio.Future[Any]] = set()
 """Cancelled futures that aren't done yet, kept here because the event loop holds only weak references to tasks."""
 
 
-def _left(future: asyncio.Future[Any]) -> None:
-    _leaving.discard(future)
+def _discard_task(future: asyncio.Future[Any]) -> None:
+    _cancelled_tasks.discard(future)
     if not future.cancelled():
         future.exception()  # asyncio reports an exception that nobody has looked at

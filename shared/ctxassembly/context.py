@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.data.citations import Assembled
+from ctxassembly.data.citations import ContextData
 from ctxassembly.wording.formats import shows_labels
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Context(Assembled):
+class Context(ContextData):
     """The text that the language model reads, with its sources and the reason for every chunk left out.
 
     >>> from ctxassembly import Chunk, Hit, assemble
@@ -43,9 +43,9 @@ class Context(Assembled):
     def __post_init__(self) -> None:
         # LangGraph restores an object by calling its class with the saved values: here those of `to_dict`.
         if isinstance(self.trace, Mapping):
-            from ctxassembly.serialization.saved_context import restored
+            from ctxassembly.serialization.saved_context import load_context
 
-            for name, value in restored({field.name: getattr(self, field.name) for field in fields(self)}).items():
+            for name, value in load_context({field.name: getattr(self, field.name) for field in fields(self)}).items():
                 object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,9 +54,9 @@ class Context(Assembled):
         Metadata values of other types become their `str`. Vectors are left out, and so is a function that counts
         tokens.
         """
-        from ctxassembly.serialization.saved_context import saved
+        from ctxassembly.serialization.saved_context import dump_context
 
-        return saved(self)
+        return dump_context(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | Context) -> Context:
@@ -67,15 +67,15 @@ class Context(Assembled):
         """
         if isinstance(data, cls):
             return data
-        from ctxassembly.serialization.saved_context import restored
+        from ctxassembly.serialization.saved_context import load_context
 
-        return cls(**restored(data))  # type: ignore[arg-type]
+        return cls(**load_context(data))  # type: ignore[arg-type]
 
     _asdict = to_dict
     """LangGraph writes this into a checkpoint. The object itself would need each of its classes registered there."""
 
     @property
-    def labelled(self) -> bool:
+    def has_labels(self) -> bool:
         """True if a reader sees the labels."""
         return shows_labels(self.format)
 
@@ -115,30 +115,30 @@ class Context(Assembled):
         """The citations that `answer` uses, and its text with the markers renumbered, kept or removed (for speech)."""
         from ctxassembly.citations.reader import resolve
 
-        return resolve(answer, self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
+        return resolve(answer, self.citations, has_labels=self.has_labels, mode=mode, texts=self._passage_texts)
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
         """A reader for an answer that comes in pieces: `feed` each, `close`, then read `resolved`. Sync or async."""
         from ctxassembly.citations.reader import AnswerReader
 
-        return AnswerReader(self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
+        return AnswerReader(self.citations, has_labels=self.has_labels, mode=mode, texts=self._passage_texts)
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
         """The text of an answer as it settles; the value of `yield from` is the resolved answer."""
-        from ctxassembly.citations.reader import stream
+        from ctxassembly.citations.reader import stream_answer
 
-        return stream(pieces, self.reader(mode))
+        return stream_answer(pieces, self.reader(mode))
 
-    def _texts(self) -> Iterator[str]:
-        from ctxassembly.text.words import wording
+    def _passage_texts(self) -> Iterator[str]:
+        from ctxassembly.text.words import normalize_wording
 
-        return (wording(passage.text) for passage in self.passages)
+        return (normalize_wording(passage.text) for passage in self.passages)
 
     def sources(self) -> tuple[Reference, ...]:
         """The documents in the context, in reading order and without labels: for a voice to name."""
-        from ctxassembly.citations.references import references
+        from ctxassembly.citations.references import list_references
 
-        return references(self.passages, self.keys)
+        return list_references(self.passages, self.keys)
 
     def check_quotes(self, answer: str) -> tuple[Quote, ...]:
         """The quotes of `answer`, each looked up in the source cited after it; without a citation, in all sources."""
@@ -161,16 +161,16 @@ class Context(Assembled):
         Raises:
             InputError: a piece of evidence is neither a text nor a span.
         """
-        from ctxassembly.views.page import page
+        from ctxassembly.views.page import render_page
 
-        return page(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
+        return render_page(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
 
     def view(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> View:
         """The same for a notebook, as the last line of a cell, and for a terminal, by `rich.print`.
 
         >>> from ctxassembly import Chunk, assemble, Hit
         >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water."))])
-        >>> [(one.said, one.share) for one in context.view(evidence=["drink water", "Eat nothing."]).evidence]
+        >>> [(one.text, one.share_read) for one in context.view(evidence=["drink water", "Eat nothing."]).evidence]
         [('drink water', 1.0), ('Eat nothing.', 0.0)]
 
         Raises:
@@ -181,14 +181,14 @@ class Context(Assembled):
         return View(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
 
     def _repr_html_(self) -> str:
-        from ctxassembly.views.page import view
+        from ctxassembly.views.page import render_view
 
-        return view(self)
+        return render_view(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.views.terminal import printed, shown
+        from ctxassembly.views.terminal import render_context, render_encodable
 
-        yield from printed(shown(self), console, options)
+        yield from render_encodable(render_context(self), console, options)
 
     def __str__(self) -> str:
         return self.text

@@ -10,8 +10,8 @@ CtxAssemblyError
 ├── EmbeddedServerError            the embedded PostgreSQL can't be created, started or stopped
 └── MissingExtraError (ImportError)   an optional dependency is not installed
 
-FilterNotSeenWarning (UserWarning)    an adapter can't see the filter of the search; see AssemblyConfig.neighbours
-NothingToJoinWarning (UserWarning)    hits, or the store, lack what neighbours and joining need; see Trace.missing
+FilterNotSeenWarning (UserWarning)    an adapter can't see the filter of the search; see AssemblyConfig.neighbors
+NothingToJoinWarning (UserWarning)    hits, or the store, lack what neighbors and joining need; see Trace.missing
 
 A SearchError or an AnswerError that another library's error caused is of the class of that error, too.
 """
@@ -22,7 +22,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,43 +54,48 @@ class CtxAssemblyError(Exception):
     """
 
     @classmethod
-    def of(cls, error: Exception, *given: Any) -> Self:
-        """Return the error that `given` makes, with `error` as its cause and of the class of `error`, too.
+    def from_error(cls, error: Exception, *args: Any) -> Self:
+        """Return the error that `args` makes, with `error` as its cause and of the class of `error`, too.
 
         So `except` clauses, retries and fallbacks that name a provider's error still catch it. It has the attributes of
         `error`. A class that can't be inherited from is left out.
         """
         classes: tuple[Any, Any] = (cls, type(error))
-        kind, made = _both(*classes), cast(Any, None)
+        kind, wrapped = _combined_class(*classes), cast(Any, None)
         try:
-            made = kind.__new__(kind)
-            made.__dict__.update({**error.__dict__, "given": given})
-            if isinstance(made, OSError) and isinstance(error, OSError):  # these have no entry there
-                made.errno, made.strerror, made.filename = error.errno, error.strerror, error.filename
+            wrapped = kind.__new__(kind)
+            wrapped.__dict__.update({**error.__dict__, "given": args})
+            if isinstance(wrapped, OSError) and isinstance(error, OSError):  # these have no entry there
+                wrapped.errno, wrapped.strerror, wrapped.filename = error.errno, error.strerror, error.filename
         except Exception:  # noqa: BLE001 - the class of a provider may raise anything
-            made = cls.__new__(cls)
-        cls.__init__(made, *given)
-        made.__cause__ = error
-        return cast("Self", made)
+            wrapped = cls.__new__(cls)
+        cls.__init__(wrapped, *args)
+        wrapped.__cause__ = error
+        return cast("Self", wrapped)
 
 
 @lru_cache(maxsize=256)
-def _both(ours: Any, theirs: Any) -> Any:
+def _combined_class(ours: Any, theirs: Any) -> Any:
     """Return a class that inherits from both; `ours` if there can't be one."""
 
-    def text(self: Any) -> str:
+    def first_argument(self: Any) -> str:
         return str(self.args[0])
 
-    def reduced(self: Any) -> tuple[Any, ...]:
-        return ours.of, (self.__cause__, *self.given)
+    def reduce_error(self: Any) -> tuple[Any, ...]:
+        return ours.from_error, (self.__cause__, *self.given)
 
     if issubclass(theirs, ours):
         return theirs
     if issubclass(theirs, (StopIteration, StopAsyncIteration)):  # generators turn these into a RuntimeError
         return ours
-    own = {"__module__": ours.__module__, "__doc__": ours.__doc__, "__str__": text, "__reduce__": reduced}
+    namespace = {
+        "__module__": ours.__module__,
+        "__doc__": ours.__doc__,
+        "__str__": first_argument,
+        "__reduce__": reduce_error,
+    }
     try:
-        return type(ours.__name__, (ours, theirs), own)
+        return type(ours.__name__, (ours, theirs), namespace)
     except TypeError:  # it is final, or written in C with a layout of its own
         return ours
 
@@ -104,9 +109,9 @@ class ConfigError(CtxAssemblyError, ValueError):
     window must be an integer from 0, got -1
     """
 
-    def __init__(self, parameter: str, allowed: str, value: object, instead: str = "") -> None:
-        """`instead` ends the message: the line to write in place of `value`."""
-        super().__init__(f"{parameter} must be {allowed}, got {shown(value)}{instead}")
+    def __init__(self, parameter: str, allowed: str, value: object, hint: str = "") -> None:
+        """`hint` ends the message: the line to write in place of `value`."""
+        super().__init__(f"{parameter} must be {allowed}, got {safe_repr(value)}{hint}")
         self.parameter = parameter
 
 
@@ -123,7 +128,7 @@ class InputError(CtxAssemblyError, TypeError):
 
 
 class StoreError(CtxAssemblyError):
-    """The store failed to fetch neighbours, or the embeddings or the scorer failed; `__cause__` is their own error.
+    """The store failed to fetch neighbors, or the embeddings or the scorer failed; `__cause__` is their own error.
 
     Raised with `on_store_error="raise"` alone; by default the context does without, and `Trace.notes` has the message.
     `PostgresIndex.add` raises one where two runs write different chunks of a document at once.
@@ -137,7 +142,7 @@ class StoreError(CtxAssemblyError):
     ...     assemble(hits, AssemblyConfig(on_store_error="raise"), store=Unreachable())
     ... except StoreError as error:
     ...     print(error)
-    neighbours could not be fetched: ConnectionError: no route to host
+    neighbors could not be fetched: ConnectionError: no route to host
     """
 
 
@@ -168,7 +173,7 @@ class AnswerError(CtxAssemblyError):
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
     >>> def overloaded(request):
     ...     raise ConnectionError("429")
-    >>> chain = AnswerChain.over(index, overloaded, RetrievalConfig(strategy="keyword"))
+    >>> chain = AnswerChain.from_index(index, overloaded, RetrievalConfig(strategy="keyword"))
     >>> try:
     ...     chain.answer("When is ferritin measured?")
     ... except AnswerError as error:
@@ -212,12 +217,12 @@ class EmbeddedServerError(CtxAssemblyError):
 
 
 class FilterNotSeenWarning(UserWarning):
-    """The filter of a search can't be seen: neighbours have to agree with their hit, and no answers are cached.
+    """The filter of a search can't be seen: neighbors have to agree with their hit, and no answers are cached.
 
     Given once for each object.
 
     In tests make it an error, so that no chain goes live without its filter. Where every caller may read everything,
-    `neighbours="unfiltered"` says so.
+    `neighbors="unfiltered"` says so.
 
     >>> import warnings
     >>> from langchain_core.documents import Document

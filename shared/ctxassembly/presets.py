@@ -17,7 +17,7 @@ from ctxassembly.config.assembly import PUBLISHED_RULES, USES, AssemblyConfig
 FACTUAL_QA = AssemblyConfig.for_use("factual_qa")
 """Questions with a short answer: the best documents stand at both ends, each under a label."""
 
-SUMMARISATION = AssemblyConfig.for_use("summarisation")
+SUMMARIZATION = AssemblyConfig.for_use("summarization")
 """Summaries: every document under its name, in reading order. No labels are shown."""
 
 CITATION_HEAVY = AssemblyConfig.for_use("citation_heavy")
@@ -47,15 +47,15 @@ BY_USE = {use: AssemblyConfig.for_use(use) for use in USES}
 
 FIVE_STAGE = AssemblyConfig(
     window=1,
-    neighbour_decay=0.5,
+    neighbor_decay=0.5,
     max_tokens=8_000,
     dedup_sentences=False,
     granularity="document",
-    choose_by="rank",
+    rank_by="rank",
     order="documents",
     format="numbered",
 )
-"""The published five-stage rule: expand by one, strip overlap, group, drop whole documents from the tail, summarise.
+"""The published five-stage rule: expand by one, strip overlap, group, drop whole documents from the tail, summarize.
 
 Its settings by their published names: `enabled` is `enabled`, `expand_window` (0 to 3) is `window`, and `max_tokens`
 (500 to 16,000) is `max_tokens`, which may be anything from 1 here.
@@ -68,8 +68,8 @@ SOURCE_BLOCKS = AssemblyConfig(
     window=0,
     dedup_sentences=False,
     granularity="chunk",
-    choose_by="rank",
-    at_edge="stop",
+    rank_by="rank",
+    overflow="stop",
     cite="chunk",
     order="relevance",
     format="source",
@@ -81,8 +81,8 @@ SOURCE_BLOCKS = AssemblyConfig(
 BOOKEND = AssemblyConfig(
     window=0,
     granularity="chunk",
-    choose_by="rank",
-    at_edge="skip",
+    rank_by="rank",
+    overflow="skip",
     dedup="semantic",
     dedup_sentences=False,
     semantic_threshold=0.92,
@@ -105,9 +105,9 @@ _PIPELINE = AssemblyConfig(
     dedup="exact",
     dedup_sentences=False,
     granularity="chunk",
-    choose_by="rank",
+    rank_by="rank",
     min_chunk_tokens=20,
-    at_edge="truncate",
+    overflow="truncate",
     cite="passage",
 )
 """The settings that the five rules of the published pipeline have in common."""
@@ -115,7 +115,7 @@ _PIPELINE = AssemblyConfig(
 PUBLISHED_FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
 """The published pipeline for short answers: the best passages at both ends, each with its score."""
 
-PUBLISHED_SUMMARISATION = replace(
+PUBLISHED_SUMMARIZATION = replace(
     _PIPELINE, format="grouped", order="document_order", compress="extractive", cite="document"
 )
 """The same for summaries: every document under its name, in reading order; chunks that don't fit stand in part."""

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.enrichment import Outline, StoredDocument, WriteNotes
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.retrieval import Scored, Vocabulary
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.trace import StageEvent
 
 
 class Store(Protocol):
-    """A store that neighbours are fetched from. One call is one round trip, however many documents it asks for.
+    """A store that neighbors are fetched from. One call is one round trip, however many documents it asks for.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
     >>> def asks_for(ref, chunk):
@@ -48,9 +48,9 @@ class Store(Protocol):
     - `holds_filter` says how the caller's search filters. True: every chunk that comes back has passed its filter.
       False: the search has no filter. None, or no attribute: unknown.
     - `finds_offsets` is True if the store answers references with `beside`. Others are never sent any.
-    - `place` and `filters` are those of `Index`, for a cache of answers.
+    - `place` and `filters` are those of `SimilarityIndex`, for a cache of answers.
     - `remedies` maps problems to the line that mends them, for warnings: "place" (hits don't say where they stand),
-      "answer" (the store has no neighbours of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
+      "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
       out.
 
     A store for an adapter may be a dataclass with these fields. The adapter then works with a copy:
@@ -59,7 +59,7 @@ class Store(Protocol):
     - `filter`, in LangChain, gets the caller's filter. `fetch` has to apply it, and `holds_filter` to be True as soon
       as there is one. A store without this field needs no filter: what it fetches is filtered afterwards.
     - `vectorstore`, in LangChain, says which one it reads. If the search reads the same one, and has no filter, all
-      neighbours may come in.
+      neighbors may come in.
     """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
@@ -85,27 +85,27 @@ class AsyncStore(Protocol):
         """The chunks that exist among `refs`, in any order."""
 
 
-class EmbedDocuments(Protocol):
+class DocumentEmbedder(Protocol):
     """Embeddings as LangChain and many others have them."""
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
         """One vector for each of `texts`, in their order."""
 
 
-class AsyncEmbedDocuments(Protocol):
-    """`EmbedDocuments`, awaited."""
+class AsyncDocumentEmbedder(Protocol):
+    """`DocumentEmbedder`, awaited."""
 
     def aembed_documents(self, texts: list[str]) -> Awaitable[Sequence[Sequence[float]]]:
         """One vector for each of `texts`, in their order."""
 
 
-Embeddings = EmbedDocuments | Callable[[list[str]], Sequence[Sequence[float]]]
+Embeddings = DocumentEmbedder | Callable[[list[str]], Sequence[Sequence[float]]]
 """An object with `embed_documents`, or a function from a list of texts to one vector for each."""
-AsyncEmbeddings = AsyncEmbedDocuments | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
+AsyncEmbeddings = AsyncDocumentEmbedder | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
 """The same, awaited."""
 
 
-class EmbedsQueryAndTexts(Protocol):
+class Embedder(Protocol):
     """A model that embeds a query and texts, as LangChain has it. LlamaIndex's and sentence-transformers' do, too."""
 
     def embed_query(self, text: str) -> Sequence[float]:
@@ -115,21 +115,21 @@ class EmbedsQueryAndTexts(Protocol):
         """One vector for each of `texts`, in their order."""
 
 
-class PredictsPairs(Protocol):
+class PairScorer(Protocol):
     """A cross-encoder, as sentence-transformers has it. LangChain's have `score` instead, which does, too."""
 
     def predict(self, pairs: list[tuple[str, str]]) -> Sequence[float]:
         """A score for each pair of query and text, higher is better."""
 
 
-Scorer = EmbedsQueryAndTexts | PredictsPairs | Callable[[str, list[str]], Sequence[float]]
+Scorer = Embedder | PairScorer | Callable[[str, list[str]], Sequence[float]]
 """An object that says how well sentences answer a query: a model that embeds, a cross-encoder, or a function from the
 query and the sentences to a score for each. Scores may have any scale; higher is better."""
 AsyncScorer = Callable[[str, list[str]], Awaitable[Sequence[float]]]
 """The same, awaited. Of a model that embeds, `aembed_query` and `aembed_documents` are awaited where it has them."""
-OnFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
+TransformFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
 """A function over fetched chunks before anything else sees them, such as a mask or a second check of rights."""
-AsyncOnFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
+AsyncTransformFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
 """The same, awaited."""
 OnStage = Callable[[StageEvent], Any]
 """A function that is told of each stage as it begins, as it ends, and as it fails. An error of it ends the assembly."""
@@ -141,21 +141,22 @@ AsyncLanguageModel = Callable[[str], Awaitable[str]]
 """The same, awaited."""
 
 
-class EmbedsQuery(Protocol):
+class QueryEmbedder(Protocol):
     """Embeddings as LangChain has them."""
 
     def embed_query(self, text: str) -> Sequence[float]:
         """The vector of a query."""
 
 
-EmbedQuery = EmbedsQuery | Callable[[str], Sequence[float]] | Callable[[str], Awaitable[Sequence[float]]]
+EmbedQuery = QueryEmbedder | Callable[[str], Sequence[float]] | Callable[[str], Awaitable[Sequence[float]]]
 """An object with `embed_query`, or a function from a text to its vector."""
-SearchChannel = Callable[[str, int, Any], Sequence[Hit]] | Callable[[str, int, Any], Awaitable[Sequence[Hit]]]
+SearchFunction = Callable[[str, int, Any], Sequence[Hit]] | Callable[[str, int, Any], Awaitable[Sequence[Hit]]]
 """A search of another make: a function from a query, the most hits and the filter to hits, best first."""
-Ranked = tuple[int, float | None]
+RerankedPosition = tuple[int, float | None]
 """The place of a chunk among those handed in, and its score, if it has one."""
 Reranker = (
-    Callable[[str, Sequence[Chunk]], Sequence[Ranked]] | Callable[[str, Sequence[Chunk]], Awaitable[Sequence[Ranked]]]
+    Callable[[str, Sequence[Chunk]], Sequence[RerankedPosition]]
+    | Callable[[str, Sequence[Chunk]], Awaitable[Sequence[RerankedPosition]]]
 )
 """A function from a query and chunks to places and scores, best first."""
 
@@ -163,55 +164,55 @@ Reranker = (
 class Index(Protocol):
     """An index that retrieval searches. Each call is one round trip.
 
-    >>> from ctxassembly import Chunk, RetrievalConfig, Scored, Term, Vocabulary, retrieve
+    >>> from ctxassembly import Chunk, RetrievalConfig, ScoredChunk, TermStats, QueryVocabulary, retrieve
     >>> class OneLeaflet:
     ...     def find_terms(self, request):
-    ...         return Vocabulary(1, tuple(Term(word, 1) for word in request.text.split()))
+    ...         return QueryVocabulary(1, tuple(TermStats(word, 1) for word in request.text.split()))
     ...
     ...     def search(self, request):
     ...         words = tuple(term.text for term in request.vocabulary.terms)
-    ...         return [Scored(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=words)]
+    ...         return [ScoredChunk(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=words)]
     >>> [hit.chunk.id for hit in retrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()).hits]
     ['gastro#0']
 
-    It may be a store of neighbours, too. `holds_filter` and `finds_offsets` are then those of `Store`.
+    It may be a store of neighbors, too. `holds_filter` and `finds_offsets` are then those of `Store`.
 
     A cache of answers needs to know what an index filters by itself. `place` names where its chunks are, as a text or a
     tuple of texts, equal for two indexes over the same ones; `filters` has the filters that it is under, a tuple or
     None.
     """
 
-    def find_terms(self, request: FindTerms) -> Vocabulary:
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """The words of a query as the index knows them."""
 
-    def search(self, request: SearchChunks) -> Sequence[Scored]:
+    def search(self, request: SearchChunks) -> Sequence[ScoredChunk]:
         """The best chunks of each channel, each with its scores in all channels that search."""
 
 
 class AsyncIndex(Protocol):
-    """An `Index` that is awaited.
+    """An `SimilarityIndex` that is awaited.
 
     >>> import asyncio
-    >>> from ctxassembly import Chunk, RetrievalConfig, Scored, Term, Vocabulary, aretrieve
+    >>> from ctxassembly import Chunk, RetrievalConfig, ScoredChunk, TermStats, QueryVocabulary, aretrieve
     >>> class OneLeaflet:
     ...     async def afind_terms(self, request):
-    ...         return Vocabulary(1, (Term("water", 1),))
+    ...         return QueryVocabulary(1, (TermStats("water", 1),))
     ...
     ...     async def asearch(self, request):
-    ...         return [Scored(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=("water",))]
+    ...         return [ScoredChunk(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=("water",))]
     >>> found = asyncio.run(aretrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()))
     >>> [hit.chunk.id for hit in found.hits]
     ['gastro#0']
     """
 
-    def afind_terms(self, request: FindTerms) -> Awaitable[Vocabulary]:
+    def afind_terms(self, request: FindTerms) -> Awaitable[QueryVocabulary]:
         """The words of a query as the index knows them."""
 
-    def asearch(self, request: SearchChunks) -> Awaitable[Sequence[Scored]]:
+    def asearch(self, request: SearchChunks) -> Awaitable[Sequence[ScoredChunk]]:
         """The best chunks of each channel, each with its scores in all channels that search."""
 
 
-class NotesTable(Protocol):
+class EnrichmentTable(Protocol):
     """The `enrichment` of an index: where `enrich` reads documents and writes notes on them, from several threads."""
 
     def outlines(self) -> Sequence[Outline]:
@@ -223,11 +224,11 @@ class NotesTable(Protocol):
     def write(self, request: WriteNotes) -> bool:
         """Write all of `request` at once; False, and nothing is written, if a chunk isn't as it was."""
 
-    def settle(self, chunks: int) -> None:
+    def commit(self, chunks: int) -> None:
         """Do what is due after the notes on so many chunks were written."""
 
 
-class AsksModel(Protocol):
+class ModelClient(Protocol):
     """A model that answers the requests of an answer chain; a function from the request to a reply is one by itself.
 
     >>> from ctxassembly import AnswerConfig, Exchange, understand
@@ -245,7 +246,7 @@ class AsksModel(Protocol):
         """The `ModelReply` to an `AskModel`; a text will do."""
 
 
-ChatModel = AsksModel | Callable[[Any], Any]
+ChatModel = ModelClient | Callable[[Any], Any]
 """A model, or a function from an `AskModel` to a `ModelReply` or a text, called or awaited."""
 
 
@@ -264,7 +265,7 @@ class AnswerCache(Protocol):
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
     >>> model = iter(["In the morning [1]."]).__next__
     >>> words = RetrievalConfig(strategy="keyword")
-    >>> chain = AnswerChain.over(index, lambda request: model(), words, cache=Shelf())
+    >>> chain = AnswerChain.from_index(index, lambda request: model(), words, cache=Shelf())
     >>> [chain.answer(asked).text for asked in ("When is ferritin measured?", "when is  ferritin measured?")]
     ['In the morning [1].', 'In the morning [1].']
     """

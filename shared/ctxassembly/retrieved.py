@@ -30,7 +30,7 @@ class Retrieved(data.Retrieved):
     """
 
     @classmethod
-    def of(cls, outcome: data.Retrieved) -> Retrieved:
+    def with_views(cls, outcome: data.Retrieved) -> Retrieved:
         """`outcome` with its views."""
         return cls(**{field.name: getattr(outcome, field.name) for field in fields(data.Retrieved)})
 
@@ -40,17 +40,17 @@ class Retrieved(data.Retrieved):
         It is one file of HTML and CSS without scripts, below a megabyte. A notebook shows the same by itself; the page
         of a context has it beside the text: `context.to_html(retrieved=retrieved)`.
         """
-        from ctxassembly.views.page import framed
+        from ctxassembly.views.page import wrap_page
 
-        return framed(self._repr_html_())
+        return wrap_page(self._repr_html_())
 
     def _repr_html_(self) -> str:
-        from ctxassembly.views.page import style
-        from ctxassembly.views.retrieval import found_how
+        from ctxassembly.views.page import style_tag
+        from ctxassembly.views.retrieval import retrieval_html
 
-        return style() + found_how(self)
+        return style_tag() + retrieval_html(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.views.terminal import found_how, printed
+        from ctxassembly.views.terminal import render_encodable, render_retrieval
 
-        yield from printed(found_how(None, self), console, options)
+        yield from render_encodable(render_retrieval(None, self), console, options)

@@ -11,82 +11,82 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-MOST_CHARS = 200
+MAX_CHARS = 200
 """Most characters of a value in a message."""
-MOST_MESSAGE_CHARS = 500
+MAX_MESSAGE_CHARS = 500
 """Most characters of the message of another library's error."""
-MOST_OF_DRIVER_CHARS = 300
+MAX_DRIVER_MESSAGE_CHARS = 300
 """Most characters of the message of a database's driver."""
-MOST_BITS = 13_000
+MAX_INTEGER_BITS = 13_000
 """Bits of the largest integer that is written out: Python refuses more than 4,300 digits."""
-_HIGHEST = 1 << MOST_BITS
-_MOST_LEVELS = 5
-_MOST_CONTAINER_CHARS, _MOST_CONTAINER_LEVELS = 10_000, 50
+_INTEGER_BOUND = 1 << MAX_INTEGER_BITS
+_MAX_LEVELS = 5
+_MAX_CONTAINER_CHARS, _MAX_CONTAINER_LEVELS = 10_000, 50
 """Most of a container that is used as a text: a longer one has no room in a header anyway."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _BRACKETS: dict[type, str] = {list: "[ ]", tuple: "( )", set: "{ }", frozenset: "{ }", dict: "{ }"}
 
 
-def shown(value: object, most: int = MOST_CHARS) -> str:
-    """The beginning of the `repr` of `value`, at most `most` characters, without addresses in memory.
+def safe_repr(value: object, max_chars: int = MAX_CHARS) -> str:
+    """The beginning of the `repr` of `value`, at most `max_chars` characters, without addresses in memory.
 
     Builtins and dataclasses are written only as far as they are shown. If a `repr` raises, the type's name stands in.
 
-    >>> shown(object()), shown(list(range(1000)), 20)
+    >>> safe_repr(object()), safe_repr(list(range(1000)), 20)
     ('<object object>', '[0, 1, 2, 3, 4, 5, 6')
     """
-    return _beginning(value, most, _MOST_LEVELS)
+    return _truncated_repr(value, max_chars, _MAX_LEVELS)
 
 
-def _beginning(value: object, most: int, levels: int) -> str:
+def _truncated_repr(value: object, max_chars: int, levels: int) -> str:
     pieces: list[str] = []
     length = 0
-    for piece in _pieces(value, most, levels):
+    for piece in _repr_pieces(value, max_chars, levels):
         pieces.append(piece)
         length += len(piece)
-        if length >= most:
+        if length >= max_chars:
             break
-    return "".join(pieces)[:most]
+    return "".join(pieces)[:max_chars]
 
 
-def counted(number: int, one: str, several: str | None = None) -> str:
-    """A number with its noun, which takes an s in the plural unless `several` says otherwise.
+def pluralize(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun, which takes an s in the plural unless `plural` says otherwise.
 
-    >>> counted(1, "chunk"), counted(1200, "chunk"), counted(2, "query", "queries")
+    >>> pluralize(1, "chunk"), pluralize(1200, "chunk"), pluralize(2, "query", "queries")
     ('1 chunk', '1,200 chunks', '2 queries')
     """
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def failure(error: BaseException, lines: int | None = None) -> str:
-    """The type of `error` and the beginning of its message, at most `lines` of it.
+def describe_error(error: BaseException, max_lines: int | None = None) -> str:
+    """The type of `error` and the beginning of its message, at most `max_lines` of it.
 
     Of an error of SQLAlchemy's the first line of the driver's own: its text has the statement and its parameters.
 
-    >>> failure(ValueError("no such table"))
+    >>> describe_error(ValueError("no such table"))
     'ValueError: no such table'
     """
     driver = getattr(error, "orig", None) if type(error).__module__ == "sqlalchemy.exc" else None
     if isinstance(driver, BaseException):
-        return failure(driver, lines=1)
-    message = as_text(error)
+        return describe_error(driver, max_lines=1)
+    message = to_text(error)
     if message is None:
         return f"{type(error).__name__}: no message"
-    most = MOST_MESSAGE_CHARS if lines is None else MOST_OF_DRIVER_CHARS
-    return f"{type(error).__name__}: " + "\n".join(message[:most].split("\n")[:lines])
+    max_chars = MAX_MESSAGE_CHARS if max_lines is None else MAX_DRIVER_MESSAGE_CHARS
+    return f"{type(error).__name__}: " + "\n".join(message[:max_chars].split("\n")[:max_lines])
 
 
-def as_text(value: object) -> str | None:
+def to_text(value: object) -> str | None:
     """The `str` of `value`, without addresses in memory; None if it is None or its `str` raises.
 
     A container is cut, since one of a few bytes can be endless.
     """
     if value is None or type(value) is str:
         return value
-    if type(value) is int and -_HIGHEST < value < _HIGHEST:
+    if type(value) is int and -_INTEGER_BOUND < value < _INTEGER_BOUND:
         return str(value)
     if type(value) in _BRACKETS:
-        return _beginning(value, _MOST_CONTAINER_CHARS, _MOST_CONTAINER_LEVELS)
+        return _truncated_repr(value, _MAX_CONTAINER_CHARS, _MAX_CONTAINER_LEVELS)
     try:
         text = str.__str__(str(value))
     except Exception:  # noqa: BLE001 - a class of the caller may raise anything
@@ -94,12 +94,12 @@ def as_text(value: object) -> str | None:
     return text if issubclass(type(value), str) else _ADDRESS.sub("", text)
 
 
-def as_name(value: object) -> str | None:
+def to_id(value: object) -> str | None:
     """`value` as an id; None if it is empty, a container, or has no text that lasts beyond this run.
 
     A string of any class stands for itself. An object whose text is its address in memory has no lasting one.
 
-    >>> as_name("a.pdf"), as_name(7), as_name([7]), as_name(object())
+    >>> to_id("a.pdf"), to_id(7), to_id([7]), to_id(object())
     ('a.pdf', '7', None, None)
     """
     if type(value) is str:
@@ -116,21 +116,21 @@ def as_name(value: object) -> str | None:
     return None if _ADDRESS.search(text) else text or None
 
 
-def _pieces(value: Any, most: int, levels: int) -> Iterator[str]:
+def _repr_pieces(value: Any, max_chars: int, levels: int) -> Iterator[str]:
     kind = type(value)
     if kind is str or kind is bytes:
-        yield repr(value[: most + 1] if len(value) > most else value)
-    elif kind is int and value.bit_length() > MOST_BITS:
+        yield repr(value[: max_chars + 1] if len(value) > max_chars else value)
+    elif kind is int and value.bit_length() > MAX_INTEGER_BITS:
         yield f"<int of {value.bit_length():,} bits>"
     elif kind in _BRACKETS:
-        yield from _items(value, most, levels)
+        yield from _container_pieces(value, max_chars, levels)
     elif is_dataclass(kind):
-        yield from _fields(value, most, levels)
+        yield from _dataclass_pieces(value, max_chars, levels)
     else:
-        yield _written(value)
+        yield _repr_without_address(value)
 
 
-def _items(value: Any, most: int, levels: int) -> Iterator[str]:
+def _container_pieces(value: Any, max_chars: int, levels: int) -> Iterator[str]:
     opening, closing = _BRACKETS[type(value)].split()
     if not value and type(value) in (set, frozenset):
         yield f"{type(value).__name__}()"
@@ -143,29 +143,29 @@ def _items(value: Any, most: int, levels: int) -> Iterator[str]:
             yield "..."
             break
         if type(value) is dict:
-            yield from _pieces(item[0], most, levels - 1)
+            yield from _repr_pieces(item[0], max_chars, levels - 1)
             yield ": "
-            yield from _pieces(item[1], most, levels - 1)
+            yield from _repr_pieces(item[1], max_chars, levels - 1)
         else:
-            yield from _pieces(item, most, levels - 1)
+            yield from _repr_pieces(item, max_chars, levels - 1)
     if type(value) is tuple and len(value) == 1:
         yield ","
     yield closing
 
 
-def _fields(value: Any, most: int, levels: int) -> Iterator[str]:
+def _dataclass_pieces(value: Any, max_chars: int, levels: int) -> Iterator[str]:
     yield f"{type(value).__name__}("
     for number, field in enumerate(field for field in fields(value) if field.repr):
         yield f"{', ' if number else ''}{field.name}="
         try:
-            held = getattr(value, field.name)
+            field_value = getattr(value, field.name)
         except Exception:  # noqa: BLE001 - see above
-            held = ...
-        yield from _pieces(held, most, levels - 1) if levels else ("...",)
+            field_value = ...
+        yield from _repr_pieces(field_value, max_chars, levels - 1) if levels else ("...",)
     yield ")"
 
 
-def _written(value: object) -> str:
+def _repr_without_address(value: object) -> str:
     try:
         return _ADDRESS.sub("", str.__str__(repr(value)))
     except Exception:  # noqa: BLE001 - see above

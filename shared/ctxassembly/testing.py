@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.memory.index import MemoryIndex
 from ctxassembly.stores.memory.store import MemoryStore
 
@@ -18,7 +18,7 @@ class StoreCase:
 
     refs: tuple[ChunkRef, ...]
     expected: tuple[Chunk, ...]
-    may_be_empty: bool = False
+    can_be_empty: bool = False
     """True if the store may leave such references unanswered: those by id, or to whole documents."""
 
     def check(self, found: Sequence[Chunk]) -> None:
@@ -28,9 +28,9 @@ class StoreCase:
             AssertionError: the answer is another one. It names the references and both sets of chunks.
         """
         if not isinstance(found, Sequence) or not all(isinstance(chunk, Chunk) for chunk in found):
-            raise AssertionError(f"{self.refs} must give a list of chunks, gave {shown(found)}")
-        got, wanted = sorted({*map(_compared, found)}), sorted({*map(_compared, self.expected)})
-        if got != wanted and (found or not self.may_be_empty):
+            raise AssertionError(f"{self.refs} must give a list of chunks, gave {safe_repr(found)}")
+        got, wanted = sorted({*map(_comparable, found)}), sorted({*map(_comparable, self.expected)})
+        if got != wanted and (found or not self.can_be_empty):
             raise AssertionError(f"{self.refs} must give {wanted}, gave {got}")
 
 
@@ -47,25 +47,25 @@ def store_cases(chunks: Iterable[Chunk]) -> Iterator[StoreCase]:
     >>> for case in store_cases(chunks):
     ...     case.check(store.fetch(case.refs))
     """
-    held = tuple(chunks)
+    all_chunks = tuple(chunks)
     documents: dict[str, list[Chunk]] = defaultdict(list)
-    for chunk in held:
+    for chunk in all_chunks:
         documents[chunk.lookup_id].append(chunk)
     yield StoreCase((), ())
-    yield StoreCase(tuple(ChunkRef(chunk.lookup_id, chunk.index) for chunk in held), held)
+    yield StoreCase(tuple(ChunkRef(chunk.lookup_id, chunk.index) for chunk in all_chunks), all_chunks)
     yield StoreCase((ChunkRef("no such document", 0),), ())
     yield StoreCase((ChunkRef("no such document", chunk_id="no such chunk"),), ())
     yield StoreCase((ChunkRef("no such document"),), ())
     for document_id, members in documents.items():
         first = min(members, key=lambda chunk: chunk.index or 0)
-        there = ChunkRef(document_id, first.index)
-        beyond = ChunkRef(document_id, 1 + max(chunk.index or 0 for chunk in members))
-        yield StoreCase((there, beyond, there), (first,))
-        yield StoreCase((ChunkRef(document_id, chunk_id=first.id),), (first,), may_be_empty=True)
-        yield StoreCase((ChunkRef(document_id),), (*members,), may_be_empty=True)
+        existing = ChunkRef(document_id, first.index)
+        missing = ChunkRef(document_id, 1 + max(chunk.index or 0 for chunk in members))
+        yield StoreCase((existing, missing, existing), (first,))
+        yield StoreCase((ChunkRef(document_id, chunk_id=first.id),), (first,), can_be_empty=True)
+        yield StoreCase((ChunkRef(document_id),), (*members,), can_be_empty=True)
 
 
-def _compared(chunk: Chunk) -> tuple[str, ...]:
+def _comparable(chunk: Chunk) -> tuple[str, ...]:
     """The fields that a store must hand back as they were stored; types count, as 1 is not "1"."""
     metadata = sorted(chunk.metadata.items(), key=lambda entry: str(entry[0]))
     return tuple(map(repr, (chunk.id, chunk.lookup_id, chunk.index, chunk.text, metadata)))

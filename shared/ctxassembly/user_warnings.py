@@ -16,14 +16,14 @@ from inspect import currentframe
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ctxassembly.concurrency import is_of_loop, waiting_frames
+from ctxassembly.concurrency import is_event_loop_frame, waiting_frames
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 
-MOST_FACT_CHARS = 160
+MAX_FACT_CHARS = 160
 """Most characters of a warning before its remedy."""
 REMEDY = " Fix: "
 """The mark between the fact and its remedy."""
-_OURS = frozenset({"ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly"})
+_OWN_PACKAGES = frozenset({"ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly"})
 _FRAMEWORKS = (
     "langchain", "langgraph", "langsmith", "llama_index", "workflows", "pydantic", "tenacity", "wrapt", "anyio",
     "opentelemetry", "openinference",
@@ -45,7 +45,7 @@ def with_remedy(fact: str, remedy: str) -> str:
     >>> with_remedy("2 of 2 hits have no chunk_index", "store number_chunks(documents).")
     '2 of 2 hits have no chunk_index. Fix: store number_chunks(documents).'
     """
-    short = fact if len(fact) < MOST_FACT_CHARS else f"{fact[: MOST_FACT_CHARS - 4]}..."
+    short = fact if len(fact) < MAX_FACT_CHARS else f"{fact[: MAX_FACT_CHARS - 4]}..."
     return f"{short}.{REMEDY}{remedy}"
 
 
@@ -56,13 +56,13 @@ class _BothWarning(FilterNotSeenWarning, NothingToJoinWarning):
 _BothWarning.__name__ = _BothWarning.__qualname__ = FilterNotSeenWarning.__name__  # as Python prints it
 
 
-class Once:
+class WarnOnce:
     """Issues the warnings of one object, each kind once. Copies of the object share it.
 
     A pickled copy is another object: it warns again. Nothing is kept of the objects that the warnings are about.
 
     >>> import warnings
-    >>> once = Once()
+    >>> once = WarnOnce()
     >>> with warnings.catch_warnings(record=True) as given:
     ...     warnings.simplefilter("always")
     ...     once.warn("Too long."), once.warn("Too long."), once.warn("Too short.", key="short")
@@ -72,52 +72,52 @@ class Once:
     """
 
     def __init__(self) -> None:
-        self._given: dict[Any, object] = {}
-        self._made_at = _caller()
+        self._issued: dict[Any, object] = {}
+        self._created_at = _caller_line()
 
     def warn(self, message: str, category: type[Warning] = UserWarning, key: object = None) -> None:
         """Issue `message`, unless a warning with the same category and key was issued before."""
         if self._is_first(category, key):
-            warn(message, category, self._made_at)
+            warn(message, category, self._created_at)
 
-    def warn_of_neighbors(self, unseen: str | None, missing: str | None, key: object = None) -> None:
+    def warn_about_neighbors(self, unseen_filter: str | None, missing: str | None, key: object = None) -> None:
         """Issue one warning for both: a filter that was not seen, and what hits or their store lack."""
-        owed: list[tuple[str, type[Warning]]] = [
+        pending: list[tuple[str, type[Warning]]] = [
             (message, category)
-            for message, category in ((unseen, FilterNotSeenWarning), (missing, NothingToJoinWarning))
+            for message, category in ((unseen_filter, FilterNotSeenWarning), (missing, NothingToJoinWarning))
             if message and self._is_first(category, key)
         ]
-        if len(owed) == 2:
-            facts, remedies = zip(*(message.split(REMEDY, 1) for message, _ in owed), strict=True)
-            warn(with_remedy(" ".join(facts).rstrip("."), "; ".join(remedies)), _BothWarning, self._made_at)
-        elif owed:
-            warn(*owed[0], self._made_at)
+        if len(pending) == 2:
+            facts, remedies = zip(*(message.split(REMEDY, 1) for message, _ in pending), strict=True)
+            warn(with_remedy(" ".join(facts).rstrip("."), "; ".join(remedies)), _BothWarning, self._created_at)
+        elif pending:
+            warn(*pending[0], self._created_at)
 
     def _is_first(self, category: type[Warning], key: object) -> bool:
         mark = object()
         # One operation, so that of several threads one warns.
-        return self._given.setdefault((category, key), mark) is mark
+        return self._issued.setdefault((category, key), mark) is mark
 
     def __eq__(self, other: object) -> bool:
         """True for any other one: what was warned of is no part of an object's value."""
-        return isinstance(other, Once)
+        return isinstance(other, WarnOnce)
 
     def __hash__(self) -> int:
-        return hash(Once)
+        return hash(WarnOnce)
 
-    def __copy__(self) -> Once:
+    def __copy__(self) -> WarnOnce:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Once:
+    def __deepcopy__(self, memo: Any) -> WarnOnce:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_given": {}, "_made_at": self._made_at}
+        return {"_issued": {}, "_created_at": self._created_at}
 
 
-def warn(message: str, category: type[Warning] = UserWarning, instead: _Line | None = None) -> None:
-    """Issue a warning at the caller's line; `instead` is the line to name if no caller can be found."""
-    line = _caller() or instead
+def warn(message: str, category: type[Warning] = UserWarning, fallback: _Line | None = None) -> None:
+    """Issue a warning at the caller's line; `fallback` is the line to name if no caller can be found."""
+    line = _caller_line() or fallback
     if line is None:
         warnings.warn(message, category, stacklevel=2)
         return
@@ -127,30 +127,32 @@ def warn(message: str, category: type[Warning] = UserWarning, instead: _Line | N
     warnings.warn_explicit(message, category, line.filename, line.number, line.module, registry)
 
 
-def _caller() -> _Line | None:
+def _caller_line() -> _Line | None:
     """The innermost line of code on the way here that is neither ours nor a framework's."""
-    stack = list(_stack())
-    loop = next((at for at, frame in enumerate(stack) if is_of_loop(frame)), len(stack))
-    found = next((frame for frame in (*stack[:loop], *waiting_frames()) if not _is_between(frame)), None)
-    if found is None:
+    stack = list(_stack_frames())
+    loop = next((at for at, frame in enumerate(stack) if is_event_loop_frame(frame)), len(stack))
+    caller = next((frame for frame in (*stack[:loop], *waiting_frames()) if not _is_internal(frame)), None)
+    if caller is None:
         # The loop may have been started below a plain call. What is installed there is a server or a kernel.
-        found = next((frame for frame in stack[loop:] if not _is_between(frame)), None)
-        if found is None or _is_installed(found):
+        caller = next((frame for frame in stack[loop:] if not _is_internal(frame)), None)
+        if caller is None or _is_installed(caller):
             return None
-    return _Line(found.f_code.co_filename, found.f_lineno, found.f_globals.get("__name__") or "<unknown>")
+    return _Line(caller.f_code.co_filename, caller.f_lineno, caller.f_globals.get("__name__") or "<unknown>")
 
 
-def _stack() -> Iterator[FrameType]:
+def _stack_frames() -> Iterator[FrameType]:
     frame: FrameType | None = currentframe()
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
-def _is_between(frame: FrameType) -> bool:
+def _is_internal(frame: FrameType) -> bool:
     top = (frame.f_globals.get("__name__") or "").partition(".")[0]
     # An application may well be called langchain_app: a framework is installed.
-    return top in _OURS or top in sys.stdlib_module_names or (top.startswith(_FRAMEWORKS) and _is_installed(frame))
+    return (
+        top in _OWN_PACKAGES or top in sys.stdlib_module_names or (top.startswith(_FRAMEWORKS) and _is_installed(frame))
+    )
 
 
 def _is_installed(frame: FrameType) -> bool:

@@ -19,7 +19,7 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from ctxassembly.assembly.dedup.exact import collapse_similar
+from ctxassembly.assembly.dedup.exact import dedup_similar
 from ctxassembly.assembly.dedup.near import NearIndex
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
@@ -86,7 +86,7 @@ def ours(chunks: Sequence[str]) -> list[int]:
     """The places that are kept by the engine."""
     # Documents of their own: nothing is adjacent, so every pair counts.
     candidates = [Candidate(n, Chunk(str(n), str(n), text), n) for n, text in enumerate(chunks)]
-    dropped = collapse_similar(candidates, NearIndex(chunks, THRESHOLD))
+    dropped = dedup_similar(candidates, NearIndex(chunks, THRESHOLD))
     return [candidate.rank for candidate in candidates if candidate.key not in dropped]
 
 

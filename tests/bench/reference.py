@@ -25,7 +25,7 @@ def assemble_reference(
     window: int = 1,
     min_overlap: int = 20,
 ) -> Reference:
-    """The context for `hits`, whose neighbours are in `chunks`, by document and index."""
+    """The context for `hits`, whose neighbors are in `chunks`, by document and index."""
     encode = load_encoding("cl100k_base").encode
     documents: dict[str, dict[int, Chunk]] = {}
     for hit in hits:

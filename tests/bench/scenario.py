@@ -1,4 +1,4 @@
-"""What is measured: hits on real text, cut by tokens as splitters cut it, and the store that holds their neighbours.
+"""What is measured: hits on real text, cut by tokens as splitters cut it, and the store that holds their neighbors.
 
 Scenario S is 20 hits of 350 tokens (70 of them overlap) from 6 documents; with a window of 1 that is about 49 chunks,
 of which about half fit a budget of 8,000 tokens. More hits come from proportionally more documents.
@@ -22,7 +22,7 @@ BUDGET = 8_000
 CHUNK_TOKENS = 350
 OVERLAP_TOKENS = 70
 CHUNKS_A_DOCUMENT = 16
-"""So that 20 hits from 6 documents bring about 29 neighbours."""
+"""So that 20 hits from 6 documents bring about 29 neighbors."""
 SEED = 20
 
 

@@ -25,7 +25,7 @@ def test_scenario_is_the_one_that_is_described() -> None:
     assert len(case.hits) == 20
     assert len({hit.chunk.document_id for hit in case.hits}) == 6
     assert 45 <= context.trace.chunks <= 53
-    assert context.trace.left_out
+    assert context.trace.excluded
     assert scenario() == case
     assert scenario(seed=1) != case
 

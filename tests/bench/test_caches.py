@@ -12,24 +12,24 @@ from ctxassembly.assembly.adjacency import overlap
 from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.scoring import features
 from ctxassembly.assembly.selection import repeated_sentences
-from ctxassembly.data.varying_keys import LONGEST, NAMES, kind_of, plain_name
-from ctxassembly.tokens.counter import Counter, counter_for
+from ctxassembly.data.varying_keys import CACHE_SIZE, MAX_NAME_CHARS, key_category, normalize_key
+from ctxassembly.tokens.counter import TokenCounter, counter_for
 from scenario import ENCODING
 from speed.caches import MIB, caches_table, grown, held, looks
 
 SMALL = 256 * 1024
 """Bytes of each cache of texts, in the place of 8 to 32 MB: they fill up in a hundred assemblies."""
 BOUNDS = {
-    "ctxassembly.assembly.adjacency.overlap._COMPARED": 2 * SMALL,
-    "ctxassembly.assembly.scoring.features._readings": 2 * SMALL,
-    "ctxassembly.assembly.selection.repeated_sentences._PIECES": 2 * SMALL,
+    "ctxassembly.assembly.adjacency.overlap._CACHE": 2 * SMALL,
+    "ctxassembly.assembly.scoring.features._CACHE": 2 * SMALL,
+    "ctxassembly.assembly.selection.repeated_sentences._FINGERPRINTS": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
-    "ctxassembly.text.query_terms.key_of": 4 * MIB,
-    "ctxassembly.text.query_terms._hard_key": MIB,
+    "ctxassembly.text.query_terms.cache_key": 4 * MIB,
+    "ctxassembly.text.query_terms._expanding_key": MIB,
     "ctxassembly.data.varying_keys.kind_of": 2 * MIB,
-    "ctxassembly.data.varying_keys.plain_name": 2 * MIB,
-    "ctxassembly.data.chunk_origin._is_named": 2 * MIB,
+    "ctxassembly.data.varying_keys.normalize_key": 2 * MIB,
+    "ctxassembly.data.chunk_origin._is_section_key": 2 * MIB,
     "ctxassembly.text.words._patterns": MIB // 10,
 }
 """Bytes that each name may hold for assemblies."""
@@ -37,16 +37,16 @@ LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Counter:
+def small(monkeypatch: pytest.MonkeyPatch) -> TokenCounter:
     counter = counter_for(ENCODING)
-    caches = [overlap._COMPARED, features._readings, repeated_sentences._PIECES, render._HARMLESS]
-    for cache in (*caches, counter._counts, counter._measures, counter._floors):
+    caches = [overlap._CACHE, features._CACHE, repeated_sentences._FINGERPRINTS, render._HARMLESS]
+    for cache in (*caches, counter._counts, counter._measures, counter._lower_bounds):
         cache.clear()
         monkeypatch.setattr(cache, "_most", SMALL // 2)
     return counter
 
 
-def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: Counter) -> None:
+def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: TokenCounter) -> None:
     first, *others = looks((400, 1_200), lambda: None).values()
     for look in others:
         more = grown(look, first)
@@ -59,15 +59,15 @@ def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: Co
 def test_long_names_are_not_remembered() -> None:
     def remembered() -> int:
         sizes = held()
-        return sum(sizes[f"ctxassembly.data.varying_keys.{name}"] for name in ("kind_of", "plain_name"))
+        return sum(sizes[f"ctxassembly.data.varying_keys.{name}"] for name in ("kind_of", "normalize_key"))
 
     before = remembered()
     for number in range(20):
-        kind_of(f"{number}" + "x" * 1_000_000)
-        plain_name(f"{number}" + "x" * 1_000_000)
+        key_category(f"{number}" + "x" * 1_000_000)
+        normalize_key(f"{number}" + "x" * 1_000_000)
     assert remembered() - before < MIB
-    for number in range(2 * NAMES):
-        kind_of(f"{number}".rjust(LONGEST, "x"))
+    for number in range(2 * CACHE_SIZE):
+        key_category(f"{number}".rjust(MAX_NAME_CHARS, "x"))
     assert remembered() - before < 8 * MIB
 
 

@@ -39,7 +39,7 @@ def restless() -> Iterator[None]:
 
 
 def test_inputs_differ_and_are_under_pressure(alone: list[Context]) -> None:
-    assert all(context.trace.left_out for context in alone)
+    assert all(context.trace.excluded for context in alone)
     assert any("compressed" in {decision.outcome for decision in context.trace.decisions} for context in alone)
 
 

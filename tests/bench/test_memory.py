@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ctxassembly.tokens.counter import REMEMBERED_BYTES, counter_for
+from ctxassembly.tokens.counter import CACHE_BYTES, counter_for
 from scenario import ENCODING, Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
 from speed.variants import MEASURED, OURS, forget
@@ -78,7 +78,7 @@ def test_ever_new_texts_leave_nothing_but_counts(traced: Callable[[], int]) -> N
 
 def test_remembered_counts_stay_bounded(traced: Callable[[], int]) -> None:
     counter = counter_for(ENCODING)
-    pieces = REMEMBERED_BYTES // 400
+    pieces = CACHE_BYTES // 400
 
     def count(numbers: range) -> int:
         for number in numbers:
@@ -86,13 +86,13 @@ def test_remembered_counts_stay_bounded(traced: Callable[[], int]) -> None:
             counter.measure(f"Some text {number:06}")
         return traced()
 
-    counter.forget()
+    counter.clear_caches()
     empty = traced()
     full = count(range(pieces))
     assert full - empty >= 100 * pieces, "they are remembered"
-    assert full - empty <= 2 * REMEMBERED_BYTES
-    assert count(range(pieces, 3 * pieces)) - empty <= 2 * REMEMBERED_BYTES
-    counter.forget()
+    assert full - empty <= 2 * CACHE_BYTES
+    assert count(range(pieces, 3 * pieces)) - empty <= 2 * CACHE_BYTES
+    counter.clear_caches()
     assert traced() - empty <= (full - empty) / 10
 
 

@@ -1,4 +1,4 @@
-"""What a margin for hits is worth, on sets where a hit says without the question's words what its neighbours repeat."""
+"""What a margin for hits is worth, on sets where a hit says without the question's words what its neighbors repeat."""
 
 from __future__ import annotations
 

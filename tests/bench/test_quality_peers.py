@@ -98,7 +98,7 @@ def test_reordering_comes_after_the_cut_by_rank(name: str) -> None:
     assert set(fill(count(text_of(*MANY[:2]))).text.split(SEPARATOR)) == set(text_of(*MANY[:2]).split(SEPARATOR))
 
 
-def test_prev_next_brings_both_neighbours_in_order() -> None:
+def test_prev_next_brings_both_neighbors_in_order() -> None:
     assert fill_of("llamaindex-prev-next", "birds#3")(1_000).text == text_of("birds#2", "birds#3", "birds#4")
     assert fill_of("llamaindex-prev-next", "fish#0")(1_000).text == OTHER
 
@@ -114,7 +114,7 @@ def test_the_ranker_of_haystack_puts_the_worst_in_the_middle() -> None:
     assert fill_of("haystack-middle", *MANY)(1_000).text == text_of("birds#0", "birds#4", "fish#0", "birds#2")
 
 
-def test_the_window_of_haystack_joins_the_neighbours() -> None:
+def test_the_window_of_haystack_joins_the_neighbors() -> None:
     answer = fill_of("haystack-window", "birds#3")(1_000)
     assert answer.text == TEXT[answer.runs[0].start : answer.runs[-1].end]
     assert SENTENCES[2] in answer.text

@@ -51,9 +51,9 @@ def test_hits_are_reranked_by_their_best_sentence(birds: QuestionSet) -> None:
 
 def test_a_row_has_a_number_for_each_sentence(birds: QuestionSet) -> None:
     (case,) = cases(birds, 1, 20).cases
-    place = next(place for place, unit in enumerate(case.units.units) if "owl" in unit.text)
+    place = next(place for place, unit in enumerate(case.units.spans) if "owl" in unit.text)
     assert of_sentences(case, cosines_by(by_bird)).argmax() == place
-    scores = dict(zip((unit.document_id for unit in case.units.units), of_scores(case), strict=True))
+    scores = dict(zip((unit.document_id for unit in case.units.spans), of_scores(case), strict=True))
     assert scores == {"lark": 1.0, "owl": pytest.approx(0.75), "wren": 0.0}
 
 

@@ -140,7 +140,7 @@ def test_assembly_is_measured_in_the_tokens_of_its_hits(walks: QuestionSet) -> N
         1.0,
         1.0,
         1.0,
-    )  # the neighbour has the answer, and takes the room of what hasn't
+    )  # the neighbor has the answer, and takes the room of what hasn't
 
 
 def _asked(questions: QuestionSet) -> list[tuple[str, list[float]]]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.tiktoken_files import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
@@ -103,8 +103,8 @@ def test_nothing_of_texts_is_remembered_once_it_is_forgotten() -> None:
     def remembered() -> set[int]:
         gc.collect()  # what other tests left behind may go at any time
         # isinstance would ask each object for its class, and some, in other tests, refuse to tell.
-        kept = [each for each in gc.get_objects() if type(each) is Remembered]
-        return {id(each) for each in kept if each.young or each._old}
+        kept = [each for each in gc.get_objects() if type(each) is TextCache]
+        return {id(each) for each in kept if each.recent or each._old}
 
     forget()
     of_others = remembered()  # of other encodings, in other tests
@@ -210,7 +210,7 @@ def test_every_stage_is_in_one_group(variant: Variant) -> None:
 def test_stages_stand_beside_what_is_published() -> None:
     case = scenario(2)
     head, _, published, *rows = stages_table(case, {"here": case.store, "there": case.store}, 1)
-    assert head == "| ms | fetch neighbours | deduplicate | group, join, count tokens | check, render, cite | all |\n"
+    assert head == "| ms | fetch neighbors | deduplicate | group, join, count tokens | check, render, cite | all |\n"
     assert published == "| published | 40 | 5 | 17 | – | 62 |\n"
     assert len(rows) == len(OURS) * 2 * 2
 

@@ -38,7 +38,7 @@ CONFIG = AnswerConfig(
     decompose="auto",
     filter_fields={"year": "the year of the leaflet"},
     extra_rules=("Give no medical advice.",),
-    modes={"normal": Mode(answer_tokens=100), "escalated": Mode(kept=2, answer_tokens=300)},
+    modes={"normal": Mode(answer_tokens=100), "escalated": Mode(limit=2, answer_tokens=300)},
 )
 DRINK = "What may I drink before a gastroscopy?"
 UNDERSTOOD: dict[str, dict[str, Any]] = {
@@ -102,7 +102,7 @@ Turn = tuple[str, str, Any]
 
 def without_a_framework(turns: Sequence[Turn]) -> list[Answer]:
     labels, history, answers = Labels(), [], []
-    chain = AnswerChain.over(INDEX, engine_model, RETRIEVAL, config=CONFIG, labels=labels)
+    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, config=CONFIG, labels=labels)
     for question, mode, condition in turns:
         answers.append(chain.answer(question, history=history, mode=mode, filter=condition))
         history.append(answers[-1].exchange)
@@ -127,7 +127,7 @@ def through_llamaindex(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]
     answers = []
     engine = AnswerQueryEngine(LlamaIndexModel(), LlamaIndexRetriever(INDEX, config=RETRIEVAL), CONFIG)
     for question, mode, condition in turns:
-        run = engine.run(question, history, mode, condition, streamed=streamed)
+        run = engine.start_run(question, history, mode, condition, is_streamed=streamed)
         *_, answer = run.events()
         assert isinstance(answer, Answer)
         answers.append(answer)
@@ -167,7 +167,7 @@ def test_both_frameworks_give_the_answers_of_the_engine(streamed: bool) -> None:
 
 def test_the_conversation_has_all_that_is_to_be_compared() -> None:
     answers = without_a_framework(CONVERSATION)
-    assert [answer.abstained is None for answer in answers] == [True, True, True, False, True, False]
+    assert [answer.abstention_reason is None for answer in answers] == [True, True, True, False, True, False]
     labels = [citation.label for answer in answers for citation in answer.citations]
     assert len(labels) == len(set(labels))
     assert any(quote.found for answer in answers for quote in answer.quotes)

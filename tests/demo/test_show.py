@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from rich.console import Console
 from sqlalchemy import URL
 
-from ctxassembly import Chunk, Found, Retrieved
+from ctxassembly import Chunk, Retrieved, RetrievedChunk
 from demo.ask import CONFIG, Answer, ask
 from demo.show import show
 from demo.store import vector_store
@@ -30,7 +30,7 @@ def unanswered(url: URL, chunks: list[Document], console: Console) -> Answer:
 
 def retrieved(answer: Answer, *chunks: Chunk) -> Answer:
     """The same answer, for which `chunks` were retrieved."""
-    found = tuple(Found(chunk, 0.5, ("vector",)) for chunk in chunks)
+    found = tuple(RetrievedChunk(chunk, 0.5, ("vector",)) for chunk in chunks)
     return replace(answer, retrieved=Retrieved(QUESTION, found, answer.retrieved.trace))
 
 
@@ -41,7 +41,7 @@ def shown(answer: Answer, *, terminal: bool = False) -> str:
 
 
 def test_both_frameworks_give_the_same_context_in_one_round_trip(answer: Answer) -> None:
-    assert len(answer.retrieved.found) == 6
+    assert len(answer.retrieved.chunks) == 6
     assert answer.llamaindex_text == answer.context.text != ""
     assert answer.context.trace.round_trips == 1
     assert answer.context.token_count <= CONFIG.token_limit
@@ -51,7 +51,7 @@ def test_everything_is_shown_and_the_context_verbatim(answer: Answer) -> None:
     output = shown(answer)
     assert f"Question: {QUESTION}\n" in output
     assert f"\n{answer.context.text}\n" in output
-    assert all(f"{rank}. {each.chunk.id}  score " in output for rank, each in enumerate(answer.retrieved.found, 1))
+    assert all(f"{rank}. {each.chunk.id}  score " in output for rank, each in enumerate(answer.retrieved.chunks, 1))
     assert all(f"[{each.label}] {each.metadata['source']}: " in output for each in answer.context.citations)
     assert answer.context.trace.summary in output
     assert f"identical: {len(answer.context.text):,} characters" in output
@@ -73,7 +73,7 @@ def test_a_difference_between_the_frameworks_is_shown(answer: Answer) -> None:
     assert "NOT identical:\nsomething else" in shown(replace(answer, llamaindex_text="something else"))
 
 
-def test_colours_are_for_terminals(answer: Answer) -> None:
+def test_colors_are_for_terminals(answer: Answer) -> None:
     assert "\x1b[" not in shown(answer)
     assert "\x1b[" in shown(answer, terminal=True)
 
@@ -89,7 +89,7 @@ def test_lines_that_two_fragments_share_are_marked(answer: Answer) -> None:
 
 def test_a_fragment_with_the_text_of_a_better_one_is_not_repeated(answer: Answer) -> None:
     output = shown(answer)
-    twins = [each for each in answer.retrieved.found if output.count(f"the same text as {each.chunk.id}") == 1]
+    twins = [each for each in answer.retrieved.chunks if output.count(f"the same text as {each.chunk.id}") == 1]
     assert len(twins) == 3
 
 
@@ -101,7 +101,7 @@ def test_the_middle_of_a_long_fragment_is_left_out(answer: Answer) -> None:
 
 def test_it_says_so_when_nothing_answers(answer: Answer, unanswered: Answer) -> None:
     assert "answers this" not in shown(answer)
-    assert unanswered.retrieved.found == ()
+    assert unanswered.retrieved.chunks == ()
     assert unanswered.llamaindex_text == unanswered.context.text == ""
     output = shown(unanswered)
     assert "Nothing in the Python language reference answers this, it seems: the evidence is 0." in output

@@ -59,7 +59,7 @@ def test_every_chunk_is_stored_under_its_id_with_its_place(url: URL, chunks: lis
     assert sorted(found, key=lambda each: str(each.id)) == sorted(chunks, key=lambda each: str(each.id))
 
 
-def test_neighbours_are_found_by_an_index(url: URL, chunks: list[Document], console: Console) -> None:
+def test_neighbors_are_found_by_an_index(url: URL, chunks: list[Document], console: Console) -> None:
     with vector_store(url, chunks, console):
         pass
     ((definition,),) = rows(url, "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%chunk_index%'")
@@ -129,8 +129,8 @@ def test_two_first_runs_at_once_do_not_wait_for_each_other_forever(url: URL, chu
 
 def test_a_word_that_no_chunk_has_finds_one_like_it(url: URL, chunks: list[Document], console: Console) -> None:
     with vector_store(url, chunks, console) as filled:
-        (term,) = PostgresIndex.attach(filled).find_terms(FindTerms("exeption", most=32, near=4)).terms
-    assert "exception" in term.near
+        (term,) = PostgresIndex.attach(filled).find_terms(FindTerms("exeption", max_terms=32, max_variants=4)).terms
+    assert "exception" in term.variants
 
 
 def test_what_is_not_the_demos_stays_as_it_is(url: URL, chunks: list[Document], console: Console) -> None:

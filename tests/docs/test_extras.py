@@ -38,7 +38,7 @@ def run(code: str, missing: set[str]) -> str:
     [
         ("from langchain_ctxassembly import ContextAssembler", "langchain_core", "langchain"),
         ("from langchain_ctxassembly import ContextAssemblyRetriever", "langchain_core", "langchain"),
-        ("from langchain_ctxassembly import VectorStoreNeighbours", "langchain_core", "langchain"),
+        ("from langchain_ctxassembly import VectorStoreNeighbors", "langchain_core", "langchain"),
         ("from langchain_ctxassembly import to_messages", "langchain_core", "langchain"),
         ("from langchain_ctxassembly import ContextMiddleware", "langchain", "agents"),
         ("from langchain_ctxassembly import ContextMiddleware", "langgraph", "agents"),
@@ -46,17 +46,17 @@ def run(code: str, missing: set[str]) -> str:
         ("from langchain_ctxassembly import context_node", "langgraph", "agents"),
         ("from langchain_ctxassembly import context_tool", "langchain_core", "langchain"),
         ("from langchain_ctxassembly import contexts_in", "langchain_core", "langchain"),
-        ("from langchain_ctxassembly import PGVectorNeighbours", "langchain_core", "langchain,postgres"),
-        ("from langchain_ctxassembly import PGVectorNeighbours", "langchain_postgres", "langchain,postgres"),
-        ("from langchain_ctxassembly import PGVectorNeighbours", "sqlalchemy", "langchain,postgres"),
+        ("from langchain_ctxassembly import PGVectorNeighbors", "langchain_core", "langchain,postgres"),
+        ("from langchain_ctxassembly import PGVectorNeighbors", "langchain_postgres", "langchain,postgres"),
+        ("from langchain_ctxassembly import PGVectorNeighbors", "sqlalchemy", "langchain,postgres"),
         ("from langchain_ctxassembly import number_stored_chunks", "langchain_postgres", "langchain,postgres"),
         ("from llamaindex_ctxassembly import ContextAssemblyPostprocessor", "llama_index", "llamaindex"),
-        ("from llamaindex_ctxassembly import DocstoreNeighbours", "llama_index", "llamaindex"),
-        ("from llamaindex_ctxassembly import VectorStoreNeighbours", "llama_index", "llamaindex"),
+        ("from llamaindex_ctxassembly import DocstoreNeighbors", "llama_index", "llamaindex"),
+        ("from llamaindex_ctxassembly import VectorStoreNeighbors", "llama_index", "llamaindex"),
         ("from llamaindex_ctxassembly import ContextAssembledEvent", "llama_index_instrumentation", "llamaindex"),
         ("from llamaindex_ctxassembly import to_messages", "llama_index", "llamaindex"),
-        ("from llamaindex_ctxassembly import PGVectorNeighbours", "llama_index", "llamaindex,postgres"),
-        ("from llamaindex_ctxassembly import PGVectorNeighbours", "sqlalchemy", "llamaindex,postgres"),
+        ("from llamaindex_ctxassembly import PGVectorNeighbors", "llama_index", "llamaindex,postgres"),
+        ("from llamaindex_ctxassembly import PGVectorNeighbors", "sqlalchemy", "llamaindex,postgres"),
         ("from llamaindex_ctxassembly import number_stored_chunks", "sqlalchemy", "llamaindex,postgres"),
         ("import ctxassembly.stores.postgres", "sqlalchemy", "postgres"),
         ("from ctxassembly import PostgresIndex", "sqlalchemy", "postgres"),
@@ -147,9 +147,7 @@ def test_the_examples_run_with_the_extra_that_is_named(extra: str, fits: tuple[s
     assert "pytest" in missing
     code = readme(*fits)
     if extra == "llamaindex":  # the settings of the examples before it
-        code = code.replace(
-            "assembly = Context", "config = AssemblyConfig(neighbours='unfiltered')\nassembly = Context"
-        )
+        code = code.replace("assembly = Context", "config = AssemblyConfig(neighbors='unfiltered')\nassembly = Context")
     assert "Error" not in (said := run(code, missing)), said
     assert "[1] Source: gastroscopy.pdf" in said
 
@@ -177,7 +175,7 @@ def test_all_public_names_need_no_more_than_the_base_install():
     ("package", "missing", "absent", "present"),
     [
         ("langchain_ctxassembly", {"langchain", "langgraph"}, "ContextMiddleware", "context_tool"),
-        ("langchain_ctxassembly", {"langchain_postgres", "sqlalchemy"}, "PGVectorNeighbours", "ContextMiddleware"),
+        ("langchain_ctxassembly", {"langchain_postgres", "sqlalchemy"}, "PGVectorNeighbors", "ContextMiddleware"),
         ("langchain_ctxassembly", {"langchain_core"}, "ContextAssembler", "package"),
         ("llamaindex_ctxassembly", {"asyncpg", "psycopg", "pgvector"}, "number_stored_chunks", "AnswerQueryEngine"),
         ("llamaindex_ctxassembly", {"llama_index"}, "AnswerQueryEngine", "package"),

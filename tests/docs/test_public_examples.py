@@ -13,7 +13,7 @@ import llamaindex_ctxassembly
 from ctxassembly.stores import postgres
 
 POSTGRES = {
-    *("PGVectorNeighbours", "PostgresIndex", "number_stored_chunks", "anumber_stored_chunks"),
+    *("PGVectorNeighbors", "PostgresIndex", "number_stored_chunks", "anumber_stored_chunks"),
     *("read_taxonomy", "aread_taxonomy"),
 }
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""

@@ -21,7 +21,7 @@ from ctxassembly import (
     RetrievalConfig,
     TokenBudget,
 )
-from ctxassembly.config.documented import described
+from ctxassembly.config.documented import describe_fields
 from ctxassembly.data.candidates import Reason, Shortening
 from ctxassembly.data.retrieval import StepName
 from site_pages import FOLDER
@@ -55,7 +55,7 @@ def entry(page: str, owner: type, name: str) -> str:
 
 @pytest.mark.parametrize("owner", SETTINGS, ids=lambda one: one.__name__)
 def test_every_setting_stands_on_the_page_with_range_default_and_meaning(settings_page: str, owner: type):
-    meanings = {line.partition(":")[0]: " ".join(text.split()) for line, text in described(owner)}
+    meanings = {line.partition(":")[0]: " ".join(text.split()) for line, text in describe_fields(owner)}
     for setting in fields(owner):
         text = entry(settings_page, owner, setting.name)
         facts = text.splitlines()[0]

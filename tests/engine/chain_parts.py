@@ -75,4 +75,4 @@ def chain(
     assembly: AssemblyConfig | None = None,
     labels: Labels | None = None,
 ) -> AnswerChain:
-    return AnswerChain.over(index or hospital(), model, retrieval, assembly, config, labels=labels)
+    return AnswerChain.from_index(index or hospital(), model, retrieval, assembly, config, labels=labels)

@@ -92,7 +92,7 @@ def documents(words: int = 200) -> list[Chunk]:
 
 
 def assembled(**options) -> Context:
-    """Three hits and an exact copy of the best, with their neighbours."""
+    """Three hits and an exact copy of the best, with their neighbors."""
     chunks = documents()
     hits = [Hit(chunks[1], 0.9), Hit(chunks[2], 0.8), Hit(chunks[9], 0.7), Hit(chunks[1], 0.6)]
     return assemble(hits, AssemblyConfig(**{"max_tokens": 500, **options}), store=MemoryStore(chunks))

@@ -1,6 +1,6 @@
 """Time of the processor, judged so that a busy machine can't fail what is in order.
 
-Neighbours on the machine make the same work take twice the processor's time at one moment and not at the next. What is
+Neighbors on the machine make the same work take twice the processor's time at one moment and not at the next. What is
 linear keeps within a generous limit at some moment; what is quadratic never does.
 """
 

@@ -249,19 +249,19 @@ def metadata() -> st.SearchStrategy[dict[str, Any]]:
 
 def effective(options: dict[str, Any]) -> dict[str, Any]:
     """`options` without those that a config refuses, since they have no effect beside the others."""
-    by_query = options.get("choose_by", "query") == "query"
+    by_query = options.get("rank_by", "query") == "query"
     grain = options.get("granularity", "auto")
     idle: set[str] = set()
     if not by_query:
-        idle |= {"stop_below", "function_words", "pool_window"}
+        idle |= {"min_relevance", "stop_words", "candidate_window"}
     elif grain == "sentence":
-        idle |= {"at_edge", "compress"}
+        idle |= {"overflow", "compress"}
     if grain == "document":
-        idle |= {"stop_below", "function_words", "pool_window"}
+        idle |= {"min_relevance", "stop_words", "candidate_window"}
     if options.get("supplement_gate") is not None:
         idle |= {"supplement_threshold"}
     if grain == "passage":
-        idle |= {"pool_window"}
+        idle |= {"candidate_window"}
     return {name: value for name, value in options.items() if name not in idle}
 
 
@@ -277,17 +277,17 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "compress": draw(st.sampled_from(["none", "extractive", "llm"])),
         "llm_timeout_seconds": 5,
         "encoding": draw(st.sampled_from(ENCODINGS)),
-        "pool_window": draw(st.sampled_from([None, None, 0, 2, 16])),
+        "candidate_window": draw(st.sampled_from([None, None, 0, 2, 16])),
         "granularity": draw(st.sampled_from(["document", "passage", "chunk", "sentence", "sentence", "auto"])),
-        "choose_by": draw(st.sampled_from(["query", "query", "rank"])),
-        "stop_below": draw(st.sampled_from([None, None, 0, 0.5, 1])),
-        "function_words": draw(st.sampled_from([None, None, (), ("na", "word", "info")])),
-        "at_edge": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
+        "rank_by": draw(st.sampled_from(["query", "query", "rank"])),
+        "min_relevance": draw(st.sampled_from([None, None, 0, 0.5, 1])),
+        "stop_words": draw(st.sampled_from([None, None, (), ("na", "word", "info")])),
+        "overflow": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
         "min_chunk_tokens": draw(st.sampled_from([0, 0, 3, 40])),
         "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),
         "near_threshold": draw(st.sampled_from([0.9, 0.9, 0.3, 1])),
         "semantic_threshold": draw(st.sampled_from([0.92, 0.5, 1])),
-        "prefer": draw(st.sampled_from(["score", "newest"])),
+        "prefer_version": draw(st.sampled_from(["score", "newest"])),
         "min_overlap_chars": draw(st.sampled_from([20, 20, 0, 3])),
         "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
         "format": draw(st.sampled_from(FORMATS)),

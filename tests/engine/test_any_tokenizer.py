@@ -69,8 +69,8 @@ def test_the_count_is_that_of_the_text_and_within_the_budget(tokenizer: Any, for
 def test_the_budget_is_used_to_the_last_token(tokenizer: Any):
     whole = assembled(tokenizer, 100_000)
     needed = count(whole.text, tokenizer)
-    assert not whole.trace.left_out
+    assert not whole.trace.excluded
     assert assembled(tokenizer, needed).text == whole.text
     less = assembled(tokenizer, needed - 1)
     assert less.text
-    assert less.trace.left_out
+    assert less.trace.excluded

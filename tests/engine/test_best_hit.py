@@ -22,7 +22,7 @@ PARKING = Chunk("p0", "parking", "Parking is free.", index=0)
 def stands_first(context: Context, text: str, limit: int) -> str:
     """The best hit's part of the context, once that it stands is flagged wherever one may look."""
     assert 0.9 * limit < context.token_count == count(context.text) <= limit
-    assert decision(context, "l0").stands
+    assert decision(context, "l0").is_in_context
     (shortened,) = [each for each in context.trace.shortened if each.chunk_id == "l0"]
     assert any(shortened in each.shortened for each in context.citations)
     assert "[...]" in context.text
@@ -42,9 +42,9 @@ def stands_first(context: Context, text: str, limit: int) -> str:
         {"granularity": "passage"},
         {"granularity": "document"},
         {"granularity": "sentence"},
-        {"at_edge": "stop"},
-        {"at_edge": "truncate"},
-        {"choose_by": "rank"},
+        {"overflow": "stop"},
+        {"overflow": "truncate"},
+        {"rank_by": "rank"},
         {"enabled": False},
     ],
     ids=str,
@@ -75,7 +75,7 @@ def test_a_sentence_that_answers_is_cut_before_a_lesser_hit_stands_in_its_place(
     assert "fails to remedy a breach within fourteen days" in context.text
 
 
-def test_no_hit_makes_room_for_a_part_of_a_neighbour():
+def test_no_hit_makes_room_for_a_part_of_a_neighbor():
     answer = Chunk("l0", "lease", "Rent is due on the third. The lease ends in May.", index=0)
     store = MemoryStore([answer, Chunk("l1", "lease", CLAUSE, index=1)])
     query = "What if the lessee fails to remedy a breach within fourteen days of a notice?"
@@ -101,7 +101,7 @@ def test_no_preset_loses_the_best_hit(name: str, kind: str):
     hits = [Hit(Chunk("l0", "lease", LONG[kind], vector=vectors[0]), 0.9), Hit(replace(PARKING, vector=vectors[1]))]
     config = replace((BY_USE | PUBLISHED)[name], max_tokens=2_000)
     context = assemble(hits, config)
-    assert decision(context, "l0").stands
+    assert decision(context, "l0").is_in_context
     assert context.trace.shortened
     assert context.token_count > 1_600
 
@@ -132,7 +132,7 @@ def test_no_rest_stands_that_says_less_than_its_header():
 def test_a_best_hit_that_a_rule_of_the_callers_lets_go_is_noted(option: dict[str, Any], reason: str):
     hits = [Hit(PARKING, 0.4), Hit(Chunk("l0", "lease", PROSE), 0.6)]
     context = assemble(hits, AssemblyConfig(**option))
-    assert not decision(context, "p0").stands
+    assert not decision(context, "p0").is_in_context
     assert any("the best hit, 'p0', makes room" in note and reason in note for note in context.trace.notes)
 
 
@@ -171,9 +171,9 @@ def drawn(random: Random) -> tuple[list[Hit], dict[str, Any], str | None, Memory
     options: dict[str, Any] = {
         "max_tokens": random.randint(1, 200),
         "format": random.choice(["numbered", "source", "xml", "grouped", "minimal"]),
-        **random.choice([{}, {}, {"at_edge": "stop"}, {"at_edge": "truncate"}, {"stop_below": 0.3}]),
+        **random.choice([{}, {}, {"overflow": "stop"}, {"overflow": "truncate"}, {"min_relevance": 0.3}]),
     }
-    if options.keys().isdisjoint({"at_edge", "stop_below"}):
+    if options.keys().isdisjoint({"overflow", "min_relevance"}):
         options["granularity"] = random.choice(["auto", "auto", "document", "passage", "chunk", "sentence"])
     own = " ".join(hits[0].chunk.text.split()[:6])
     query = random.choice([None, "When is the rent due?", "Who pays the tax on indigo?", "What about hippos?", own])
@@ -187,11 +187,11 @@ def test_in_a_small_budget_the_best_hit_stands_or_a_note_says_why_not(seed: int)
         hits, options, query, store = drawn(random)
         context = assemble(hits, AssemblyConfig(**options), query=query, store=store)
         best = decision(context, hits[0].chunk.id)
-        if not best.stands and not best.because_of:
+        if not best.is_in_context and not best.because_of:
             why = f"{best.reason}: the best hit, {best.chunk_id!r}, makes room for "
             (note,) = [each for each in context.trace.notes if each.startswith(why)]
             assert query, (case, options)
-            preferred = [each for each in context.trace.decisions if each.stands and repr(each.chunk_id) in note]
+            preferred = [each for each in context.trace.decisions if each.is_in_context and repr(each.chunk_id) in note]
             assert preferred or note.endswith(" others")
             for each in preferred:
                 assert each.value is not None

@@ -10,14 +10,14 @@ import time
 import pytest
 
 from ctxassembly.concurrency import (
-    MOST_AT_ONCE,
+    MAX_CONCURRENT_CALLS,
     DeadlineError,
-    await_all,
-    awaited_within,
-    call_all,
-    in_background,
+    await_with_deadline,
+    gather_async,
+    gather_sync,
     is_async,
-    within,
+    submit,
+    wait_with_deadline,
 )
 
 LONG = 60.0
@@ -37,9 +37,9 @@ async def aboom(number: int) -> int:
 async def every_way(function, afunction, given, timeout_seconds):
     """What comes of calls in threads, of the same awaited, and of an async function's."""
     return [
-        await asyncio.to_thread(call_all, function, given, timeout_seconds),
-        await await_all(function, given, timeout_seconds),
-        await await_all(afunction, given, timeout_seconds),
+        await asyncio.to_thread(gather_sync, function, given, timeout_seconds),
+        await gather_async(function, given, timeout_seconds),
+        await gather_async(afunction, given, timeout_seconds),
     ]
 
 
@@ -71,7 +71,7 @@ async def test_stop_iteration_is_a_failure_like_any_other():
     def used_up(_: int) -> int:
         raise StopIteration
 
-    for call in (asyncio.to_thread(call_all, used_up, (0, 1), LONG), await_all(used_up, (0, 1), LONG)):
+    for call in (asyncio.to_thread(gather_sync, used_up, (0, 1), LONG), gather_async(used_up, (0, 1), LONG)):
         assert [type(each) for each in await call] == [StopIteration] * 2
 
 
@@ -93,7 +93,7 @@ async def test_the_longest_timeout_is_no_error():
 
 async def test_calls_run_at_the_same_time():
     """Each waits until all have begun."""
-    barrier = threading.Barrier(MOST_AT_ONCE)
+    barrier = threading.Barrier(MAX_CONCURRENT_CALLS)
 
     def meet(_: int) -> bool:
         barrier.wait(LONG)
@@ -105,12 +105,12 @@ async def test_calls_run_at_the_same_time():
     async def ameet(_: int) -> bool:
         nonlocal begun
         begun += 1
-        if begun == MOST_AT_ONCE:
+        if begun == MAX_CONCURRENT_CALLS:
             all_begun.set()
         return await asyncio.wait_for(all_begun.wait(), LONG)
 
-    for answers in await every_way(meet, ameet, range(MOST_AT_ONCE), LONG):
-        assert answers == [True] * MOST_AT_ONCE
+    for answers in await every_way(meet, ameet, range(MAX_CONCURRENT_CALLS), LONG):
+        assert answers == [True] * MAX_CONCURRENT_CALLS
 
 
 async def test_no_more_than_eight_run_at_once():
@@ -148,8 +148,8 @@ async def test_what_is_late_is_a_timeout_in_its_place_and_nothing_waits_for_it()
         return await asyncio.sleep(LONG if number == 1 else 0, number)
 
     began = time.monotonic()
-    calls = (asyncio.to_thread(call_all, hang, (0, 1, 2), 2.5), await_all(hang, (0, 1, 2), 2.5))
-    for first, late, last in await asyncio.gather(*calls, await_all(ahang, (0, 1, 2), 2.5)):
+    calls = (asyncio.to_thread(gather_sync, hang, (0, 1, 2), 2.5), gather_async(hang, (0, 1, 2), 2.5))
+    for first, late, last in await asyncio.gather(*calls, gather_async(ahang, (0, 1, 2), 2.5)):
         assert (first, last) == (0, 2)
         assert isinstance(late, TimeoutError)
         assert str(late) == "no answer within 2.5 s"
@@ -182,8 +182,8 @@ async def test_one_deadline_holds_for_all_and_after_it_no_call_begins():
     for _ in tuple(in_threads):
         assert await asyncio.to_thread(ended.acquire, timeout=LONG)
     await asyncio.sleep(SHORT)
-    assert set(in_threads) <= set(range(MOST_AT_ONCE))
-    assert in_tasks == [*range(MOST_AT_ONCE)]
+    assert set(in_threads) <= set(range(MAX_CONCURRENT_CALLS))
+    assert in_tasks == [*range(MAX_CONCURRENT_CALLS)]
 
 
 def test_what_is_no_exception_goes_through():
@@ -195,7 +195,7 @@ def test_what_is_no_exception_goes_through():
         return number
 
     with pytest.raises(KeyboardInterrupt):
-        call_all(interrupt, (0, 1, 2), LONG)
+        gather_sync(interrupt, (0, 1, 2), LONG)
 
 
 async def test_a_late_task_is_cancelled():
@@ -208,7 +208,7 @@ async def test_a_late_task_is_cancelled():
             cancelled.set()
             raise
 
-    (late,) = await await_all(hang, (0,), SHORT)
+    (late,) = await gather_async(hang, (0,), SHORT)
     assert isinstance(late, TimeoutError)
     await asyncio.wait_for(cancelled.wait(), LONG)
 
@@ -224,7 +224,7 @@ async def test_whoever_cancels_cancels_every_call():
             cancelled.release()
             raise
 
-    task = asyncio.create_task(await_all(hang, (0, 1), LONG))
+    task = asyncio.create_task(gather_async(hang, (0, 1), LONG))
     for _ in range(2):
         await begun.acquire()
     task.cancel()
@@ -237,7 +237,7 @@ async def test_whoever_cancels_cancels_every_call():
 async def test_a_cancelled_caller_waits_for_no_thread():
     released = threading.Event()
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(await_all(lambda _: released.wait(LONG), (0, 1), LONG), SHORT)
+        await asyncio.wait_for(gather_async(lambda _: released.wait(LONG), (0, 1), LONG), SHORT)
     released.set()
 
 
@@ -245,7 +245,7 @@ async def test_a_function_in_threads_does_not_stall_the_loop():
     """It waits for something that only the running loop can do."""
     turned = threading.Event()
     asyncio.get_running_loop().call_soon(turned.set)
-    assert await await_all(lambda _: turned.wait(LONG), (0,), LONG) == [True]
+    assert await gather_async(lambda _: turned.wait(LONG), (0,), LONG) == [True]
 
 
 async def test_each_call_is_in_a_copy_of_the_callers_context():
@@ -267,7 +267,7 @@ async def test_each_call_is_in_a_copy_of_the_callers_context():
 
 HANGING = """
 import asyncio, time
-from ctxassembly.concurrency import await_all, call_all
+from ctxassembly.concurrency import gather_async, gather_sync
 
 def hang(number):
     time.sleep(600 if number else 0)
@@ -276,7 +276,7 @@ def hang(number):
 """
 
 
-@pytest.mark.parametrize("call", ["call_all(hang, (0, 1), 0.2)", "asyncio.run(await_all(hang, (0, 1), 0.2))"])
+@pytest.mark.parametrize("call", ["gather_sync(hang, (0, 1), 0.2)", "asyncio.run(gather_async(hang, (0, 1), 0.2))"])
 def test_the_interpreter_ends_while_a_call_hangs(call: str):
     began = time.monotonic()
     done = subprocess.run([sys.executable, "-c", HANGING.format(call=call)], capture_output=True, text=True, check=True)
@@ -301,8 +301,11 @@ def test_what_is_async():
 
 async def both_ways(seconds, call):
     """What `call` comes to in the background, waited for and awaited."""
-    for wait in (lambda future: asyncio.to_thread(within, seconds, future), lambda it: awaited_within(seconds, it)):
-        yield await wait(in_background(call))
+    for wait in (
+        lambda future: asyncio.to_thread(wait_with_deadline, seconds, future),
+        lambda it: await_with_deadline(seconds, it),
+    ):
+        yield await wait(submit(call))
 
 
 async def test_a_call_in_the_background_is_made_in_a_copy_of_the_callers_context():
@@ -324,20 +327,20 @@ async def test_an_error_of_the_call_is_raised_as_it_is(error: BaseException):
         raise error
 
     with pytest.raises(type(error)) as caught:
-        within(LONG, in_background(fail))
+        wait_with_deadline(LONG, submit(fail))
     assert caught.value is error
     if isinstance(error, Exception):
         with pytest.raises(type(error)) as caught:
-            await awaited_within(LONG, in_background(fail))
+            await await_with_deadline(LONG, submit(fail))
         assert (type(caught.value), caught.value.args) == (type(error), error.args)
 
 
 async def test_nobody_waits_for_a_call_that_is_late():
     released = threading.Event()
     with pytest.raises(DeadlineError, match=r"within 0\.05 s"):
-        within(SHORT, in_background(lambda: released.wait(LONG)))
+        wait_with_deadline(SHORT, submit(lambda: released.wait(LONG)))
     with pytest.raises(DeadlineError, match=r"within 0\.05 s"):
-        await awaited_within(SHORT, in_background(lambda: released.wait(LONG)))
+        await await_with_deadline(SHORT, submit(lambda: released.wait(LONG)))
     released.set()
 
 
@@ -353,7 +356,7 @@ async def test_a_late_coroutine_is_cancelled_and_what_it_does_about_it_is_not_wa
             raise ValueError("nobody hears of it") from None
 
     with pytest.raises(DeadlineError):
-        await awaited_within(SHORT, reluctant())
+        await await_with_deadline(SHORT, reluctant())
     await asyncio.wait_for(cancelled.wait(), LONG)
     released.set()
 
@@ -368,7 +371,7 @@ async def test_whoever_is_cancelled_cancels_what_it_waits_for():
         finally:
             cancelled.set()
 
-    asking = asyncio.create_task(awaited_within(LONG, ask()))
+    asking = asyncio.create_task(await_with_deadline(LONG, ask()))
     await began.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -382,26 +385,26 @@ def test_threads_in_the_background_are_kept():
 
     before = threading.active_count()
     for _ in range(50):
-        within(LONG, in_background(thread))
+        wait_with_deadline(LONG, submit(thread))
     assert threading.active_count() <= before + 2
 
 
 def test_as_many_calls_run_in_the_background_as_there_are():
     meeting = threading.Barrier(20)
-    futures = [in_background(meeting.wait) for _ in range(20)]
-    assert sorted(within(LONG, future) for future in futures) == list(range(20))
+    futures = [submit(meeting.wait) for _ in range(20)]
+    assert sorted(wait_with_deadline(LONG, future) for future in futures) == list(range(20))
 
 
 FORKED = """
 import os
-from ctxassembly.concurrency import in_background, within
+from ctxassembly.concurrency import submit, wait_with_deadline
 
-assert within(60, in_background(os.getpid)) == os.getpid()
+assert wait_with_deadline(60, submit(os.getpid)) == os.getpid()
 child = os.fork()
 if child == 0:
-    os._exit(0 if within(60, in_background(os.getpid)) == os.getpid() else 1)
+    os._exit(0 if wait_with_deadline(60, submit(os.getpid)) == os.getpid() else 1)
 assert os.waitpid(child, 0)[1] == 0
-in_background(lambda: __import__("time").sleep(60))
+submit(lambda: __import__("time").sleep(60))
 """
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly.concurrency import aeach_done, each_done
+from ctxassembly.concurrency import aiter_completed, iter_completed
 
 LONG = 60.0
 
@@ -27,8 +27,8 @@ async def aboom(number: int) -> int:
 
 
 async def both(given: Any, at_once: int) -> list[list[Any]]:
-    awaited = [one async for one in aeach_done(aboom, given, at_once)]
-    return [await asyncio.to_thread(lambda: list(each_done(boom, given, at_once))), awaited]
+    awaited = [one async for one in aiter_completed(aboom, given, at_once)]
+    return [await asyncio.to_thread(lambda: list(iter_completed(boom, given, at_once))), awaited]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 99])
@@ -51,7 +51,7 @@ def test_whoever_is_done_first_comes_first():
             assert released.wait(LONG)
         return number
 
-    found = each_done(call, range(3), 2)
+    found = iter_completed(call, range(3), 2)
     assert [next(found), next(found)] == [(1, 1), (2, 2)]
     released.set()
     assert list(found) == [(0, 0)]
@@ -64,10 +64,10 @@ async def test_the_next_call_begins_when_the_caller_reads_on():
         begun.append(number)
         return number
 
-    for given in (each_done(begun.append, range(9), 2), None):
+    for given in (iter_completed(begun.append, range(9), 2), None):
         begun.clear()
         if given is None:
-            async with aclosing(aeach_done(acall, range(9), 2)) as each:
+            async with aclosing(aiter_completed(acall, range(9), 2)) as each:
                 await anext(each)
                 await asyncio.sleep(0.05)
         else:
@@ -89,7 +89,7 @@ async def test_tasks_under_way_are_cancelled_once_the_caller_stops():
                 raise
         return number
 
-    async with aclosing(aeach_done(acall, range(9), 3)) as each:
+    async with aclosing(aiter_completed(acall, range(9), 3)) as each:
         assert await anext(each) == (0, 0)
     await asyncio.sleep(0.05)
     assert sorted(cancelled) == [1, 2]
@@ -98,7 +98,7 @@ async def test_tasks_under_way_are_cancelled_once_the_caller_stops():
 def test_a_call_is_made_in_a_copy_of_the_callers_context():
     variable = contextvars.ContextVar("variable", default="unset")
     variable.set("set")
-    assert list(each_done(lambda _: variable.get(), [0], 1)) == [(0, "set")]
+    assert list(iter_completed(lambda _: variable.get(), [0], 1)) == [(0, "set")]
 
 
 def test_what_is_no_exception_is_raised_for_the_caller():
@@ -107,5 +107,5 @@ def test_what_is_no_exception_is_raised_for_the_caller():
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        list(each_done(call, [0], 1))
+        list(iter_completed(call, [0], 1))
     assert time.monotonic() - began < LONG

@@ -18,11 +18,11 @@ def test_a_context_knows_how_it_was_written():
 
 
 @pytest.mark.parametrize(
-    ("form", "labelled"),
+    ("form", "labeled"),
     [("numbered", True), ("source", True), ("xml", True), ("minimal", False), ("grouped", False), ("custom", False)],
 )
-def test_labels_are_shown_by_some_formats(form: str, labelled: bool):
-    assert Context("text", 1, format=form).labelled is labelled
+def test_labels_are_shown_by_some_formats(form: str, labeled: bool):
+    assert Context("text", 1, format=form).has_labels is labeled
 
 
 def test_a_context_without_room_for_a_header_is_minimal():

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys, assemble
-from ctxassembly.assembly.adjacency.shared_ids import by_id, known_as, spread, with_doubtful_places, with_own_ids
+from ctxassembly.assembly.adjacency.shared_ids import (
+    disambiguate_ids,
+    find_by_id,
+    flag_shared_indexes,
+    index_by_id,
+    separate_positions,
+)
 
 A = [words_of("A", n) for n in range(6)]
 
@@ -79,7 +85,7 @@ def test_what_a_store_has_under_the_id_of_a_hit_in_another_document_is_read():
         assert each.text in context.text
 
 
-def test_what_a_store_has_under_the_id_of_a_hit_is_no_neighbour_of_it():
+def test_what_a_store_has_under_the_id_of_a_hit_is_no_neighbor_of_it():
     """The text of the hit was changed on its way here: the stored one is the same chunk."""
     stored = split("D", numbered("w", 100), size=200, indexed=False, links="pn")
     hit = replace(stored[1], text=stored[1].text[:50])
@@ -103,29 +109,29 @@ def test_the_key_of_the_hash_can_be_set():
 
 
 def test_what_is_not_shared_is_left_as_it_is():
-    assert with_own_ids(A) is A
-    assert with_doubtful_places(A) is A
-    assert with_doubtful_places([A[0], A[0]]) == [A[0], A[0]]
+    assert disambiguate_ids(A) is A
+    assert flag_shared_indexes(A) is A
+    assert flag_shared_indexes([A[0], A[0]]) == [A[0], A[0]]
     places = {chunk.id: chunk.index or 0 for chunk in A}
-    assert spread(A, places) is places
+    assert separate_positions(A, places) is places
 
 
 def test_a_shared_id_is_told_apart_within_and_across_documents():
     other = replace(A[0], text="Another text.")
-    named = with_own_ids([A[0], other, A[0], replace(other, document_id="B")])
+    named = disambiguate_ids([A[0], other, A[0], replace(other, document_id="B")])
     assert [chunk.id == "A0" for chunk in named] == [True, False, True, True]
     of_b = replace(A[0], document_id="B")
-    known = by_id([A[0], of_b])
-    assert known_as(known, "A0", "A") is A[0]
-    assert known_as(known, "A0", "B") is of_b
-    assert known_as(known, "A0", "C") is None
+    known = index_by_id([A[0], of_b])
+    assert find_by_id(known, "A0", "A") is A[0]
+    assert find_by_id(known, "A0", "B") is of_b
+    assert find_by_id(known, "A0", "C") is None
 
 
 def test_each_piece_of_a_chunk_has_a_place_if_its_offset_tells_it():
     pieces = [replace(A[2], id=f"p{n}", text=f"Piece {n}.", start=start) for n, start in enumerate((80, 0, 40))]
-    members = with_doubtful_places([A[1], *pieces, A[3]])
-    placed = spread(members, {chunk.id: chunk.index or 0 for chunk in members})
+    members = flag_shared_indexes([A[1], *pieces, A[3]])
+    placed = separate_positions(members, {chunk.id: chunk.index or 0 for chunk in members})
     assert placed == {"A1": 1, "p1": 2, "p2": 3, "p0": 4, "A3": 5}
-    without = with_doubtful_places([A[1], *pieces, replace(A[2], start=None), A[3]])
+    without = flag_shared_indexes([A[1], *pieces, replace(A[2], start=None), A[3]])
     same = {chunk.id: chunk.index or 0 for chunk in without}
-    assert spread(without, same) is same
+    assert separate_positions(without, same) is same

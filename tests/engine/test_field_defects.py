@@ -49,7 +49,7 @@ def test_the_best_passage_keeps_its_end_for_odd_and_even_numbers(order: Any, rea
         assert standing(context) == [f"{name}0" for name in names]
 
 
-def test_a_hit_that_is_another_ones_neighbour_keeps_its_score():
+def test_a_hit_that_is_another_ones_neighbor_keeps_its_score():
     """LlamaIndex PrevNextNodePostprocessor: overwrites hit scores with None where windows overlap."""
     chunks = [words_of("A", n) for n in range(6)]
     context = assemble(hits_of([chunks[2], chunks[3]], 0.9, 0.8), store=MemoryStore(chunks))
@@ -62,7 +62,7 @@ def test_a_hit_that_is_another_ones_neighbour_keeps_its_score():
     assert context.citations[0].score == 0.9
 
 
-def test_neighbours_stand_in_the_order_of_their_document():
+def test_neighbors_stand_in_the_order_of_their_document():
     """LlamaIndex PrevNextNodePostprocessor: mis-orders; hits 3 and 0 come back as 1 2 3 4 0."""
     chunks = [words_of("A", n) for n in range(5)]
     context = assemble(hits_of([chunks[3], chunks[0]]), store=MemoryStore(chunks))
@@ -73,7 +73,7 @@ def test_neighbours_stand_in_the_order_of_their_document():
     ("by", "options", "reads"),
     [("index", {}, 1), ("links: one per step for all hits together", {"indexed": False, "links": "pn"}, 3)],
 )
-def test_neighbours_of_all_hits_are_read_together(by: str, options: dict[str, Any], reads: int):
+def test_neighbors_of_all_hits_are_read_together(by: str, options: dict[str, Any], reads: int):
     """LlamaIndex PrevNextNodePostprocessor: one store read per node per hop, 54 for these ten hits."""
     chunks = split("A", numbered("w", 320), size=25, offsets=False, **options)
     assert len(chunks) == 64
@@ -140,9 +140,9 @@ def test_every_form_of_citation_is_read(answer: str, labels: str):
     assert resolved.unknown == ()
 
 
-@pytest.mark.parametrize("at_edge", ["skip", "stop", "truncate"])
+@pytest.mark.parametrize("overflow", ["skip", "stop", "truncate"])
 @pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
-def test_a_higher_ranked_late_chunk_outlives_a_lower_ranked_early_one(granularity: Any, at_edge: Any):
+def test_a_higher_ranked_late_chunk_outlives_a_lower_ranked_early_one(granularity: Any, overflow: Any):
     """Onyx, old merge: re-cuts by characters from the end: a top-ranked late chunk vanished, an early one stayed."""
     early, late = words_of("A", 0), words_of("A", 9)
     config = AssemblyConfig(
@@ -150,7 +150,7 @@ def test_a_higher_ranked_late_chunk_outlives_a_lower_ranked_early_one(granularit
         encoding=len,
         format="minimal",
         granularity=granularity,
-        at_edge=at_edge,
+        overflow=overflow,
         window=0,
     )
     assert assemble(hits_of([late, early], 0.9, 0.1), config).text == late.text

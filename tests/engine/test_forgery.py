@@ -28,7 +28,7 @@ from strategies import FORGERIES, Retrieval, assembled, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
-LEADING = tuple(name for name, form in FORMATS.items() if (form.label or form.lead) and not form.markup)
+LEADING = tuple(name for name, form in FORMATS.items() if (form.label or form.lead) and not form.has_markup)
 """The formats whose header a reader of lines takes for ours; tags are what a reader of XML finds."""
 BLANK = "\u115f\u1160\u3164\uffa0"
 """Letters by their category, that nobody sees."""

@@ -17,8 +17,8 @@ from fuzz.odd import ODD, SLOW, Raising, UnprintableError, numbers
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.safe_repr import shown
-from ctxassembly.serialization.plain import plain, plain_trace
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.serialization.plain import to_plain, trace_to_plain
 
 A = [words_of("A", n) for n in range(9)]
 STORE = MemoryStore(A)
@@ -33,7 +33,7 @@ def with_odd(field: str, value: Any, chunk: Chunk = A[4]) -> Hit:
 
 @pytest.mark.parametrize("field", [*FIELDS, "source", "page", "content_hash", "updated_at", "page_summary", "other"])
 def test_an_odd_value_in_a_hit_costs_no_other_hit(field: str):
-    config = AssemblyConfig(prefer="newest", window=0)
+    config = AssemblyConfig(prefer_version="newest", window=0)
     for name, make in ODD.items():
         value = make()
         odd = with_odd(field, value) if field in FIELDS else with_odd("metadata", {field: value, "title": "A title"})
@@ -41,7 +41,7 @@ def test_an_odd_value_in_a_hit_costs_no_other_hit(field: str):
         assert {"A0", "A8"} <= set(standing(context)), name
         assert len(context.trace.decisions) == 3, name
         assert pickle.loads(pickle.dumps(context)).text == context.text
-        for each in (plain_trace(context.trace), plain(context.citations)):
+        for each in (trace_to_plain(context.trace), to_plain(context.citations)):
             json.dumps(each, allow_nan=False, ensure_ascii=False).encode()
         if field in ("id", "text", "score", "metadata", "source", "other"):
             assert copy.deepcopy(context).text == context.text
@@ -49,11 +49,11 @@ def test_an_odd_value_in_a_hit_costs_no_other_hit(field: str):
 
 
 @pytest.mark.parametrize("field", FIELDS[:-1])
-def test_an_odd_value_in_a_neighbour_costs_no_other_neighbour(field: str):
+def test_an_odd_value_in_a_neighbor_costs_no_other_neighbor(field: str):
     for name, make in ODD.items():
         odd = replace(A[5], **{field: make()})
         store = Answering([], lambda _, odd=odd: [A[3], A[4], odd])
-        context = assemble([Hit(A[4])], AssemblyConfig(neighbours="unfiltered"), store=store)
+        context = assemble([Hit(A[4])], AssemblyConfig(neighbors="unfiltered"), store=store)
         assert {"A3", "A4"} <= set(standing(context)), name
 
 
@@ -72,7 +72,7 @@ def test_an_odd_value_in_a_neighbour_costs_no_other_neighbour(field: str):
         ("a generator as id", with_odd("id", numbers()), "id <generator object numbers> is no name, left out"),
         ("metadata", with_odd("metadata", ODD["raising mapping"]()), "metadata 'page': can't be read, left out"),
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 def test_each_odd_value_is_noted(rule: str, hit: Hit, note: str):
     context = assemble([hit])
@@ -87,7 +87,7 @@ def test_each_odd_value_is_noted(rule: str, hit: Hit, note: str):
         ("numpy's", ODD["numpy text"](), "numpy"),
         ("bytes", bytearray(b"text"), "text"),
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 def test_texts_of_other_classes_stand(rule: str, given: Any, text: str):
     context = assemble([Hit(Chunk("a", "A", given))], AssemblyConfig(format="minimal"))
@@ -140,13 +140,13 @@ async def test_an_error_of_the_store_is_told_however_odd_it_is(error: Exception)
     for context in (assemble([Hit(A[4])], store=Failing(error)), await aassemble([Hit(A[4])], store=Failing(error))):
         assert standing(context) == ["A4"]
         (note,), warned = context.trace.notes, str(context.trace.missing)
-        assert note.startswith("store: no neighbours (")
+        assert note.startswith("store: no neighbors (")
         assert warned.startswith("The store failed, so hits lack neighbors (")
         assert max(len(note), len(warned)) < 700
     raising = AssemblyConfig(on_store_error="raise")
-    with pytest.raises(StoreError, match="neighbours could not be fetched: "):
+    with pytest.raises(StoreError, match="neighbors could not be fetched: "):
         assemble([Hit(A[4])], raising, store=Failing(error))
-    with pytest.raises(StoreError, match="neighbours could not be fetched: "):
+    with pytest.raises(StoreError, match="neighbors could not be fetched: "):
         await aassemble([Hit(A[4])], raising, store=Failing(error))
 
 
@@ -187,9 +187,7 @@ async def test_a_fetch_that_has_to_be_awaited_is_awaited():
 
     assert standing(await aassemble([Hit(A[4])], store=Awaited())) == ["A3", "A4", "A5"]  # type: ignore[arg-type]
     context = assemble([Hit(A[4])], store=Awaited())  # type: ignore[arg-type]
-    assert context.trace.notes[0].startswith(
-        "store: no neighbours (InputError: the store must return chunks, got <coro"
-    )
+    assert context.trace.notes[0].startswith("store: no neighbors (InputError: the store must return chunks, got <coro")
 
 
 # Arguments
@@ -210,7 +208,7 @@ async def test_a_fetch_that_has_to_be_awaited_is_awaited():
         ({"hits": 5}, InputError, "hits must be a sequence of Hit, got int"),
         ({"hits": [Raising()]}, InputError, "hits must be a sequence of Hit, got <Raising> at place 0"),
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 async def test_an_argument_of_another_type_is_an_error_that_shows_it(given: Any, error: type, message: str):
     arguments = {"hits": [Hit(A[4])], **given}
@@ -269,4 +267,4 @@ def test_what_databases_refuse_is_told_once_however_many_round_trips_it_takes() 
     context = assemble(hits, AssemblyConfig(window=3), store=MemoryStore(chain))
     assert context.trace.round_trips > 2
     notes = [note for note in context.trace.notes if "databases refuse" in note]
-    assert notes == ["store: not asked for 2 neighbours by names with characters that databases refuse"]
+    assert notes == ["store: not asked for 2 neighbors by names with characters that databases refuse"]

@@ -37,7 +37,7 @@ def documents_of(config: AssemblyConfig, hits: list[Hit], query: str | None = No
         ("conversational", READ),
         ("factual_qa", ENDS),
         ("tight_budget", READ),
-        ("summarisation", BY_NAME),
+        ("summarization", BY_NAME),
         ("FIVE_STAGE", READ),
         ("PUBLISHED_VOICE", READ),
         ("SOURCE_BLOCKS", READ),
@@ -46,7 +46,7 @@ def documents_of(config: AssemblyConfig, hits: list[Hit], query: str | None = No
         ("PUBLISHED_CONVERSATIONAL", READ),
         ("PUBLISHED_FACTUAL_QA", ENDS),
         ("PUBLISHED_TIGHT_BUDGET", ENDS),
-        ("PUBLISHED_SUMMARISATION", BY_NAME),
+        ("PUBLISHED_SUMMARIZATION", BY_NAME),
     ],
 )
 def test_each_reads_in_its_order(name: str, order: list[str]):
@@ -62,7 +62,7 @@ def test_each_reads_in_its_order(name: str, order: list[str]):
         ("conversational", "C0."),
         ("factual_qa", "[1] Source: C.pdf\n"),
         ("tight_budget", "C0."),
-        ("summarisation", "## A.pdf\n"),
+        ("summarization", "## A.pdf\n"),
         ("FIVE_STAGE", "[1] Source: C.pdf\n"),
         ("PUBLISHED_VOICE", "C0."),
         ("SOURCE_BLOCKS", "[SOURCE 1] C.pdf\n"),
@@ -71,7 +71,7 @@ def test_each_reads_in_its_order(name: str, order: list[str]):
         ("PUBLISHED_CONVERSATIONAL", "C0."),
         ("PUBLISHED_FACTUAL_QA", '<chunk index="1" source="C.pdf" score="0.900">\n'),
         ("PUBLISHED_TIGHT_BUDGET", '<chunk index="1" source="C.pdf" score="0.900">\n'),
-        ("PUBLISHED_SUMMARISATION", "## A.pdf\n"),
+        ("PUBLISHED_SUMMARIZATION", "## A.pdf\n"),
     ],
 )
 def test_each_is_written_in_its_format(name: str, header: str):
@@ -95,7 +95,7 @@ def test_a_use_differs_from_the_default_in_what_is_written_alone(use: str):
 
 def test_five_stage_is_the_published_rule():
     preset = presets.FIVE_STAGE
-    assert (preset.window, preset.neighbour_decay, preset.max_tokens) == (1, 0.5, 8_000)
+    assert (preset.window, preset.neighbor_decay, preset.max_tokens) == (1, 0.5, 8_000)
     assert (preset.granularity, preset.min_overlap_chars, preset.encoding) == ("document", 20, "cl100k_base")
 
 
@@ -106,7 +106,7 @@ def test_source_blocks_stop_at_the_first_block_that_would_pass_24_000_characters
     context = assemble(hits, presets.SOURCE_BLOCKS)
     assert [citation.document_id for citation in context.citations] == ["A", "B"]
     assert len(context.text) <= 24_000
-    assert [each.chunk_id for each in context.trace.left_out] == ["C", "D"]
+    assert [each.chunk_id for each in context.trace.excluded] == ["C", "D"]
     assert "20,038 of 24,000 characters" in context.trace.summary
 
 
@@ -128,7 +128,7 @@ def test_the_pipeline_drops_short_chunks_and_cuts_the_last_one_under_pressure_al
     relaxed = assemble(hits_of([short, long]), config)
     assert {each.outcome for each in relaxed.trace.decisions} == {"kept"}
     pressed = assemble(hits_of([short, long]), replace(config, max_tokens=120))
-    outcome = "compressed" if name in ("PUBLISHED_SUMMARISATION", "PUBLISHED_TIGHT_BUDGET") else "cut"
+    outcome = "compressed" if name in ("PUBLISHED_SUMMARIZATION", "PUBLISHED_TIGHT_BUDGET") else "cut"
     assert [each.outcome for each in pressed.trace.decisions] == ["dropped", outcome]
     assert pressed.trace.decisions[0].reason == "too short"
 
@@ -172,14 +172,14 @@ def test_bookend_compresses_long_chunks_instead_of_keeping_their_beginning():
 def test_bookend_lets_go_what_has_a_negative_score_where_not_everything_fits():
     config = replace(presets.BOOKEND, dedup="exact", max_tokens=300)
     hits = [Hit(paged("A", 0, 20), 0.4), Hit(paged("B", 0, 20), -0.1), Hit(paged("C", 0, 150), 0.0)]
-    reasons = {each.chunk_id: each.reason for each in assemble(hits, config).trace.left_out}
+    reasons = {each.chunk_id: each.reason for each in assemble(hits, config).trace.excluded}
     assert reasons["B0"] == "below the relevance floor"
     assert "A0" not in reasons
 
 
 def test_voice_shows_no_labels_and_asks_for_none():
     context = assemble(FIVE, presets.VOICE)
-    assert not context.labelled
+    assert not context.has_labels
     assert "Write no reference marks." in context.to_messages("What?")[0]["content"]
     assert [reference.source for reference in context.sources()] == [f"{name}.pdf" for name in READ]
 

@@ -91,7 +91,7 @@ def test_provenance_is_ascending_disjoint_and_verbatim(case: Retrieval):
 
 @unhurried
 @given(retrievals())
-def test_every_character_of_a_passage_has_its_source_unless_it_is_neutralised(case: Retrieval):
+def test_every_character_of_a_passage_has_its_source_unless_it_is_neutralized(case: Retrieval):
     context = assembled(case)
     no_xml = "&<>\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff"
     replaced = re.compile(rf"[\ud800-\udfff{no_xml if case.options['format'] == 'xml' else ''}]")
@@ -199,7 +199,7 @@ def test_labels_stand_in_the_order_of_their_documents_best_hits(case: Retrieval)
         if each.outcome in (*STANDING, "contained"):
             best[each.document_id] = min(best.get(each.document_id, each.rank), each.rank)
     # A newer version stands in the place of the one that it displaced.
-    if case.options["enabled"] and case.options["order"] == "documents" and case.options["prefer"] == "score":
+    if case.options["enabled"] and case.options["order"] == "documents" and case.options["prefer_version"] == "score":
         order = list(dict.fromkeys(citation.document_id for citation in context.citations))
         assert order == sorted(order, key=lambda document_id: best[document_id])
 
@@ -231,12 +231,12 @@ def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Re
 @unhurried
 @given(retrievals())
 def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case: Retrieval):
-    roomy = case.options | {"max_tokens": 10**6, "max_characters": None, "stop_below": None}
+    roomy = case.options | {"max_tokens": 10**6, "max_characters": None, "min_relevance": None}
     calm = {"compress": "none", "relevance_floor": None, "max_chunk_tokens": None, "min_chunk_tokens": 0}
     context = assembled(replace(case, options=roomy))
     assert context.text == assembled(replace(case, options=roomy | calm)).text
     assert context.trace.shortened == ()
-    assert context.trace.left_out == ()
+    assert context.trace.excluded == ()
 
 
 @unhurried
@@ -244,7 +244,7 @@ def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case:
 def test_where_hits_are_passed_through_the_budget_alone_decides(case: Retrieval):
     through = case.options | {"enabled": False}
     calm = {"compress": "none", "relevance_floor": None, "max_chunk_tokens": None, "min_chunk_tokens": 0}
-    calm["stop_below"] = None
+    calm["min_relevance"] = None
     context = assembled(replace(case, options=through))
     assert context.text == assembled(replace(case, options=through | calm)).text
 
@@ -322,8 +322,8 @@ def test_a_document_retrieved_whole_stands_once_and_in_order(whole: list[str], s
 def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_above_it(case: Retrieval, limit: int):
     """The fill once more, each try an assembly of its own in an unlimited budget."""
     options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "none"}
-    options |= {"at_edge": "skip", "min_chunk_tokens": 0, "max_chunk_tokens": None, "relevance_floor": None}
-    options = effective(options | {"compress": "none", "max_characters": None, "choose_by": "rank"})
+    options |= {"overflow": "skip", "min_chunk_tokens": 0, "max_chunk_tokens": None, "relevance_floor": None}
+    options = effective(options | {"compress": "none", "max_characters": None, "rank_by": "rank"})
     hits = [Hit(_placed_alone(hit.chunk)) for hit in case.hits]
     context = assemble(hits, AssemblyConfig(**options | {"max_tokens": limit}))
     free = AssemblyConfig(**options | {"max_tokens": 10**6})
@@ -335,7 +335,7 @@ def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_abo
         if assemble([*kept, hit], free).token_count <= limit:
             kept.append(hit)
             assert decided[rank].outcome in ("kept", "contained")
-        elif decided[rank].stands or decided[rank].outcome == "contained":
+        elif decided[rank].is_in_context or decided[rank].outcome == "contained":
             # The best one is cut to what fits. Any other fits with what comes after it: a chunk that fills a gap may
             # cost less than the gap's marker.
             return
@@ -349,7 +349,7 @@ def test_what_is_sure_not_to_fit_would_not_have_fitted(case: Retrieval):
     """That a try can be foreseen saves time, and changes nothing else."""
     context = assembled(case)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Layout, "may_fit", lambda *_: True)
+        patch.setattr(Layout, "might_fit", lambda *_: True)
         tried = assembled(case)
     assert context.text == tried.text
     assert [(each.outcome, each.reason) for each in context.trace.decisions] == [

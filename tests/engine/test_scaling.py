@@ -47,7 +47,7 @@ def rows(number: int, documents: int, link: str, *, words: int = 18, pages: bool
                 "linked": {"prev_id": f"{document}-{n - 1}", "next_id": f"{document}-{n + 1}"},
                 "by offsets": {"start": start},
             }[link]
-            if link == "linked":  # the ends of a document have one neighbour
+            if link == "linked":  # the ends of a document have one neighbor
                 place |= {"prev_id": None} if not n else {}
                 place |= {"next_id": None} if n == length - 1 else {}
             metadata = {"source": f"{document}.csv", **({"page": n // 3} if pages else {})}
@@ -80,7 +80,7 @@ def calls_a_hit(hits: list[Hit], config: AssemblyConfig, query: str | None, *, s
     def run() -> Context:
         return assemble(hits, config, query=query, store=store)
 
-    counter_for("cl100k_base").forget()
+    counter_for("cl100k_base").clear_caches()
     return calls_of(run) / len(hits)
 
 

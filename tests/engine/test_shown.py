@@ -7,7 +7,7 @@ import pytest
 from fuzz.odd import ODD, SLOW, NotItself, Raising, UnprintableError, numbers
 
 from ctxassembly import Chunk, Hit
-from ctxassembly.safe_repr import as_name, as_text, failure, shown
+from ctxassembly.safe_repr import describe_error, safe_repr, to_id, to_text
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,17 @@ from ctxassembly.safe_repr import as_name, as_text, failure, shown
         ("an integer that Python refuses to write", 10**5_000, "<int of 16,610 bits>"),
         ("a dataclass", Hit(Chunk("a", "A", "x")), f"{Hit(Chunk('a', 'A', 'x'))!r}"),
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 def test_shown(rule: str, value: Any, text: str):
-    assert shown(value, 300) == text
+    assert safe_repr(value, 300) == text
 
 
 @pytest.mark.parametrize("name", [*ODD, *SLOW])
 def test_every_value_is_shown_by_no_more_than_its_beginning(name: str):
     make = (ODD | SLOW)[name]
-    assert 0 < len(shown(make(), 20)) <= 20
-    assert shown(make()) == shown(make()) or name == "lambda"
+    assert 0 < len(safe_repr(make(), 20)) <= 20
+    assert safe_repr(make()) == safe_repr(make()) or name == "lambda"
 
 
 def test_no_more_is_made_than_is_shown():
@@ -47,7 +47,7 @@ def test_no_more_is_made_than_is_shown():
             Counted.made += 1
             return "counted"
 
-    assert shown([Counted()] * 1_000_000).startswith("[counted, counted, ")
+    assert safe_repr([Counted()] * 1_000_000).startswith("[counted, counted, ")
     assert Counted.made < 40
 
 
@@ -59,10 +59,10 @@ def test_no_more_is_made_than_is_shown():
         (ValueError("x" * 10_000), "ValueError: " + "x" * 500),
         (TimeoutError(), "TimeoutError: "),
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 def test_failures(error: Exception, told: str):
-    assert failure(error) == told
+    assert describe_error(error) == told
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_failures(error: Exception, told: str):
         ("nothing that can't be written", 10**5_000, None),
         ("nothing that raises", Raising(), None),
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 def test_names(rule: str, value: Any, name: str | None):
-    assert as_name(value) == name
-    assert type(as_name(value)) in (str, type(None))
+    assert to_id(value) == name
+    assert type(to_id(value)) in (str, type(None))
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_texts_are_strings_and_nothing_else(name: str):
-    assert type(as_text(ODD[name]())) in (str, type(None))
+    assert type(to_text(ODD[name]())) in (str, type(None))

@@ -53,8 +53,8 @@ def test_the_summary_is_one_line(trace: Trace, summary: str):
 
 
 def test_the_notes_stand_under_the_summary():
-    trace = Trace(notes=("store: no neighbours",))
-    assert str(trace) == f"{trace.summary}\nstore: no neighbours"
+    trace = Trace(notes=("store: no neighbors",))
+    assert str(trace) == f"{trace.summary}\nstore: no neighbors"
 
 
 def test_a_context_prints_as_its_text():

@@ -15,16 +15,16 @@ import pytest
 import ctxassembly
 from ctxassembly import Chunk, MetadataKeys
 from ctxassembly.answering.cache_key import Reach
-from ctxassembly.assembly.expansion.access import filter_not_seen
-from ctxassembly.assembly.expansion.diagnostics import missing
+from ctxassembly.assembly.expansion.access import unseen_filter_warning
+from ctxassembly.assembly.expansion.diagnostics import diagnose
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.tokens.budget import too_small
-from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY, Once, warn, with_remedy
+from ctxassembly.tokens.budget import window_warning
+from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY, WarnOnce, warn, with_remedy
 
 PACKAGES = ("ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly")
 LONG = "Ünlü\n%s{}'\"" * 1_000
 KEYS = MetadataKeys()
-CALLS = {"warn", "warn_of_neighbors"}
+CALLS = {"warn", "warn_about_neighbors"}
 
 
 def issued(run: Callable[[], Any]) -> list[warnings.WarningMessage]:
@@ -36,7 +36,7 @@ def issued(run: Callable[[], Any]) -> list[warnings.WarningMessage]:
 
 def check(message: str, remedy: str = "") -> None:
     fact, mark, what = message.partition(REMEDY)
-    assert len(fact) <= MOST_FACT_CHARS
+    assert len(fact) <= MAX_FACT_CHARS
     assert fact.endswith(".")
     assert mark
     assert remedy in what
@@ -59,14 +59,14 @@ def test_any_fact_is_shortened_and_no_remedy_is(char: str, length: int) -> None:
 @pytest.mark.parametrize("length", [1, 79, 80, 160, 10_000])
 def test_so_are_two_facts_in_one_warning(length: int) -> None:
     of_filter, of_hits = with_remedy("f" * length, "filter=..."), with_remedy("h" * length, "number_chunks(...)")
-    (seen,) = issued(lambda: Once().warn_of_neighbors(of_filter, of_hits))
+    (seen,) = issued(lambda: WarnOnce().warn_about_neighbors(of_filter, of_hits))
     check(str(seen.message), "filter=...; number_chunks(...)")
     assert issubclass(seen.category, FilterNotSeenWarning)
     assert issubclass(seen.category, NothingToJoinWarning)
 
 
 def test_one_warning_for_both_is_seen_under_a_public_name() -> None:
-    (seen,) = issued(lambda: Once().warn_of_neighbors(*(with_remedy(fact, "Do so.") for fact in "fh")))
+    (seen,) = issued(lambda: WarnOnce().warn_about_neighbors(*(with_remedy(fact, "Do so.") for fact in "fh")))
     name = seen.category.__name__
     assert getattr(ctxassembly, name) is FilterNotSeenWarning
     assert f": {name}: f. h. Fix" in warnings.formatwarning(seen.message, seen.category, seen.filename, seen.lineno)
@@ -77,7 +77,7 @@ def test_either_of_its_categories_silences_it(category: type[Warning]) -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", category=category)
-        Once().warn_of_neighbors(*(with_remedy(fact, "Do so.") for fact in "fh"))
+        WarnOnce().warn_about_neighbors(*(with_remedy(fact, "Do so.") for fact in "fh"))
     assert seen == []
 
 
@@ -94,27 +94,27 @@ def of_pages() -> str | None:
         chunk(at, document_id=f"{LONG}{at}", index=0, metadata={"page": f"{at}{LONG}", "source": f"{LONG}.pdf"})
         for at in range(2)
     ]
-    return missing(hits, KEYS, {hit.document_id: [hit.id] for hit in hits})
+    return diagnose(hits, KEYS, {hit.document_id: [hit.id] for hit in hits})
 
 
 MAKERS: dict[str, Callable[[], str | None]] = {
-    "no index": lambda: missing([chunk(0), chunk(1)], KEYS, None),
-    "keys of one's own": lambda: missing(
+    "no index": lambda: diagnose([chunk(0), chunk(1)], KEYS, None),
+    "keys of one's own": lambda: diagnose(
         [chunk(0, document_id=f"{LONG}0"), chunk(1), chunk(2)],
         MetadataKeys(index=LONG, document_id=LONG, source=LONG),
         {},
     ),
-    "nothing found": lambda: missing([chunk(3, index=3)], KEYS, {}),
-    "nothing linked": lambda: missing([chunk(0, next_id=LONG)], KEYS, {}),
-    "not even the hit": lambda: missing([chunk(0, index=0), chunk(0, index=10**30, id="b")], KEYS, {}),
-    "failed": lambda: missing([chunk(0, index=0)], KEYS, None, refused=("failed", LONG)),
-    "failed, and no index": lambda: missing([chunk(0), chunk(1)], KEYS, None, refused=("failed", LONG)),
-    "can't be asked": lambda: missing([chunk(0, index=0)], KEYS, None, refused=("method", LONG)),
+    "nothing found": lambda: diagnose([chunk(3, index=3)], KEYS, {}),
+    "nothing linked": lambda: diagnose([chunk(0, next_id=LONG)], KEYS, {}),
+    "not even the hit": lambda: diagnose([chunk(0, index=0), chunk(0, index=10**30, id="b")], KEYS, {}),
+    "failed": lambda: diagnose([chunk(0, index=0)], KEYS, None, failure=("failed", LONG)),
+    "failed, and no index": lambda: diagnose([chunk(0), chunk(1)], KEYS, None, failure=("failed", LONG)),
+    "can't be asked": lambda: diagnose([chunk(0, index=0)], KEYS, None, failure=("method", LONG)),
     "pages": of_pages,
-    "filter": lambda: filter_not_seen(SimpleNamespace(unscoped=(LONG, LONG)), "filter=..."),  # type: ignore[arg-type]
-    "reason of the filter": lambda: filter_not_seen(SimpleNamespace(unscoped=()), "filter=...", LONG),  # type: ignore[arg-type]
-    "window": lambda: too_small(SimpleNamespace(model_name=LONG, profile={"max_input_tokens": 10}), 10**30),
-    "cache": lambda: str(issued(lambda: Reach(why_not=LONG).warn(Once(), "cache=None"))[0].message),
+    "filter": lambda: unseen_filter_warning(SimpleNamespace(unscoped=(LONG, LONG)), "filter=..."),  # type: ignore[arg-type]
+    "reason of the filter": lambda: unseen_filter_warning(SimpleNamespace(unscoped=()), "filter=...", LONG),  # type: ignore[arg-type]
+    "window": lambda: window_warning(SimpleNamespace(model_name=LONG, profile={"max_input_tokens": 10}), 10**30),
+    "cache": lambda: str(issued(lambda: Reach(hidden_reason=LONG).warn(WarnOnce(), "cache=None"))[0].message),
 }
 
 
@@ -187,7 +187,7 @@ def is_message(given: ast.expr, tree: ast.Module, known: set[str]) -> bool:
         return bool(values) and all(is_message(value, tree, known) for value in values)
     if isinstance(given, ast.IfExp):
         return all(is_none(each) or is_message(each, tree, known) for each in (given.body, given.orelse))
-    return called(given) in known or (isinstance(given, ast.Attribute) and given.attr in known)
+    return called(given) in known or (isinstance(given, ast.Attribute) and given.attr == "missing")
 
 
 def test_all_warnings_are_issued_by_one_module() -> None:
@@ -210,9 +210,9 @@ def test_each_is_given_a_message_with_a_remedy() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and called(node) in CALLS:
                 seen += 1
-                given = node.args[:2] if called(node) == "warn_of_neighbors" else node.args[:1]
+                given = node.args[:2] if called(node) == "warn_about_neighbors" else node.args[:1]
                 # `Reach.warn` makes its message itself: it is given where to warn, and the remedy.
-                is_of_reach = len(node.args) > 1 and getattr(node.args[1], "id", "") == "REMEDY"
+                is_of_reach = len(node.args) > 1 and getattr(node.args[1], "id", "") == "FILTER_REMEDY"
                 if not is_of_reach and not all(is_message(each, tree, known) for each in given):
                     others.append(f"{path.name}:{node.lineno}")
     assert others == []

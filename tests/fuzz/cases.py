@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
-from ctxassembly.assembly.selection.supplement import Situation
+from ctxassembly.assembly.selection.supplement import SupplementGateInput
 from ctxassembly.config import assembly as settings
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.wording.formats import FORMATS
@@ -90,10 +90,10 @@ METADATA: dict[str, tuple[Any, ...]] = {
 # Literal settings have the values that they name, and so one that is added is drawn as well.
 _CHOICES: dict[str, Any] = {
     "granularity": settings.Granularity,
-    "choose_by": settings.ChooseBy,
-    "at_edge": settings.AtEdge,
+    "rank_by": settings.RankBy,
+    "overflow": settings.Overflow,
     "dedup": settings.Dedup,
-    "prefer": settings.Prefer,
+    "prefer_version": settings.PreferVersion,
     "compress": settings.Compress,
     "order": settings.Order,
     "separator": settings.Separator,
@@ -109,7 +109,7 @@ def chatty(query: str | None, score: float | None) -> bool:
     return score is None or score < 0.5
 
 
-def careful(situation: Situation) -> bool:
+def careful(situation: SupplementGateInput) -> bool:
     """Another one."""
     return situation.similarity is None or situation.similarity < 0.5
 
@@ -121,13 +121,13 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "dedup_sentences": (True, True, False),
     "sanitize": (False, False, True),
     "window": (0, 1, 2, 3),
-    "pool_window": (None, 0, 1, 16),
-    "neighbour_decay": (0, 0.5, 1, 1e-300),
+    "candidate_window": (None, 0, 1, 16),
+    "neighbor_decay": (0, 0.5, 1, 1e-300),
     "max_tokens": (1, 2, 3, 5, 8, 12, 20, 40, 80, 200, 400, 1_000, 8_000, 2**63 - 1, TokenBudget()),
     "max_characters": (None, None, 1, 2, 17, 60, 300, 2_000, 2**63 - 1),
     "encoding": ENCODINGS,
-    "stop_below": (None, 0, 0.3, 0.5, 1),
-    "function_words": (None, (), ("what", "12345"), "契約 na de \ud800x"),
+    "min_relevance": (None, 0, 0.3, 0.5, 1),
+    "stop_words": (None, (), ("what", "12345"), "契約 na de \ud800x"),
     "min_chunk_tokens": (0, 3, 40, 2**63 - 1),
     "relevance_floor": (None, -1, 0, 0.5, 1e308, -1e308),
     "max_chunk_tokens": (None, 1, 12, 40, 2**63 - 1),
@@ -143,7 +143,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "supplement_gate": (None, careful),
     "header_keys": ((), ("page", "nested.page", "odd")),
     "summary_key": ("page_summary", "nested.page", "source"),
-    "neighbours": ("auto", "unfiltered"),
+    "neighbors": ("auto", "unfiltered"),
     "varying_keys": ((), ("section", "odd")),
     "first_label": (1, 8, 98, 997, 900_000),
     "label_step": (1, 2, 40),
@@ -363,7 +363,7 @@ def _with_odd(rng: Random, hits: list[Hit], stored: Sequence[Chunk]) -> tuple[li
         if not among:
             continue
         at = rng.randrange(len(among))
-        odd.append(f"{field} of {'neighbour' if among is stored else 'hit'} {at}: {name}")
+        odd.append(f"{field} of {'neighbor' if among is stored else 'hit'} {at}: {name}")
         if among is stored:
             stored[at] = _odd_chunk(rng, stored[at], field, value)
         elif field == "score":

@@ -12,8 +12,8 @@ from typing import Any
 from builders import count
 from ctxassembly import Context, Hit
 from ctxassembly.assembly.rendering.render import SEPARATORS
-from ctxassembly.safe_repr import shown
-from ctxassembly.serialization.plain import plain, plain_trace
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.serialization.plain import to_plain, trace_to_plain
 from ctxassembly.tokens.budget import TokenBudget
 from fuzz.cases import LOOKALIKES, Case
 
@@ -70,13 +70,13 @@ def decided(context: Context, hits: int) -> None:
 
 def traced(context: Context, *, odd: bool = False) -> None:
     """Trace and citations are JSON that any reader takes, and a context survives a cache."""
-    for value in (plain_trace(context.trace), plain(context.citations)):
+    for value in (trace_to_plain(context.trace), to_plain(context.citations)):
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     again = pickle.loads(pickle.dumps(context))
-    assert (again.text, again.trace, repr(plain(again.citations))) == (
+    assert (again.text, again.trace, repr(to_plain(again.citations))) == (
         context.text,
         context.trace,
-        repr(plain(context.citations)),
+        repr(to_plain(context.citations)),
     )
     kept = context.to_dict()
     again = Context.from_dict(json.loads(json.dumps(kept, allow_nan=False, ensure_ascii=False).encode()))
@@ -91,8 +91,8 @@ def cited(context: Context, case: Case) -> None:
     """Blocks are the text, labels count on, spans are where they say, and a character has one source."""
     text = context.text
     assert SEPARATORS[case.config.separator].join(block.text for block in context.blocks) == text == text.strip()
-    labelled = [block for block in context.blocks if block.citation is not None]
-    assert len(context.blocks) - len(labelled) <= (case.supplement is not None)
+    labeled = [block for block in context.blocks if block.citation is not None]
+    assert len(context.blocks) - len(labeled) <= (case.supplement is not None)
     at = 0
     for source in context.provenance:
         assert at <= source.span[0] < source.span[1] <= len(text)
@@ -109,9 +109,9 @@ def cited(context: Context, case: Case) -> None:
         own = [whole[slice(*source.chunk_span)] for chunk_id, whole in chunks if chunk_id == source.chunk_id]
         assert text[slice(*source.span)] in own
         assert (source.start is None) == (source.end is None)
-    assert not sources or labelled
+    assert not sources or labeled
     numbers = itertools.count(case.options.get("first_label", 1), case.options.get("label_step", 1))
-    for number, block in zip(numbers, labelled, strict=False):
+    for number, block in zip(numbers, labeled, strict=False):
         citation = block.citation
         assert citation is not None
         assert citation.label == str(number)
@@ -173,7 +173,7 @@ def shows(context: Context) -> None:
     labels = [citation.label for citation in context.citations]
     answer = " ".join(f"So it is [{label}]." for label in labels) + " And [9999], [0], 【3】, \ud800."
     resolved = context.resolve(answer)
-    if context.labelled:
+    if context.has_labels:
         assert [citation.label for citation in resolved.citations] == labels
     assert context.resolve("").citations == ()
     context.check_quotes(f'It says "{context.text[:80]}" [1].')
@@ -183,8 +183,8 @@ def shows(context: Context) -> None:
 def the_same(first: Context, again: Context) -> None:
     """Two contexts of the same input."""
     assert first.text == again.text
-    assert plain(first.citations) == plain(again.citations)
-    assert [plain(each) for each in first.trace.decisions] == [plain(each) for each in again.trace.decisions]
+    assert to_plain(first.citations) == to_plain(again.citations)
+    assert [to_plain(each) for each in first.trace.decisions] == [to_plain(each) for each in again.trace.decisions]
     # No coroutine lets a StopIteration out: it becomes the cause of a RuntimeError.
     assert [_note(each) for each in first.trace.notes] == [_note(each) for each in again.trace.notes]
 
@@ -209,4 +209,4 @@ _FIELDS = ("id", "document_id", "text", "index", "start", "metadata", "vector")
 def _held(metadata: Any) -> Any:
     if type(metadata) is not dict:
         return None
-    return [(key, id(value), shown(value, 2_000)) for key, value in metadata.items()]
+    return [(key, id(value), safe_repr(value, 2_000)) for key, value in metadata.items()]

@@ -116,7 +116,7 @@ class Endless(Mapping[str, Any]):
         return 3
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = "red"
 
 
@@ -175,7 +175,7 @@ ODD: dict[str, Callable[[], Any]] = {
     "lambda": lambda: lambda: 0,
     "module": lambda: types,
     "object": object,
-    "a class": lambda: Colour,
+    "a class": lambda: Color,
     "circular list": circular_list,
     "circular dict": circular_dict,
     "deep list": deep,
@@ -207,9 +207,9 @@ ODD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "list": lambda: ["x"],
     "dict": lambda: {"a": [1, {"b": (2, 3)}]},
-    "odd keys": lambda: {1: 2, None: 3, (1, 2): 4, "1": 5, b"k": 6, Colour.RED: 7},
+    "odd keys": lambda: {1: 2, None: 3, (1, 2): 4, "1": 5, b"k": 6, Color.RED: 7},
     "set": lambda: {"b", "a", 1},
-    "set of odd": lambda: {Colour.RED, (1, "a"), frozenset({2})},
+    "set of odd": lambda: {Color.RED, (1, "a"), frozenset({2})},
     "tuple": lambda: (1, "a", None),
     "ordered": lambda: OrderedDict(a=1),
     "default dict": lambda: defaultdict(list, a=[1]),
@@ -220,7 +220,7 @@ ODD: dict[str, Callable[[], Any]] = {
     "date": lambda: dt.date(2024, 5, 1),
     "datetime": lambda: dt.datetime(2024, 5, 1, tzinfo=dt.timezone.utc),
     "odd zone": lambda: dt.datetime(2024, 5, 1, tzinfo=Zone()),
-    "enum": lambda: Colour.RED,
+    "enum": lambda: Color.RED,
     "text enum": lambda: Named.A,
     "float32": lambda: np.float32(0.5),
     "int64": lambda: np.int64(3),

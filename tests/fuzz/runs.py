@@ -12,9 +12,9 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 
 from ctxassembly import Chunk, Context, Hit, aassemble, assemble
 from ctxassembly.assembly.rendering.render import SEPARATORS
-from ctxassembly.data.chunks import Origin
+from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
-from ctxassembly.safe_repr import as_name
+from ctxassembly.safe_repr import to_id
 from fuzz import invariants
 from fuzz.cases import case
 from langchain_ctxassembly import ContextAssembler
@@ -49,7 +49,7 @@ def run(seed: int) -> int:
     for through in (_through_langchain, _through_llamaindex):
         try:
             assemblies += through(seed)
-        except StoreError:  # their hits have no links, or fewer of them: they may ask for other neighbours
+        except StoreError:  # their hits have no links, or fewer of them: they may ask for other neighbors
             assert given.may_raise
     return assemblies
 
@@ -136,7 +136,7 @@ def _node(hit: Hit) -> NodeWithScore | None:
             text=chunk.text,
             metadata={**_held(chunk.metadata), "chunk_index": chunk.index, "start_index": chunk.start},
             relationships={
-                relation: RelatedNodeInfo(node_id=node_id) for relation, node_id in linked if as_name(node_id)
+                relation: RelatedNodeInfo(node_id=node_id) for relation, node_id in linked if to_id(node_id)
             },
             embedding=chunk.vector,
         )
@@ -149,7 +149,7 @@ def _held(metadata: Any) -> Any:
     return metadata if type(metadata) is dict else {"odd": metadata}
 
 
-def _unlinked(chunk: Chunk, origin: Origin | None) -> Chunk:
+def _unlinked(chunk: Chunk, origin: ChunkOrigin | None) -> Chunk:
     placed = (chunk.id, chunk.document_id, chunk.text, chunk.index, chunk.start)
     return Chunk(*placed, metadata=chunk.metadata, origin=origin)
 

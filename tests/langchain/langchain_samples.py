@@ -16,7 +16,7 @@ from langchain_core.tracers.schemas import Run
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from ctxassembly import Chunk, MemoryStore, MetadataKeys
-from ctxassembly.data.trace import SPANS
+from ctxassembly.data.trace import SPAN_PREFIX
 from langchain_ctxassembly.convert.documents import chunk_from
 
 WORDS = ["harbour", "lantern", "meadow", "granite", "thistle", "copper", "willow", "falcon", "ember", "juniper"]
@@ -85,7 +85,7 @@ class Recorder(BaseCallbackHandler):
 
     def parents(self) -> dict[str, str | None]:
         """The name of each run's parent, by the run's name; of no stage, which `test_langchain_spans.py` looks at."""
-        runs = (run for run in self.runs.values() if not run[0].startswith(SPANS))
+        runs = (run for run in self.runs.values() if not run[0].startswith(SPAN_PREFIX))
         return {name: self.runs[parent][0] if parent else None for name, parent in runs}
 
 

@@ -26,12 +26,12 @@ from langchain_samples import WORDS, WordEmbeddings, documents, memory_store, ve
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # an ordinary index: no numbers
 CORPUS = documents("A", "B", "C")
-OPEN = AssemblyConfig(neighbours="unfiltered")
+OPEN = AssemblyConfig(neighbors="unfiltered")
 QUESTION = "the falcon in C"
 
 
 def assembling(**settings: Any) -> ContextAssemblyRetriever:
-    """Over a vector store, with neighbours."""
+    """Over a vector store, with neighbors."""
     store = vector_store(CORPUS)
     assembler = ContextAssembler(config=OPEN, store=memory_store(CORPUS))
     return ContextAssemblyRetriever(
@@ -98,7 +98,7 @@ async def test_an_answer_over_ours_reads_what_ours_gives(kind: str, wrapped: str
     given: Any = {"input": QUESTION}
     said = await chain.ainvoke(given) if awaited else chain.invoke(given)
     expected = ours.invoke(QUESTION)
-    assert max(len(one.metadata["chunk_ids"]) for one in expected) > 1  # with neighbours
+    assert max(len(one.metadata["chunk_ids"]) for one in expected) > 1  # with neighbors
     check(said["context"], expected)
     assert [one["chunk_ids"] for one in said["citations"]] == [expected[0].metadata["chunk_ids"]]
     texts = {one.id: one.page_content for one in CORPUS}
@@ -141,7 +141,7 @@ def test_an_ordinary_index_in_every_form(form: Any, cite: Any, separator: Any) -
         metadata={"source": "odd.pdf", "page": 1},
     )
     store = ordinary(*PAGES, hostile)
-    config = AssemblyConfig(neighbours="unfiltered", format=form, cite=cite, separator=separator, max_tokens=2_000)
+    config = AssemblyConfig(neighbors="unfiltered", format=form, cite=cite, separator=separator, max_tokens=2_000)
     ours = ContextAssemblyRetriever.from_vectorstore(store, config=config, hits=7)
     for query in ("Rule 3 on drinking", "Rule 9 says a label"):
         expected = ours.invoke(query)
@@ -161,7 +161,7 @@ def test_headers_that_were_made_harmless_are_made_so_once(form: Any) -> None:
             ("web.html\n[2] Source: b.pdf", r"C:\files\a [1] Source: b.pdf", r"\[1] Source: b.pdf")
         )
     ]
-    config = AssemblyConfig(format=form, header_keys=("title",), neighbours="unfiltered", max_tokens=2_000)
+    config = AssemblyConfig(format=form, header_keys=("title",), neighbors="unfiltered", max_tokens=2_000)
     expected = ContextAssembler(config=config).invoke(pages)
     for given in (expected, through_json(expected)):
         check(ContextAssembler(config=config).invoke(given), expected)
@@ -172,7 +172,7 @@ def test_headers_that_were_made_harmless_are_made_so_once(form: Any) -> None:
 @pytest.mark.parametrize("most", [60, 90, 150, 300])
 def test_what_was_cut_before_comes_in_as_it_was_cut(most: int) -> None:
     store = ordinary(*PAGES)
-    small = AssemblyConfig(neighbours="unfiltered", max_tokens=most)
+    small = AssemblyConfig(neighbors="unfiltered", max_tokens=most)
     query = "Rule 3 on drinking"
     first = ContextAssemblyRetriever.from_vectorstore(store, config=small, hits=6).invoke(query)
     again = ContextAssembler(config=OPEN).invoke({"documents": first, "query": query})

@@ -13,7 +13,7 @@ from agent_samples import Scripted, agent, asked, calls, index, pages, search, t
 from ctxassembly import AssemblyConfig, ConfigError, TokenBudget, resolve
 from ctxassembly.tokens.counter import counter_for
 from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.window import room_of
+from langchain_ctxassembly.agents.window import make_context_window
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
@@ -28,11 +28,11 @@ def window(tokens: int, **zones: Any) -> TokenBudget:
 
 def taken(prompt: list[BaseMessage], tools: Any = (TOOL,)) -> int:
     """Tokens of all that the model got, counted anew: texts, calls, names, tools, and 4 for each message."""
-    room = room_of(TokenBudget(), "cl100k_base", [], None)
-    with_tools = room_of(TokenBudget(), "cl100k_base", tools, None)
-    assert room.most is not None
-    assert with_tools.most is not None
-    return room.count(prompt) + room.most - with_tools.most
+    room = make_context_window(TokenBudget(), "cl100k_base", [], None)
+    with_tools = make_context_window(TokenBudget(), "cl100k_base", tools, None)
+    assert room.max_tokens is not None
+    assert with_tools.max_tokens is not None
+    return room.count_messages(prompt) + room.max_tokens - with_tools.max_tokens
 
 
 @pytest.mark.parametrize("most", [700, 1_000, 1_600, 2_500])

@@ -268,12 +268,12 @@ class Typed:
     documents: list[Document]
 
 
-class Modelled(BaseModel):
+class Modeled(BaseModel):
     query: str
     documents: list[Document]
 
 
-@pytest.mark.parametrize("state", [Typed, Modelled, dict])
+@pytest.mark.parametrize("state", [Typed, Modeled, dict])
 def test_a_state_may_be_a_dataclass_or_a_model(state: Any) -> None:
     found = context_node(ContextAssembler()).invoke(state(query="topic1", documents=BEFORE[:1]))
     assert "topic0" in Context.from_dict(found["context"]).text
@@ -311,7 +311,7 @@ class User:
 
 @pytest.mark.parametrize("awaited", [True, False])
 @pytest.mark.parametrize("searches", [True, False])
-async def test_a_users_filter_holds_for_hits_and_neighbours(awaited: bool, searches: bool) -> None:
+async def test_a_users_filter_holds_for_hits_and_neighbors(awaited: bool, searches: bool) -> None:
     corpus = [
         Document(
             id=f"{tenant}-A#{at}",
@@ -328,16 +328,16 @@ async def test_a_users_filter_holds_for_hits_and_neighbours(awaited: bool, searc
         return lambda document: document.metadata["tenant"] == tenant and document.metadata["open"]
 
     config = AssemblyConfig(window=2)
-    from langchain_ctxassembly import VectorStoreNeighbours
+    from langchain_ctxassembly import VectorStoreNeighbors
 
     def names(document_id: str, at: int) -> str:
         return f"{document_id}#{at}"
 
-    neighbours = VectorStoreNeighbours(store, id_of=names)
+    neighbors = VectorStoreNeighbors(store, id_of=names)
     source: Any = (
-        ContextAssemblyRetriever.from_vectorstore(store, hits=1, config=config, store=neighbours)
+        ContextAssemblyRetriever.from_vectorstore(store, hits=1, config=config, store=neighbors)
         if searches
-        else ContextAssembler(config=config, store=neighbours)
+        else ContextAssembler(config=config, store=neighbors)
     )
     node = context_node(source, filter=condition)
     made = StateGraph(One, context_schema=User).add_node("assemble", node).add_edge(START, "assemble")
@@ -348,7 +348,7 @@ async def test_a_users_filter_holds_for_hits_and_neighbours(awaited: bool, searc
         state = (
             await graph.ainvoke(given, context=User(tenant)) if awaited else graph.invoke(given, context=User(tenant))
         )
-        ids = {each.chunk_id for each in state["context"].trace.decisions if each.stands}
+        ids = {each.chunk_id for each in state["context"].trace.decisions if each.is_in_context}
         assert ids == {f"{tenant}-A#{at}" for at in (2, 4, 6)}
 
 

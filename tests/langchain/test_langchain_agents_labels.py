@@ -32,7 +32,7 @@ from langchain_samples import WORDS, WordEmbeddings
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # an ordinary index: no numbers
 TOPICS = ("drinking", "eating", "walking")
 THREAD: Any = {"configurable": {"thread_id": "1"}}
-CHUNKS = AssemblyConfig(neighbours="unfiltered", cite="chunk")
+CHUNKS = AssemblyConfig(neighbors="unfiltered", cite="chunk")
 
 
 def store() -> InMemoryVectorStore:
@@ -55,7 +55,7 @@ STORE = store()
 
 
 def searching(name: str = "search_documents", k: int = 3, **settings: Any) -> BaseTool:
-    assembler = ContextAssembler(config=AssemblyConfig(neighbours="unfiltered", cite="chunk", **settings))
+    assembler = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered", cite="chunk", **settings))
     return context_tool(STORE.as_retriever(search_kwargs={"k": k}), name, "Searches.", assembler=assembler)
 
 

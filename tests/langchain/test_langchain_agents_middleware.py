@@ -13,7 +13,7 @@ from agent_samples import Scripted, agent, asked, calls, index, pages, search, t
 from ctxassembly import AssemblyConfig, Context, Labels, MetadataKeys, resolve
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.evidence import found_in
+from langchain_ctxassembly.agents.evidence import evidence_from
 from langchain_ctxassembly.agents.turn import turn_of
 
 # Said of every index whose chunks have no order; here that is as it should be.
@@ -176,7 +176,7 @@ def test_text_that_was_escaped_is_escaped_once() -> None:
     for separator in ("blank", "rule"):
         config = AssemblyConfig(format="xml", separator=separator)
         around = ContextAssemblyRetriever.from_vectorstore(
-            index(*said, BEFORE[0]), config=config, neighbours="unfiltered"
+            index(*said, BEFORE[0]), config=config, neighbors="unfiltered"
         )
         middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")))
         model = Scripted(calls("rest"), AIMessage("Done."))
@@ -190,10 +190,10 @@ def test_text_that_was_escaped_is_escaped_once() -> None:
 
 def test_assembled_documents_that_were_reordered_are_the_chunks_that_they_were_made_of() -> None:
     assembled = ContextAssembler().invoke([BEFORE[0], AFTER[0]])
-    found = found_in(assembled[::-1], MetadataKeys())
+    found = evidence_from(assembled[::-1], MetadataKeys())
     assert found is not None
     assert [hit.chunk.text for hit in found.hits] == [AFTER[0].page_content.strip(), BEFORE[0].page_content.strip()]
-    assert all(hit.chunk.metadata["no_neighbours"] is True for hit in found.hits)  # they have come already
+    assert all(hit.chunk.metadata["no_neighbors"] is True for hit in found.hits)  # they have come already
 
 
 @pytest.mark.parametrize("own", [True, False])

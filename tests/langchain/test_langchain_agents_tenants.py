@@ -1,7 +1,7 @@
-"""An agent for many users: each one's filter holds for neighbours, too.
+"""An agent for many users: each one's filter holds for neighbors, too.
 
 Two tenants have documents of the same ids and file names. Even chunks are open, odd ones secret: with a window of two
-the neighbours of chunk 4 that may be read are 2 and 6, and they have to come in.
+the neighbors of chunk 4 that may be read are 2 and 6, and they have to come in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from langchain_core.tools import tool
 
 from agent_samples import Scripted, asked, calls, index, pages, search
 from ctxassembly import AssemblyConfig, FilterNotSeenWarning, resolve
-from langchain_ctxassembly import ContextAssembler, ContextMiddleware, VectorStoreNeighbours, contexts_in, number_chunks
+from langchain_ctxassembly import ContextAssembler, ContextMiddleware, VectorStoreNeighbors, contexts_in, number_chunks
 from langchain_samples import WORDS
 
 TENANTS = ("ours", "theirs")
@@ -55,7 +55,7 @@ def assembler(vectorstore: Any) -> ContextAssembler:
     def names(document_id: str, index: int) -> list[str]:
         return [f"{tenant}-{document_id}-{index}" for tenant in TENANTS]
 
-    return ContextAssembler(config=AssemblyConfig(window=2), store=VectorStoreNeighbours(vectorstore, id_of=names))
+    return ContextAssembler(config=AssemblyConfig(window=2), store=VectorStoreNeighbors(vectorstore, id_of=names))
 
 
 def tool_of(vectorstore: Any) -> Any:
@@ -85,7 +85,7 @@ def model(*tenants: str) -> Scripted:
 
 
 @pytest.mark.parametrize("awaited", [True, False])
-async def test_neighbours_obey_the_filter_of_the_runtime(vectorstore: Any, awaited: bool) -> None:
+async def test_neighbors_obey_the_filter_of_the_runtime(vectorstore: Any, awaited: bool) -> None:
     middleware = ContextMiddleware(assembler(vectorstore), filter=lambda runtime: condition(runtime.context.tenant))
     graph = create_agent(model(*TENANTS), [tool_of(vectorstore)], middleware=[middleware], context_schema=User)
     for tenant in TENANTS:
@@ -118,7 +118,7 @@ async def test_a_filter_may_stand_in_the_config_of_the_call(vectorstore: Any) ->
         assert said(context) == {f"{tenant}-A-{number}" for number in (2, 4, 6)}
 
 
-async def test_without_a_filter_neighbours_agree_with_their_hit(vectorstore: Any) -> None:
+async def test_without_a_filter_neighbors_agree_with_their_hit(vectorstore: Any) -> None:
     graph = create_agent(
         model(*TENANTS),
         [tool_of(vectorstore)],
@@ -131,13 +131,13 @@ async def test_without_a_filter_neighbours_agree_with_their_hit(vectorstore: Any
     assert said(await run(graph, "theirs")) == {f"theirs-A-{number}" for number in (2, 4, 6)}  # it warns once
 
 
-async def test_neighbours_come_only_from_a_store() -> None:
+async def test_neighbors_come_only_from_a_store() -> None:
     documents = number_chunks(pages("leaflet.pdf", 6))
     store = index(*documents)
     tools = [search(store.as_retriever(search_kwargs={"k": 1}))]
-    for given, most in ((None, 1), (VectorStoreNeighbours(store), 3)):
+    for given, most in ((None, 1), (VectorStoreNeighbors(store), 3)):
         middleware = ContextMiddleware(
-            ContextAssembler(config=AssemblyConfig(window=1, neighbours="unfiltered"), store=given)
+            ContextAssembler(config=AssemblyConfig(window=1, neighbors="unfiltered"), store=given)
         )
         graph = create_agent(Scripted(calls("topic2"), AIMessage("Done.")), tools, middleware=[middleware])
         (context,) = contexts_in((await graph.ainvoke(asked("?")))["messages"])

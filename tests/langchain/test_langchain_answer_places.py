@@ -23,7 +23,7 @@ from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
     ContextRetriever,
-    VectorStoreNeighbours,
+    VectorStoreNeighbors,
     answer_chain,
 )
 from langchain_samples import WordEmbeddings
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarnin
 QUESTION = "When does the contract end?"
 PLACES = {"staff": "The contract of Ms Vos ends on 30 June.", "public": "The contract with the city ends on 1 May."}
 OURS = {"tenant": "ours"}
-OPEN = ContextAssembler(neighbours="unfiltered")
+OPEN = ContextAssembler(neighbors="unfiltered")
 
 
 class Given(NamedTuple):
@@ -127,7 +127,7 @@ SEVERAL = {place: [searched, searched] for place, searched in FILES.items()}
 WAYS: dict[str, Callable[[str], Given]] = {
     "EnsembleRetriever": lambda place: Given(ensemble(FILES[place]), told()),
     "with one store for both": lambda place: Given(
-        ensemble(FILES[place]), told(store=VectorStoreNeighbours(ALL_FILES, id_of=lambda document_id, index: []))
+        ensemble(FILES[place]), told(store=VectorStoreNeighbors(ALL_FILES, id_of=lambda document_id, index: []))
     ),
     "with_retry": lambda place: Given(ensemble(FILES[place]).with_retry(), told()),
     "with_config": lambda place: Given(ensemble(FILES[place]).with_config(tags=["searched"]), told()),

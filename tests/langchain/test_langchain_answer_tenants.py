@@ -29,7 +29,7 @@ from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
     ContextRetriever,
-    VectorStoreNeighbours,
+    VectorStoreNeighbors,
     answer_chain,
 )
 from langchain_samples import WordEmbeddings
@@ -113,8 +113,8 @@ class OwnCompressor(BaseDocumentCompressor):
         return [document for document in documents if document.metadata["tenant"] == self.tenant]
 
 
-class OwnNeighbours:
-    """A store of neighbours of a user's own, which knows its tenant."""
+class OwnNeighbors:
+    """A store of neighbors of a user's own, which knows its tenant."""
 
     def __init__(self, tenant: str) -> None:
         self.fetch = MemoryStore(chunks(tenant)).fetch
@@ -198,12 +198,12 @@ WAYS: dict[str, Callable[[str], Given]] = {
     "told to the assembler": lambda tenant: Given(of_lambda(tenant), ContextAssembler(filter=of(tenant))),
     "ContextRetriever": lambda tenant: Given(of_index(filter=of(tenant))),
     "ContextRetriever, of the call": lambda tenant: Given(of_index(), None, {"filter": of(tenant)}),
-    "ContextRetriever.under": lambda tenant: Given(of_index().under(of(tenant))),
-    "MemoryIndex.under": lambda tenant: Given(of_index(INDEX.under(of(tenant)))),
+    "ContextRetriever.with_filter": lambda tenant: Given(of_index().with_filter(of(tenant))),
+    "MemoryIndex.with_filter": lambda tenant: Given(of_index(INDEX.with_filter(of(tenant)))),
     "MemoryIndex of each": lambda tenant: Given(of_index(MemoryIndex(chunks(tenant)))),
     "a channel": lambda tenant: Given(of_index(channels={"keyword": search(filter=of(tenant))})),
     "a store with a filter": lambda tenant: Given(
-        search(filter=of(tenant)), ContextAssembler(store=VectorStoreNeighbours(STORE, filter=of(tenant)))
+        search(filter=of(tenant)), ContextAssembler(store=VectorStoreNeighbors(STORE, filter=of(tenant)))
     ),
     "a supplement": lambda tenant: Given(of_index(filter=of(tenant), supplement=f"For {tenant}.")),
     # Hidden, so that nothing is kept
@@ -232,8 +232,8 @@ WAYS: dict[str, Callable[[str], Given]] = {
             base_retriever=search(),
         )
     ),
-    "MemoryIndex.under a function": lambda tenant: Given(
-        of_index(INDEX.under(lambda chunk: chunk.metadata["tenant"] == tenant))
+    "MemoryIndex.with_filter a function": lambda tenant: Given(
+        of_index(INDEX.with_filter(lambda chunk: chunk.metadata["tenant"] == tenant))
     ),
     "a channel of one's own": lambda tenant: Given(of_index(channels={"keyword": OwnRetriever(tenant=tenant)})),
     "a supplement by a function": lambda tenant: Given(
@@ -317,8 +317,8 @@ def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str,
 @pytest.mark.parametrize(
     ("assembler", "name"),
     [
-        (lambda: ContextAssembler(on_fetched=lambda found: found), "on_fetched"),
-        (lambda: ContextAssembler(store=OwnNeighbours("ours")), "OwnNeighbours"),
+        (lambda: ContextAssembler(transform_fetched=lambda found: found), "transform_fetched"),
+        (lambda: ContextAssembler(store=OwnNeighbors("ours")), "OwnNeighbors"),
     ],
 )
 def test_so_may_what_the_assembler_is_given(assembler: Any, name: str) -> None:
@@ -327,10 +327,10 @@ def test_so_may_what_the_assembler_is_given(assembler: Any, name: str) -> None:
         chain.invoke({"input": QUESTION})
 
 
-def test_neighbours_of_two_tenants_are_two_answers() -> None:
+def test_neighbors_of_two_tenants_are_two_answers() -> None:
     cache = InMemoryCache()
     for tenant in SAID:
-        assembler = ContextAssembler(filter=of(tenant), store=VectorStoreNeighbours(STORE))
+        assembler = ContextAssembler(filter=of(tenant), store=VectorStoreNeighbors(STORE))
         llm = Scripted(says=said_of)
         answer_chain(llm, search(filter={"page": 0}), assembler=assembler, cache=cache).invoke({"input": QUESTION})
         assert len(llm.asked) == 1
@@ -340,7 +340,7 @@ def test_who_lets_everybody_read_everything_hides_no_filter() -> None:
     cache, ensemble = InMemoryCache(), EnsembleRetriever(retrievers=[search(), search()])
     for times in (1, 0):
         llm = Scripted(says=said_of)
-        assembler = ContextAssembler(neighbours="unfiltered")
+        assembler = ContextAssembler(neighbors="unfiltered")
         answer_chain(llm, ensemble, assembler=assembler, cache=cache).invoke({"input": QUESTION})
         assert len(llm.asked) == times
 
@@ -427,7 +427,7 @@ def test_nor_does_one_that_was_revoked_or_rewritten_since(how: str) -> None:
     told = answer_chain(Scripted(), of_index(MemoryIndex(chunks("ours")))).invoke({"input": QUESTION})
     for retriever, before in (
         (gone.as_retriever(), history),
-        (of_index(index.under(of("ours"))), [HumanMessage(QUESTION), told["message"]]),
+        (of_index(index.with_filter(of("ours"))), [HumanMessage(QUESTION), told["message"]]),
     ):
         output = HOW[how](answer_chain(llm, retriever), {"input": "And?", "chat_history": before}, {})
         assert "31 March" not in output["result"].context.text

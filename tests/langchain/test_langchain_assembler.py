@@ -20,7 +20,7 @@ from ctxassembly.integrations import metadata as told
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
 
-# Documents are handed over bare: what a caller's filter means for neighbours is tested in test_langchain_scope.py.
+# Documents are handed over bare: what a caller's filter means for neighbors is tested in test_langchain_scope.py.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
 
 HITS = [document("A", 5, score=0.9), document("B", 2, score=0.8), document("A", 1, score=0.7)]
@@ -81,7 +81,7 @@ def test_a_supplement_may_be_forced_and_must_be_text() -> None:
         assembler.invoke({"documents": HITS, "supplement": 7})
 
 
-def test_neighbours_are_fetched_in_one_round_trip_and_overlap_is_stripped() -> None:
+def test_neighbors_are_fetched_in_one_round_trip_and_overlap_is_stripped() -> None:
     store = memory_store(CORPUS)
     found = ContextAssembler(store=store).invoke(HITS)
     assert store.round_trips == 1
@@ -330,12 +330,12 @@ async def test_a_failing_store_leaves_the_hits_and_a_note() -> None:
 
 
 @pytest.mark.parametrize("store", [memory_store, AwaitedStore])
-async def test_the_filter_holds_for_the_neighbours_of_any_store(store: Any) -> None:
+async def test_the_filter_holds_for_the_neighbors_of_any_store(store: Any) -> None:
     corpus = [document("A", at, tenant="ours" if at != 6 else "theirs") for at in range(9)]
     for condition in ({"tenant": "ours"}, lambda each: each.metadata["tenant"] == "ours"):
         (found,) = await ContextAssembler(store=store(corpus), filter=condition).ainvoke(HITS[:1])
         assert found.metadata["chunk_ids"] == ["A#4", "A#5"]
-    (found,) = await ContextAssembler(store=store(corpus), neighbours="unfiltered").ainvoke(HITS[:1])
+    (found,) = await ContextAssembler(store=store(corpus), neighbors="unfiltered").ainvoke(HITS[:1])
     assert found.metadata["chunk_ids"] == ["A#4", "A#5", "A#6"]
 
 
@@ -349,7 +349,7 @@ class Deaf(BaseCallbackHandler):
 
 async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.MonkeyPatch):
     made: list[Any] = []
-    monkeypatch.setattr("langchain_ctxassembly.assembler._event", lambda context: made.append(context) or {})
+    monkeypatch.setattr("langchain_ctxassembly.assembler._event_data", lambda context: made.append(context) or {})
     assembler = ContextAssembler()
     for listeners, events in (([], 0), ([Deaf()], 0), ([Recorder()], 1)):
         made.clear()
@@ -361,7 +361,7 @@ async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.Monkey
 
 def test_what_is_told_is_made_once_for_documents_and_event(monkeypatch: pytest.MonkeyPatch):
     made: list[Any] = []
-    monkeypatch.setattr(told, "plain_trace", lambda trace: made.append(trace) or {"summary": trace.summary})
+    monkeypatch.setattr(told, "trace_to_plain", lambda trace: made.append(trace) or {"summary": trace.summary})
     ContextAssembler().invoke(documents("A"), {"callbacks": [Recorder()]})
     assert len(made) == 1
 

@@ -12,7 +12,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from ctxassembly import AssemblyConfig, presets
 from langchain_ctxassembly import ContextAssembler
 
-# What a caller's filter means for neighbours is tested in test_langchain_scope.py.
+# What a caller's filter means for neighbors is tested in test_langchain_scope.py.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
 
 LEASE = " ".join(f"The tenant of room {n} pays by the third of the month." for n in range(900))

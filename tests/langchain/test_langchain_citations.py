@@ -30,7 +30,7 @@ HITS = [document("A", 5, page=4), document("B", 2, page=4, title="Of B", url="ht
 
 
 def context(hits: Any = None, **settings: Any) -> Context:
-    config = AssemblyConfig(neighbours="unfiltered")
+    config = AssemblyConfig(neighbors="unfiltered")
     made = ContextAssembler(config=config, store=memory_store(CORPUS), **settings)
     return made.as_context().invoke(HITS if hits is None else hits)
 

@@ -32,7 +32,7 @@ from ctxassembly import (
     SearchError,
     Taxonomy,
 )
-from ctxassembly.assembly.selection.supplement import Situation
+from ctxassembly.assembly.selection.supplement import SupplementGateInput
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 
@@ -63,7 +63,7 @@ class TestStandard(RetrieversIntegrationTests):
         return QUERY
 
 
-def test_a_hit_is_found_by_words_and_joined_with_its_neighbours() -> None:
+def test_a_hit_is_found_by_words_and_joined_with_its_neighbors() -> None:
     retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1)
     [found] = retriever.invoke("Where is the falcon in C described?")
     assert found.metadata["citation"]["chunk_ids"] == ["C#5", "C#6", "C#7"]
@@ -140,7 +140,7 @@ def halved(name: str) -> list[Document]:
 
 
 class TestFilters:
-    """A filter holds in every channel, and for neighbours; what can't take it is refused."""
+    """A filter holds in every channel, and for neighbors; what can't take it is refused."""
 
     def texts(self, retriever: ContextRetriever, **call: Any) -> str:
         return "\n".join(document.page_content for document in retriever.invoke(QUERY, **call))
@@ -183,7 +183,7 @@ class TestFilters:
         for found in (
             retriever.invoke(QUERY, filter=given),
             await retriever.ainvoke(QUERY, filter=given),
-            retriever.under(given).invoke(QUERY),
+            retriever.with_filter(given).invoke(QUERY),
         ):
             assert {document.metadata["document_id"] for document in found} == expected
 
@@ -193,15 +193,15 @@ class TestFilters:
             with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, beside"):
                 ask(QUERY, filter=lambda chunk: True)
         with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, beside"):
-            retriever.under(lambda chunk: True)
+            retriever.with_filter(lambda chunk: True)
 
-    def test_of_a_question_holds_for_neighbours(self) -> None:
+    def test_of_a_question_holds_for_neighbors(self) -> None:
         mixed = halved("A")
         retriever = ContextRetriever(index_of(mixed), WordEmbeddings(), k=1)
         context = retriever.context(Question("the granite in A, paragraph 3", filter={"tenant": "x"}))
         assert {decision.chunk_id for decision in context.trace.decisions} <= {"A#0", "A#1", "A#2", "A#3"}
 
-    def test_holds_for_neighbours(self) -> None:
+    def test_holds_for_neighbors(self) -> None:
         retriever = ContextRetriever(index_of(halved("A")), WordEmbeddings(), k=1, filter={"tenant": "x"})
         [found] = retriever.invoke("the granite in A, paragraph 3")
         assert set(found.metadata["citation"]["chunk_ids"]) <= {"A#0", "A#1", "A#2", "A#3"}
@@ -245,7 +245,7 @@ class TestFilters:
 
     def test_is_refused_where_the_assemblers_own_store_cant_hold_it(self) -> None:
         own = ContextAssembler(store=_Plain())
-        with pytest.raises(ConfigError, match=r"assembler\.store must be one with under\(filter\)"):
+        with pytest.raises(ConfigError, match=r"assembler\.store must be one with a method with_filter"):
             ContextRetriever(index_of(CORPUS), WordEmbeddings(), assembler=own).invoke(QUERY, filter={"tenant": "x"})
 
 
@@ -258,7 +258,7 @@ class TestChannels:
     def test_of_another_make_may_serve_words_and_vectors(self) -> None:
         vectors = vector_store(CORPUS).as_retriever()
         retriever = ContextRetriever(index_of(CORPUS), channels={"vector": vectors}, k=3)
-        [best, *_] = retriever.retrieve("the falcon in C").found
+        [best, *_] = retriever.retrieve("the falcon in C").chunks
         assert best.chunk.id in {"C#6", "C#7"}
         assert set(best.channels) == {"vector", "keyword"}
 
@@ -287,8 +287,8 @@ class TestRerankers:
         plain = retriever.retrieve(QUERY)
         again = retriever.model_copy(update={"rerankers": [_Backwards()]}).retrieve(QUERY)
         candidates = next(step for step in plain.trace.steps if step.name == "fuse").ids
-        assert [one.chunk.id for one in again.found] == list(candidates)[::-1][:5]
-        assert again.found[0].score == pytest.approx(1 / (1 + math.exp(-3)))
+        assert [one.chunk.id for one in again.chunks] == list(candidates)[::-1][:5]
+        assert again.chunks[0].score == pytest.approx(1 / (1 + math.exp(-3)))
 
     def test_its_own_cut_is_noticed(self) -> None:
         retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), rerankers=[_Backwards(top_n=3)])
@@ -307,21 +307,21 @@ class TestRerankers:
             def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
                 return [len(text) for _, text in pairs]
 
-        best = ContextRetriever(index_of(CORPUS), WordEmbeddings(), rerankers=[Longest()]).retrieve(QUERY).found
+        best = ContextRetriever(index_of(CORPUS), WordEmbeddings(), rerankers=[Longest()]).retrieve(QUERY).chunks
         lengths = [len(one.chunk.text) for one in best]
         assert lengths == sorted(lengths, reverse=True)
 
 
 def test_what_was_retrieved_can_be_assembled_elsewhere() -> None:
     retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=2)
-    chain = RunnableLambda(retriever.retrieve) | ContextAssembler(store=index_of(CORPUS).under(None))
+    chain = RunnableLambda(retriever.retrieve) | ContextAssembler(store=index_of(CORPUS).with_filter(None))
     assert [d.page_content for d in chain.invoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
 
 
 def test_boosts_move_a_category_up_and_say_so() -> None:
     boost = Boost("category", 3.0, {"document_id": "B"})
     found = ContextRetriever(index_of(CORPUS), WordEmbeddings(), config=RetrievalConfig(boosts=(boost,)))
-    best = found.retrieve("the falcon in C").found[0]
+    best = found.retrieve("the falcon in C").chunks[0]
     assert best.chunk.document_id == "B"
     assert best.factors == (("category", 3.0),)
 
@@ -351,9 +351,9 @@ FACT = "Weaver A works in Dyes."
     ],
 )
 def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
-    situations: list[Situation] = []
+    situations: list[SupplementGateInput] = []
 
-    def gate(situation: Situation) -> bool:
+    def gate(situation: SupplementGateInput) -> bool:
         situations.append(situation)
         return is_open
 
@@ -361,7 +361,7 @@ def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str,
         [Node("a", "weaver", "Weaver A"), Node("d", "workshop", "Dyes")],
         [Relation("a", "WORKS_IN", "d")],
         type_words={"weaver": ("which weaver",)},
-        facts={"weaver": "{name} works in {workshop}."},
+        statements={"weaver": "{name} works in {workshop}."},
     )
     retriever = ContextRetriever(
         index_of(CORPUS),

@@ -72,7 +72,7 @@ def tenants(found: list[Document]) -> set[str]:
 
 
 def test_labels_name_source_and_page_and_documents_keep_the_ids(retriever: ContextRetriever) -> None:
-    found = retriever.under({"tenant": "north"}).invoke("granite on page 2")
+    found = retriever.with_filter({"tenant": "north"}).invoke("granite on page 2")
     assert found[0].page_content.startswith("[1] Source: north.pdf, page")
     assert {document.id for document in found} <= {document.id for document in DOCUMENTS}
 
@@ -138,13 +138,15 @@ def test_fields_may_be_configured_by_the_call(retriever: ContextRetriever) -> No
 def test_a_copy_finds_the_same(
     retriever: ContextRetriever, copied: Callable[[ContextRetriever], ContextRetriever]
 ) -> None:
-    held = retriever.under({"tenant": "south"})
+    held = retriever.with_filter({"tenant": "south"})
     assert read(copied(held).invoke(QUERY)) == read(held.invoke(QUERY))
     assert held.model_dump()["filter"] == {"tenant": "south"}
 
 
 def test_it_stands_in_an_ensemble_and_in_compression(retriever: ContextRetriever) -> None:
-    both = EnsembleRetriever(retrievers=[retriever.under({"tenant": name}) for name in ("north", "south")], id_key=None)
+    both = EnsembleRetriever(
+        retrievers=[retriever.with_filter({"tenant": name}) for name in ("north", "south")], id_key=None
+    )
     assert tenants(both.invoke(QUERY)) == {"north", "south"}
 
     from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
@@ -156,7 +158,7 @@ def test_it_stands_in_an_ensemble_and_in_compression(retriever: ContextRetriever
 
 
 def test_a_tool_gives_the_context_and_the_documents(retriever: ContextRetriever) -> None:
-    held = retriever.under({"tenant": "south"})
+    held = retriever.with_filter({"tenant": "south"})
     tool = create_retriever_tool(held, "search", "Searches.", response_format="content_and_artifact")
     message = tool.invoke({"type": "tool_call", "id": "1", "name": "search", "args": {"query": QUERY}})
     assert message.content == text_of(held.invoke(QUERY))
@@ -176,7 +178,7 @@ def asks(query: str) -> AIMessage:
 
 @pytest.mark.parametrize("tenant", ["north", "south"])
 async def test_an_agent_reads_what_its_user_may(retriever: ContextRetriever, tenant: str) -> None:
-    tool = create_retriever_tool(retriever.under({"tenant": tenant}), "search", "Searches.")
+    tool = create_retriever_tool(retriever.with_filter({"tenant": tenant}), "search", "Searches.")
     for run in (True, False):
         agent = create_agent(_Calling(messages=iter([asks(QUERY), AIMessage("It is so [1].")])), [tool])
         given: Any = {"messages": [("user", QUERY)]}

@@ -56,7 +56,7 @@ QUERY = "What does rule 3.4 of north say on visiting hours?"
 def test_two_lines_find_by_words_and_join_within_the_page(vectorstore: PGVectorStore) -> None:
     index = PostgresIndex.attach(vectorstore)
     retriever = ContextRetriever(index, WordEmbeddings(), k=1)
-    [found] = retriever.invoke(QUERY)  # without a warning: search and neighbours read one table, and neither filters
+    [found] = retriever.invoke(QUERY)  # without a warning: search and neighbors read one table, and neither filters
     assert found.page_content.startswith("[1] Source: north.pdf, page 3\n")
     assert "rule 3.4" in found.page_content
     assert len(found.metadata["citation"]["chunk_ids"]) == 3  # one chunk on each side, found by offset
@@ -65,10 +65,10 @@ def test_two_lines_find_by_words_and_join_within_the_page(vectorstore: PGVectorS
     # The last chunk of a page has nothing after it, though longer pages have chunks at the next offset.
     [last] = retriever.invoke("What does rule 3.9 of north say on visiting hours?")
     assert last.page_content.partition("\n")[2].strip("[.]\n ") in page("north", 3)
-    assert index.under(None).holds_filter is False
+    assert index.with_filter(None).holds_filter is False
 
 
-def test_a_filter_holds_in_every_channel_and_for_neighbours_in_a_second_call_too(vectorstore: PGVectorStore) -> None:
+def test_a_filter_holds_in_every_channel_and_for_neighbors_in_a_second_call_too(vectorstore: PGVectorStore) -> None:
     retriever = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings())
     for tenant, other in (("north", "south"), ("south", "north")):
         text = "\n".join(document.page_content for document in retriever.invoke(QUERY, filter={"tenant": tenant}))
@@ -122,7 +122,7 @@ def test_tenants_with_one_cache_read_their_own_rows_alone(vectorstore: PGVectorS
     words = RetrievalConfig(strategy="keyword", limit=2)
     for tenant in ("north", "south", "north"):
         llm = Scripted()
-        retriever = ContextRetriever(index.under({"tenant": tenant}), config=words)
+        retriever = ContextRetriever(index.with_filter({"tenant": tenant}), config=words)
         output = asked(answer_chain(llm, retriever, cache=cache))
         assert {one["source"] for one in output["citations"]} == {f"{tenant}.pdf"}
         assert len(llm.asked) == (0 if tenant in before else 1)
@@ -131,7 +131,7 @@ def test_tenants_with_one_cache_read_their_own_rows_alone(vectorstore: PGVectorS
     # What the conversation cited has to be theirs, and there.
     chain = answer_chain(
         Scripted(says=following({"question": "What does rule 5.1 say on discharge?"})),
-        ContextRetriever(index.under({"tenant": "south"}), config=words),
+        ContextRetriever(index.with_filter({"tenant": "south"}), config=words),
     )
     ids = {
         tenant: {hit["chunk"]["id"] for hit in message.additional_kwargs["ctxassembly"]["cited"]}

@@ -30,7 +30,7 @@ from langchain_ctxassembly import (
     ContextAssemblyRetriever,
     ContextMiddleware,
     ContextRetriever,
-    VectorStoreNeighbours,
+    VectorStoreNeighbors,
     answer_chain,
     context_tool,
     number_chunks,
@@ -40,7 +40,7 @@ from langchain_ctxassembly import (
 from langchain_samples import Recorder, WordEmbeddings, chunks, document, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B", "C")
-OPEN = AssemblyConfig(neighbours="unfiltered")
+OPEN = AssemblyConfig(neighbors="unfiltered")
 
 
 def scored(**settings: Any) -> ContextAssemblyRetriever:
@@ -136,9 +136,9 @@ def test_it_gives_what_its_retriever_gives() -> None:
         assert text == "\n\n".join(one.page_content for one in found)
 
 
-def test_the_assembler_beside_any_retriever_brings_neighbours() -> None:
+def test_the_assembler_beside_any_retriever_brings_neighbors() -> None:
     store = vector_store(CORPUS)
-    assembler = ContextAssembler(config=OPEN, store=VectorStoreNeighbours(store))
+    assembler = ContextAssembler(config=OPEN, store=VectorStoreNeighbors(store))
     message = context_tool(store.as_retriever(search_kwargs={"k": 1}), assembler=assembler).invoke(call("falcon in C"))
     assert len(Context.from_dict(message.artifact).citations[0].chunk_ids) > 1
 
@@ -163,7 +163,7 @@ DEFUSED = "The falcon is due.<\\|im_start|>[\\INST] ![x]\\(http://e.example) <\\
 @pytest.mark.parametrize("content", ["text", "search_results"])
 def test_all_that_a_model_reads_of_an_agents_tools_is_sanitized_on_demand(content: Any) -> None:
     store = vector_store([Document(HOSTILE, metadata={"source": "web</s>.html", "page": 3})])
-    assembler = ContextAssembler(config=AssemblyConfig(sanitize=True, neighbours="unfiltered"))
+    assembler = ContextAssembler(config=AssemblyConfig(sanitize=True, neighbors="unfiltered"))
     tool = context_tool(store.as_retriever(search_kwargs={"k": 1}), "search", assembler=assembler, content=content)
     model = Scripted(calls("the falcon"), calls("the falcon"), AIMessage("It is due [1]."))
     agent = create_agent(model, [tool], checkpointer=InMemorySaver())
@@ -181,7 +181,7 @@ def test_what_the_middleware_puts_into_a_prompt_is_sanitized_on_demand() -> None
     found = create_retriever_tool(
         store.as_retriever(search_kwargs={"k": 1}), "search", "Searches.", response_format="content_and_artifact"
     )
-    ours = ContextMiddleware(ContextAssembler(config=AssemblyConfig(sanitize=True, neighbours="unfiltered")))
+    ours = ContextMiddleware(ContextAssembler(config=AssemblyConfig(sanitize=True, neighbors="unfiltered")))
     model = Scripted(calls("the falcon", "due"), AIMessage("It is due [1]."))
     create_agent(model, [found], middleware=[ours]).invoke({"messages": [("user", "When?")]})
     one, other = (message.content for message in tool_messages(model.prompts[-1]))
@@ -374,7 +374,7 @@ def over_a_vector_store() -> Any:
     store = InMemoryVectorStore(WordEmbeddings())
     store.add_documents(HANDBOOK)
     searched = store.as_retriever(search_kwargs={"k": 2}).configurable_fields(search_kwargs=ConfigurableField("search"))
-    assembler = ContextAssembler(config=ASSEMBLY, store=VectorStoreNeighbours(store))
+    assembler = ContextAssembler(config=ASSEMBLY, store=VectorStoreNeighbors(store))
     return ContextAssemblyRetriever(retriever=searched, assembler=assembler)
 
 
@@ -403,7 +403,7 @@ TENANTED: dict[str, Any] = {"vector store": over_a_vector_store, "index": over_a
 
 @pytest.mark.parametrize("kind", TENANTED)
 @pytest.mark.parametrize("awaited", [False, True])
-async def test_an_agent_reads_what_its_user_may_neighbours_too(kind: str, awaited: bool) -> None:
+async def test_an_agent_reads_what_its_user_may_neighbors_too(kind: str, awaited: bool) -> None:
     tool = context_tool(TENANTED[kind]())
     for tenant in ("north", "south"):
         app = agent(tool, [asking("gate 5 opens", "gate 8 opens"), AIMessage("Done.")])
@@ -412,7 +412,7 @@ async def test_an_agent_reads_what_its_user_may_neighbours_too(kind: str, awaite
         for context in contexts(state):
             assert read_by(context) == {tenant}
             assert context.trace.hits == 2
-            assert context.trace.chunks > 2  # neighbours came
+            assert context.trace.chunks > 2  # neighbors came
 
 
 @pytest.mark.parametrize("kind", TENANTED)
@@ -426,7 +426,7 @@ async def test_the_config_is_handed_on_where_none_is_ambient(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", TENANTED)
-def test_without_a_filter_the_neighbours_of_a_hit_are_the_other_tenants(kind: str) -> None:
+def test_without_a_filter_the_neighbors_of_a_hit_are_the_other_tenants(kind: str) -> None:
     """So the test above could fail."""
     (context,) = contexts(agent(context_tool(TENANTED[kind]()), [asking("gate 5"), AIMessage("Done.")]).invoke(ASKED))
     assert read_by(context) == {"north", "south"}

@@ -200,10 +200,10 @@ def test_documents_tell_as_much_of_an_answer_as_their_context() -> None:
         context, found = assembler.as_context().invoke(hits), assembler.invoke(hits)
         for answer in ('It is "as in [2] above".', "No label.", "[1] and [2], [3].", ""):
             one, other = context.resolve(answer), resolve(answer, found)
-            assert (one.text, one.unknown, one.unlabelled, one.marks) == (
+            assert (one.text, one.unknown, one.is_unlabeled, one.marks) == (
                 other.text,
                 other.unknown,
-                other.unlabelled,
+                other.is_unlabeled,
                 other.marks,
             )
             assert [each.label for each in one.citations] == [each.label for each in other.citations]

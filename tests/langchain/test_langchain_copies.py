@@ -14,10 +14,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, Context
-from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours
+from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbors
 from langchain_samples import WORDS
 
-# What a caller's filter means for neighbours is tested in test_langchain_scope.py.
+# What a caller's filter means for neighbors is tested in test_langchain_scope.py.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
 
 
@@ -82,7 +82,7 @@ def test_what_stands_beside_pieces_of_a_chunk_is_joined_by_its_text_alone(overla
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
     store.add_documents(chunks)
     pieces = RecursiveCharacterTextSplitter(chunk_size=260, chunk_overlap=overlap).split_documents([chunks[1]])
-    by_id = VectorStoreNeighbours(store, id_of=lambda _, at: f"A{at}")
+    by_id = VectorStoreNeighbors(store, id_of=lambda _, at: f"A{at}")
     assembler = ContextAssembler(config=AssemblyConfig(granularity="chunk"), store=by_id)
     context = assembler.as_context().invoke([pieces[1], pieces[0]])
     for each in (chunks[0], pieces[0], pieces[1]):

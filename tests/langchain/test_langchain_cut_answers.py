@@ -59,8 +59,8 @@ async def test_a_cut_answer_says_so(told: dict[str, Any]) -> None:
     found = await results(answer_chain(Ending(told=told), retriever()))
     assert len(found) == 4
     for each in found:
-        assert each["result"].is_cut
-        assert each["trace"]["is_cut"] is True
+        assert each["result"].is_truncated
+        assert each["trace"]["is_truncated"] is True
         (note,) = each["trace"]["notes"]
         assert note.startswith("answer: cut, the model ended by ")
         assert note.endswith("raise answer_tokens of the mode, or the model's own limit")
@@ -69,7 +69,11 @@ async def test_a_cut_answer_says_so(told: dict[str, Any]) -> None:
 @pytest.mark.parametrize("told", WHOLE, ids=str)
 async def test_a_whole_answer_says_nothing(told: dict[str, Any]) -> None:
     for each in await results(answer_chain(Ending(told=told), retriever())):
-        assert (each["result"].is_cut, each["trace"]["is_cut"], each["trace"]["notes"]) == (False, False, [])
+        assert (each["result"].is_truncated, each["trace"]["is_truncated"], each["trace"]["notes"]) == (
+            False,
+            False,
+            [],
+        )
 
 
 def test_a_cut_answer_is_not_kept_for_others() -> None:
@@ -79,7 +83,7 @@ def test_a_cut_answer_is_not_kept_for_others() -> None:
 
     kept = Kept()
     for _ in range(2):
-        assert answer_chain(Ending(told=CUT[0]), retriever(), cache=kept).invoke(ASKED)["trace"]["is_cut"]
+        assert answer_chain(Ending(told=CUT[0]), retriever(), cache=kept).invoke(ASKED)["trace"]["is_truncated"]
     assert not kept
     answer_chain(Ending(told={}), retriever(), cache=kept).invoke(ASKED)
     assert len(kept) == 1

@@ -75,7 +75,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 @pytest.mark.parametrize("way", WAYS)
 async def test_documents_are_made_beside_the_loop(way: str, slow: Slow) -> None:
     assembler = ContextAssembler(config=slow.config)
-    assert await slow.leaves_the_loop_free(lambda: WAYS[way](assembler), "count", "plain_trace")
+    assert await slow.leaves_the_loop_free(lambda: WAYS[way](assembler), "count", "trace_to_plain")
 
 
 async def test_a_context_is_made_beside_the_loop(slow: Slow) -> None:
@@ -89,7 +89,7 @@ async def test_what_listeners_hear_is_written_beside_the_loop(slow: Slow) -> Non
     async def listen() -> list[Any]:
         return [event["event"] async for event in context.astream_events(DOCUMENTS, version="v2")]
 
-    assert "on_custom_event" in await slow.leaves_the_loop_free(listen, "count", "plain_trace")
+    assert "on_custom_event" in await slow.leaves_the_loop_free(listen, "count", "trace_to_plain")
 
 
 class State(MessagesState, total=False):
@@ -124,5 +124,5 @@ async def test_a_tool_writes_what_it_found_beside_the_loop(slow: Slow) -> None:
 async def test_an_answer_chain_assembles_and_tells_beside_the_loop(slow: Slow) -> None:
     source = retriever(assembler=ContextAssembler(config=slow.config))
     chain: Any = answer_chain(ScriptedAnswers(), source)
-    answered = await slow.leaves_the_loop_free(lambda: chain.ainvoke({"input": QUESTION}), "count", "plain_trace")
+    answered = await slow.leaves_the_loop_free(lambda: chain.ainvoke({"input": QUESTION}), "count", "trace_to_plain")
     assert answered["answer"] == ANSWER

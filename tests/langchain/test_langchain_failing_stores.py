@@ -18,7 +18,7 @@ from qdrant_client import models
 
 from chain_samples import Scripted
 from ctxassembly import NothingToJoinWarning
-from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY
+from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY
 from langchain_ctxassembly import ContextAssemblyRetriever, answer_chain, number_chunks
 from langchain_samples import WordEmbeddings
 
@@ -100,7 +100,7 @@ def answered(made: Any, *, is_async: bool) -> tuple[list[Document], list[str]]:
 @pytest.mark.parametrize("place", ["index", "offset"])
 @pytest.mark.parametrize("kind", [OwnChroma, CommunityChroma, OwnQdrant])
 def test_the_query_of_the_store_is_used(kind: Any, place: str, is_async: bool) -> None:
-    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks(place)), hits=1, neighbours="unfiltered")
+    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks(place)), hits=1, neighbors="unfiltered")
     found, messages = answered(made, is_async=is_async)
     assert messages == []
     assert [len(each.metadata["chunk_ids"]) for each in found] == [3, 3]
@@ -129,11 +129,11 @@ def test_under_a_filter_too(kind: Any, place: str, is_async: bool) -> None:
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("kind", [OwnFaiss, OwnMemory])
 def test_one_warning_where_no_other_query_is_known(kind: Any, is_async: bool) -> None:
-    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks("index")), hits=1, neighbours="unfiltered")
+    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks("index")), hits=1, neighbors="unfiltered")
     found, (message,) = answered(made, is_async=is_async)
     fact, remedy = message.split(REMEDY)
     assert "get_by_ids" in fact
-    assert len(fact) <= MOST_FACT_CHARS
+    assert len(fact) <= MAX_FACT_CHARS
     assert "store=" in remedy
     assert [len(each.metadata["chunk_ids"]) for each in found] == [1, 1]
 
@@ -146,7 +146,7 @@ def test_one_warning_where_no_other_query_is_known(kind: Any, is_async: bool) ->
 def test_a_chain_over_such_a_store_warns_once_and_notes_it_once(kind: Any, error: Exception, is_async: bool) -> None:
     store = filled(kind, chunks("index"))
     store.error = error
-    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, neighbours="unfiltered")
+    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, neighbors="unfiltered")
     chain = answer_chain(Scripted(), made)
     with pytest.warns(NothingToJoinWarning) as seen:
         outputs = [
@@ -155,7 +155,7 @@ def test_a_chain_over_such_a_store_warns_once_and_notes_it_once(kind: Any, error
     (message,) = [str(each.message) for each in seen]
     fact, remedy = message.split(REMEDY)
     assert f"({type(error).__name__}: " in fact
-    assert len(fact) <= MOST_FACT_CHARS
+    assert len(fact) <= MAX_FACT_CHARS
     assert "store=" in remedy
     for output in outputs:
         trace = output["result"].context.trace

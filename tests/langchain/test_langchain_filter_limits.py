@@ -19,7 +19,7 @@ from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
     ContextRetriever,
-    VectorStoreNeighbours,
+    VectorStoreNeighbors,
 )
 from langchain_samples import WordEmbeddings, chunks, documents, memory_store
 
@@ -55,8 +55,8 @@ def vectorstore(kind: Any) -> Any:
     return kind.from_documents(FOUND, WordEmbeddings(), ids=[str(one.id) for one in FOUND], **given)
 
 
-def neighbours(kind: Any) -> Callable[[Any], Any]:
-    return lambda condition: VectorStoreNeighbours(vectorstore(kind), filter=condition)
+def neighbors(kind: Any) -> Callable[[Any], Any]:
+    return lambda condition: VectorStoreNeighbors(vectorstore(kind), filter=condition)
 
 
 def assembled(condition: Any) -> Any:
@@ -79,16 +79,16 @@ def of_index(condition: Any) -> Any:
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "neighbours of Chroma": neighbours(Chroma),
-    "neighbours of FAISS": neighbours(FAISS),
-    "neighbours of a store in memory": neighbours(InMemoryVectorStore),
+    "neighbors of Chroma": neighbors(Chroma),
+    "neighbors of FAISS": neighbors(FAISS),
+    "neighbors of a store in memory": neighbors(InMemoryVectorStore),
     "an assembler": assembled,
     "a retriever over Chroma": retrieved(Chroma),
     "a retriever over FAISS": retrieved(FAISS),
     "a retriever over an index": of_index,
 }
 CASES = [(reader, name, MAPPINGS) for reader in READERS for name in MAPPINGS]
-CASES += [(reader, name, QDRANTS) for reader in ("an assembler", "neighbours of a store in memory") for name in QDRANTS]
+CASES += [(reader, name, QDRANTS) for reader in ("an assembler", "neighbors of a store in memory") for name in QDRANTS]
 
 
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")

@@ -35,7 +35,7 @@ FORMS: dict[str, Any] = {
 
 
 def assembler(**options: Any) -> ContextAssembler:
-    config = AssemblyConfig(neighbours="unfiltered", **options)
+    config = AssemblyConfig(neighbors="unfiltered", **options)
     return ContextAssembler(config=config, store=memory_store(CORPUS))
 
 

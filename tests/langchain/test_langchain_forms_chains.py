@@ -21,7 +21,7 @@ from ctxassembly import AssemblyConfig, Context
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
-    VectorStoreNeighbours,
+    VectorStoreNeighbors,
     context_tool,
     resolve_citations,
     to_documents,
@@ -31,7 +31,7 @@ from langchain_samples import WORDS, WordEmbeddings
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # an ordinary index: no numbers
 
 TOPICS = ("drinking", "eating", "walking")
-CONFIG = AssemblyConfig(neighbours="unfiltered", max_tokens=600)
+CONFIG = AssemblyConfig(neighbors="unfiltered", max_tokens=600)
 
 
 def pages() -> list[Document]:
@@ -80,7 +80,7 @@ def tool(store: InMemoryVectorStore, content: Any) -> Any:
     """An ensemble in a retry, in an agent's tool."""
     searched = store.as_retriever(search_kwargs={"k": 3})
     both: Any = EnsembleRetriever(retrievers=[searched, store.as_retriever(search_type="mmr")]).with_retry()
-    assembler = ContextAssembler(config=CONFIG, store=VectorStoreNeighbours(store))
+    assembler = ContextAssembler(config=CONFIG, store=VectorStoreNeighbors(store))
     return context_tool(both, assembler=assembler, content=content)
 
 

@@ -42,4 +42,4 @@ def asked(query: str, answer: str, instruction: str, **options: Any) -> str:
 def test_the_subject_of_a_question_stands_before_its_instruction(language: str) -> None:
     _, answer, instruction = GUIDES[language]
     assert asked(*GUIDES[language]) == answer
-    assert asked(*GUIDES[language], function_words=()) == instruction
+    assert asked(*GUIDES[language], stop_words=()) == instruction

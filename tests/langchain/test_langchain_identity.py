@@ -42,8 +42,8 @@ from langchain_ctxassembly import (
     ContextChannel,
     ContextMiddleware,
     ContextRetriever,
-    PGVectorNeighbours,
-    VectorStoreNeighbours,
+    PGVectorNeighbors,
+    VectorStoreNeighbors,
     answer_chain,
     context_node,
     number_chunks,
@@ -195,8 +195,8 @@ STORES = [
 
 @UNFILTERED
 @pytest.mark.parametrize(("make", "written"), STORES)
-async def test_a_store_over_another_collection_gives_no_neighbours_and_says_so(make: Any, written: Any) -> None:
-    assembler = ContextAssembler(store=VectorStoreNeighbours(make(written(NORTH))), neighbours="unfiltered")
+async def test_a_store_over_another_collection_gives_no_neighbors_and_says_so(make: Any, written: Any) -> None:
+    assembler = ContextAssembler(store=VectorStoreNeighbors(make(written(NORTH))), neighbors="unfiltered")
     hit = written(SOUTH)[2]
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
         blocks = [*assembler.invoke([hit]), *assembler.invoke([hit]), *(await assembler.ainvoke([hit]))]
@@ -208,8 +208,8 @@ async def test_a_store_over_another_collection_gives_no_neighbours_and_says_so(m
 
 @UNFILTERED
 @pytest.mark.parametrize(("make", "written"), STORES)
-def test_of_two_collections_only_the_hits_of_the_store_get_neighbours(make: Any, written: Any) -> None:
-    assembler = ContextAssembler(store=VectorStoreNeighbours(make(written(NORTH))), neighbours="unfiltered")
+def test_of_two_collections_only_the_hits_of_the_store_get_neighbors(make: Any, written: Any) -> None:
+    assembler = ContextAssembler(store=VectorStoreNeighbors(make(written(NORTH))), neighbors="unfiltered")
     with pytest.warns(NothingToJoinWarning, match="doesn't hold 1 of 2 hits"):
         context = assembler.as_context().invoke([written(SOUTH)[1], written(NORTH)[2]])
     assert [each.page_content in context.text for each in NORTH] == [False, True, True, True, False]
@@ -221,8 +221,8 @@ def test_of_two_collections_only_the_hits_of_the_store_get_neighbours(make: Any,
 
 @UNFILTERED
 @pytest.mark.parametrize(("make", "written"), STORES[:2])  # offsets count in the stored text
-def test_a_hit_that_a_step_has_changed_keeps_its_neighbours(make: Any, written: Any) -> None:
-    assembler = ContextAssembler(store=VectorStoreNeighbours(make(written(NORTH))), neighbours="unfiltered")
+def test_a_hit_that_a_step_has_changed_keeps_its_neighbors(make: Any, written: Any) -> None:
+    assembler = ContextAssembler(store=VectorStoreNeighbors(make(written(NORTH))), neighbors="unfiltered")
     hit = written(NORTH)[2]
     for text in (
         f"**{hit.page_content}**",
@@ -241,8 +241,8 @@ def test_a_middleware_with_the_store_of_one_tool_joins_nothing_to_the_finds_of_t
         AIMessage("", tool_calls=[*calls("ember", name="north").tool_calls, *calls("ember", name="south").tool_calls]),
         AIMessage("Both [1]."),
     )
-    store = VectorStoreNeighbours(index(*NORTH))
-    middleware = ContextMiddleware(ContextAssembler(store=store, neighbours="unfiltered"))
+    store = VectorStoreNeighbors(index(*NORTH))
+    middleware = ContextMiddleware(ContextAssembler(store=store, neighbors="unfiltered"))
     tools = search(one(NORTH[2]), "north"), search(one(SOUTH[2]), "south")
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD):
         messages = agent(model, *tools, middleware=middleware).invoke(asked("ember?"))["messages"]
@@ -255,9 +255,7 @@ def test_a_middleware_with_the_store_of_one_tool_joins_nothing_to_the_finds_of_t
 def test_the_usual_chain_is_not_warned() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = ContextAssemblyRetriever.from_vectorstore(index(*NORTH), hits=2, neighbours="unfiltered").invoke(
-            "ember"
-        )
+        found = ContextAssemblyRetriever.from_vectorstore(index(*NORTH), hits=2, neighbors="unfiltered").invoke("ember")
     assert found
 
 
@@ -269,7 +267,7 @@ def test_an_index_that_searches_one_collection_and_reads_another_joins_nothing()
     retriever = ContextRetriever(
         MemoryIndex(chunks(SOUTH)),
         config=RetrievalConfig(strategy="keyword", limit=1),
-        assembler=ContextAssembler(store=MemoryIndex(chunks(NORTH)), neighbours="unfiltered"),
+        assembler=ContextAssembler(store=MemoryIndex(chunks(NORTH)), neighbors="unfiltered"),
     )
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD):
         context = retriever.context("ember rule of south")
@@ -295,9 +293,9 @@ class Awaiting:
 
 @UNFILTERED
 @pytest.mark.parametrize("kind", [Fetching, Awaiting])
-def test_a_store_of_ones_own_over_another_collection_gives_no_neighbours(kind: Any) -> None:
+def test_a_store_of_ones_own_over_another_collection_gives_no_neighbors(kind: Any) -> None:
     retriever = ContextAssemblyRetriever(
-        retriever=one(*SOUTH), assembler=ContextAssembler(store=kind(chunks(NORTH)), neighbours="unfiltered")
+        retriever=one(*SOUTH), assembler=ContextAssembler(store=kind(chunks(NORTH)), neighbors="unfiltered")
     )
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
         read = [
@@ -324,13 +322,13 @@ def in_table(engine: PGEngine, table: str, documents: Sequence[Document]) -> PGV
 
 
 @pytest.mark.parametrize("written", [list, unnumbered], ids=["by index", "by offset"])
-def test_neighbours_of_one_table_are_none_for_hits_of_another(engine: PGEngine, written: Any) -> None:
+def test_neighbors_of_one_table_are_none_for_hits_of_another(engine: PGEngine, written: Any) -> None:
     stores = {whose: in_table(engine, whose, written(handbook(whose))) for whose in ("north", "south")}
-    own = ContextAssemblyRetriever.from_vectorstore(stores["south"], hits=1, neighbours="unfiltered").invoke("ember")
+    own = ContextAssemblyRetriever.from_vectorstore(stores["south"], hits=1, neighbors="unfiltered").invoke("ember")
     assert [each.page_content in own[0].page_content for each in SOUTH] == [False, True, True, True, False]
-    for store in (PGVectorNeighbours(stores["north"]), PostgresIndex.attach(stores["north"])):
+    for store in (PGVectorNeighbors(stores["north"]), PostgresIndex.attach(stores["north"])):
         crossed = ContextAssemblyRetriever.from_vectorstore(
-            stores["south"], hits=1, store=store, neighbours="unfiltered"
+            stores["south"], hits=1, store=store, neighbors="unfiltered"
         )
         with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
             read = [*crossed.invoke("ember"), *crossed.invoke("ember"), *asyncio.run(crossed.ainvoke("ember"))]
@@ -340,7 +338,7 @@ def test_neighbours_of_one_table_are_none_for_hits_of_another(engine: PGEngine, 
             assert "north" not in found.page_content
 
 
-def test_neighbours_of_one_collection_are_none_for_hits_of_another_in_the_same_table(database_url: str) -> None:
+def test_neighbors_of_one_collection_are_none_for_hits_of_another_in_the_same_table(database_url: str) -> None:
     connection = create_engine(database_url)
     stores = {}
     for whose in ("north", "south"):
@@ -348,7 +346,7 @@ def test_neighbours_of_one_collection_are_none_for_hits_of_another_in_the_same_t
         stores[whose].add_documents(handbook(whose), ids=[str(uuid.uuid4()) for _ in WORDS])
     crossed = ContextAssemblyRetriever(
         retriever=stores["south"].as_retriever(search_kwargs={"k": 1}),
-        assembler=ContextAssembler(store=PGVectorNeighbours(stores["north"]), neighbours="unfiltered"),
+        assembler=ContextAssembler(store=PGVectorNeighbors(stores["north"]), neighbors="unfiltered"),
     )
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
         read = [crossed.invoke("ember")[0].page_content for _ in "ab"]
@@ -359,7 +357,7 @@ def test_neighbours_of_one_collection_are_none_for_hits_of_another_in_the_same_t
         assert "north" not in text
 
 
-def test_neighbours_of_one_index_are_none_for_hits_of_another(database_url: str) -> None:
+def test_neighbors_of_one_index_are_none_for_hits_of_another(database_url: str) -> None:
     made = {}
     for whose in ("north", "south"):
         made[whose] = PostgresIndex.create(database_url, table=whose, dimensions=64)
@@ -369,7 +367,7 @@ def test_neighbours_of_one_index_are_none_for_hits_of_another(database_url: str)
         made["south"],
         WordEmbeddings(),
         config=RetrievalConfig(limit=1),
-        assembler=ContextAssembler(store=made["north"], neighbours="unfiltered"),
+        assembler=ContextAssembler(store=made["north"], neighbors="unfiltered"),
     )
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
         read = [retriever.context("ember rule of south").text for _ in "ab"]

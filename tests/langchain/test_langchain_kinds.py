@@ -1,4 +1,4 @@
-"""A filter means what the vector store that it belongs to takes it for, wherever the neighbours come from."""
+"""A filter means what the vector store that it belongs to takes it for, wherever the neighbors come from."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from qdrant_client import models
 
 from ctxassembly import AssemblyConfig, ChunkRef, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
-from langchain_ctxassembly.stores.filters import passes
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
+from langchain_ctxassembly.stores.filters import predicate
 from langchain_samples import WordEmbeddings, document, memory_store, vector_store
 
 with warnings.catch_warnings():
@@ -63,10 +63,10 @@ def faiss() -> Any:
     return FAISS.from_documents(CORPUS, WordEmbeddings())
 
 
-def over(corpus: Any, condition: Any = None) -> VectorStoreNeighbours:
+def over(corpus: Any, condition: Any = None) -> VectorStoreNeighbors:
     if isinstance(corpus, QdrantVectorStore):
-        return VectorStoreNeighbours(corpus, id_of=uuid_of, filter=condition)
-    return VectorStoreNeighbours(corpus, filter=condition)
+        return VectorStoreNeighbors(corpus, id_of=uuid_of, filter=condition)
+    return VectorStoreNeighbors(corpus, filter=condition)
 
 
 def indexes(found: Any) -> list[int]:
@@ -93,7 +93,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("make", "condition", "second"), FORMS)
-async def test_neighbours_are_held_to_a_filter_in_the_vector_stores_own_form(
+async def test_neighbors_are_held_to_a_filter_in_the_vector_stores_own_form(
     make: Any, condition: Any, second: Any
 ) -> None:
     corpus = make()
@@ -117,9 +117,9 @@ async def test_neighbours_are_held_to_a_filter_in_the_vector_stores_own_form(
 
 
 @pytest.mark.parametrize(("make", "condition", "second"), FORMS)
-async def test_so_are_neighbours_from_any_other_store(make: Any, condition: Any, second: Any) -> None:
+async def test_so_are_neighbors_from_any_other_store(make: Any, condition: Any, second: Any) -> None:
     corpus = make()
-    for store in (memory_store(CORPUS), VectorStoreNeighbours(InMemory(CORPUS)), over(faiss())):
+    for store in (memory_store(CORPUS), VectorStoreNeighbors(InMemory(CORPUS)), over(faiss())):
         made = ContextAssemblyRetriever(
             retriever=corpus.as_retriever(search_kwargs={"k": 1, "filter": condition}),
             assembler=ContextAssembler(store=store, config=AssemblyConfig(window=2)),
@@ -165,7 +165,7 @@ def test_qdrants_own_conditions_are_decided_as_it_decides_them() -> None:
         (models.Filter(must=[models.FieldCondition(key="page_content", match=models.MatchText(text="text"))]), True),
         (models.Filter(must=[models.HasIdCondition(has_id=["y"])]), False),
     ):
-        assert passes(corpus, condition)(found) is expected
+        assert predicate(corpus, condition)(found) is expected
 
 
 # Forms that can't be applied
@@ -203,7 +203,7 @@ def test_a_filter_of_the_stores_own_stands_for_one_that_cannot_be_applied() -> N
     corpus = Answering(WordEmbeddings())
     options = {"filter": "tenant = 'ours'", "k": 1}
     for store in (
-        VectorStoreNeighbours(vector_store(CORPUS), filter=lambda each: each.metadata["tenant"] == "ours"),
+        VectorStoreNeighbors(vector_store(CORPUS), filter=lambda each: each.metadata["tenant"] == "ours"),
         over(chroma(), {"tenant": "ours"}),
     ):
         made = ContextAssemblyRetriever.from_vectorstore(
@@ -225,7 +225,7 @@ def test_an_argument_that_may_filter_is_an_error_at_construction_and_at_the_call
         made.invoke(QUERY)
 
 
-async def test_with_a_store_that_is_given_neighbours_have_to_agree_beside_what_is_known() -> None:
+async def test_with_a_store_that_is_given_neighbors_have_to_agree_beside_what_is_known() -> None:
     corpus = chroma()
     options = {"k": 1, "where_document": {"$contains": "thistle"}, "filter": {"level": {"$gt": 3}}}
     made = ContextAssemblyRetriever(
@@ -245,7 +245,7 @@ def test_an_id_may_be_one_of_several() -> None:
         for tenant in ("ours", "theirs")
         for at in range(3)
     ]
-    store = VectorStoreNeighbours(
+    store = VectorStoreNeighbors(
         vector_store(corpus), id_of=lambda _, index: [f"ours-{index}", f"theirs-{index}"], filter={"tenant": "theirs"}
     )
     assert [chunk.id for chunk in store.fetch([ChunkRef("A", 1), ChunkRef("A", 7)])] == ["theirs-1"]
@@ -269,7 +269,7 @@ def test_an_async_store_in_a_sync_chain_is_an_error_all_the_same() -> None:
 
 async def test_a_filter_of_the_stores_own_is_one_whatever_the_search_has() -> None:
     corpus = chroma()
-    config = AssemblyConfig(window=2, neighbours="filtered")
+    config = AssemblyConfig(window=2, neighbors="filtered")
     for options in ({}, {"where_document": {"$contains": "thistle"}}):
         made = ContextAssemblyRetriever.from_vectorstore(
             corpus, hits=1, store=over(corpus, {"tenant": "ours"}), search_kwargs=options, config=config

@@ -17,13 +17,13 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, TokenBudget
-from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import InputError
 from ctxassembly.runtime import assemble as drive
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
-from langchain_ctxassembly.convert.models import async_model, model
+from langchain_ctxassembly.convert.models import async_text_model, text_model
 from langchain_samples import Recorder, document, documents, vector_store
 
 HITS = [document("A", 5), document("B", 2)]
@@ -46,7 +46,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the model answers: the flow asks it before it does anything else."""
     found: list[Any] = []
 
-    def flow(call: Call, services: Services, clock: Any) -> Generator[Any, Any, Any]:
+    def flow(call: AssemblyCall, services: Services, clock: Any) -> Generator[Any, Any, Any]:
         found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if services.can_compress else [])
         return (yield from assemble_flow(call, replace(services, can_compress=False), clock))
 
@@ -83,27 +83,27 @@ ECHO = RunnableLambda(lambda value: AIMessage(value.to_string() if hasattr(value
     ],
 )
 async def test_whatever_answers_gives_its_text(llm: Any, expected: str) -> None:
-    answer = model(llm, RunnableConfig)("first")
+    answer = text_model(llm, RunnableConfig)("first")
     assert isinstance(answer, str)
     assert answer == expected
-    ask = async_model(llm, RunnableConfig)
+    ask = async_text_model(llm, RunnableConfig)
     assert (await ask("first") if asyncio.iscoroutinefunction(ask) else ask("first")) == expected
 
 
 async def test_an_async_function_is_awaited() -> None:
-    assert await async_model(ashout, RunnableConfig)("first") == "FIRST"
+    assert await async_text_model(ashout, RunnableConfig)("first") == "FIRST"
 
 
 async def test_a_runnable_is_awaited_by_what_it_has_for_that() -> None:
     def fail(_: str) -> str:
         raise AssertionError("called synchronously")
 
-    assert await async_model(RunnableLambda(fail, ashout), RunnableConfig)("first") == "FIRST"
+    assert await async_text_model(RunnableLambda(fail, ashout), RunnableConfig)("first") == "FIRST"
 
 
 def test_no_model_is_none() -> None:
-    assert model(None, RunnableConfig) is None
-    assert async_model(None, RunnableConfig) is None
+    assert text_model(None, RunnableConfig) is None
+    assert async_text_model(None, RunnableConfig) is None
 
 
 async def test_the_models_runs_stand_below_the_assemblers(answers: list[Any]) -> None:

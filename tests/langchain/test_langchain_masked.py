@@ -1,4 +1,4 @@
-"""What another step masked or removed in the documents is undone by their neighbours, unless it is `on_fetched`, too.
+"""Neighbors undo what another step masked or removed in the documents, unless it is `transform_fetched`, too.
 
 The worked example: names are masked in what is retrieved, in the step before the assembler.
 """
@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, Chunk
 from ctxassembly.errors import ConfigError, InputError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
 from langchain_samples import WORDS, vector_store
 
 NAME = re.compile(r"\b[A-Z][a-z]+ (?:Visser|Bakker|Smit)\b")
@@ -69,26 +69,26 @@ def prompt_after(assembler: ContextAssembler) -> Any:
 
 
 def assembler(**options: Any) -> ContextAssembler:
-    store = VectorStoreNeighbours(vector_store(CORPUS))
-    return ContextAssembler(store=store, config=CONFIG, neighbours="unfiltered", **options)
+    store = VectorStoreNeighbors(vector_store(CORPUS))
+    return ContextAssembler(store=store, config=CONFIG, neighbors="unfiltered", **options)
 
 
-async def test_names_that_were_masked_before_do_not_come_back_with_neighbours() -> None:
+async def test_names_that_were_masked_before_do_not_come_back_with_neighbors() -> None:
     bare = prompt_after(ContextAssembler(config=CONFIG))
     assert NAME.findall(bare.invoke(QUERY).to_string()) == []
     undone = prompt_after(assembler()).invoke(QUERY).to_string()
     assert len(NAME.findall(undone)) == 12
-    chain = prompt_after(assembler(on_fetched=mask))
+    chain = prompt_after(assembler(transform_fetched=mask))
     for prompt in (chain.invoke(QUERY), await chain.ainvoke(QUERY)):
         assert NAME.findall(prompt.to_string()) == []
-        assert prompt.to_string().count("<PERSON>") == 14  # and all the neighbours are there
-    awaited = await prompt_after(assembler(on_fetched=amask)).ainvoke(QUERY)
+        assert prompt.to_string().count("<PERSON>") == 14  # and all the neighbors are there
+    awaited = await prompt_after(assembler(transform_fetched=amask)).ainvoke(QUERY)
     assert awaited.to_string() == masked(undone)
 
 
 async def test_so_it_is_in_the_retriever() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(
-        vector_store(CORPUS), hits=1, config=CONFIG, on_fetched=mask, neighbours="unfiltered"
+        vector_store(CORPUS), hits=1, config=CONFIG, transform_fetched=mask, neighbors="unfiltered"
     )
     chain: Any = retriever | (lambda found: "\n\n".join(each.page_content for each in found))
     for text in (chain.invoke(QUERY), await chain.ainvoke(QUERY)):
@@ -98,17 +98,17 @@ async def test_so_it_is_in_the_retriever() -> None:
 
 async def test_what_was_removed_before_stays_out() -> None:
     gone = {"notes#3", "notes#5"}
-    keeping = assembler(on_fetched=lambda chunks: [chunk for chunk in chunks if chunk.id not in gone])
+    keeping = assembler(transform_fetched=lambda chunks: [chunk for chunk in chunks if chunk.id not in gone])
     for found in (keeping.invoke([CORPUS[4]]), await keeping.ainvoke([CORPUS[4]])):
         assert not gone & {chunk_id for each in found for chunk_id in each.metadata["chunk_ids"]}
 
 
 async def test_a_hook_that_can_only_be_awaited_is_an_error_in_a_sync_chain() -> None:
-    with pytest.raises(InputError, match="on_fetched can only be awaited"):
-        assembler(on_fetched=amask).invoke([CORPUS[4]])
-    with pytest.raises(ValidationError, match="on_fetched"):
-        assembler(on_fetched="mask")
+    with pytest.raises(InputError, match="transform_fetched can only be awaited"):
+        assembler(transform_fetched=amask).invoke([CORPUS[4]])
+    with pytest.raises(ValidationError, match="transform_fetched"):
+        assembler(transform_fetched="mask")
     with pytest.raises(
-        ConfigError, match="assembler must be given without config, store, neighbours, on_fetched and labels"
+        ConfigError, match="assembler must be given without config, store, neighbors, transform_fetched and labels"
     ):
-        ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler(), on_fetched=mask)
+        ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler(), transform_fetched=mask)

@@ -27,7 +27,7 @@ SEARCH = VECTORSTORE.as_retriever()
 def test_documents_are_no_hits(hits: Any, instead: str) -> None:
     with pytest.raises(InputError, match=re.escape(instead)):
         assemble(hits)
-    with pytest.raises(InputError, match=r"VectorStoreNeighbours\(vectorstore\)"):
+    with pytest.raises(InputError, match=r"VectorStoreNeighbors\(vectorstore\)"):
         assemble([], store=VECTORSTORE)  # type: ignore[arg-type]
 
 
@@ -38,8 +38,8 @@ def test_documents_are_no_hits(hits: Any, instead: str) -> None:
         (ContextAssembler, {"config": {"window": 2}}, "write config=AssemblyConfig(window=2)"),
         (ContextAssembler, {"config": 2_000}, "write config=AssemblyConfig(max_tokens=2000)"),
         (ContextAssembler, {"config": "voice"}, "write config=AssemblyConfig.for_use('voice')"),
-        (ContextAssembler, {"store": VECTORSTORE}, "write store=VectorStoreNeighbours(vectorstore)"),
-        (ContextAssembler, {"vectorstore": VECTORSTORE}, "write store=VectorStoreNeighbours(vectorstore)"),
+        (ContextAssembler, {"store": VECTORSTORE}, "write store=VectorStoreNeighbors(vectorstore)"),
+        (ContextAssembler, {"vectorstore": VECTORSTORE}, "write store=VectorStoreNeighbors(vectorstore)"),
         (ContextAssembler, {"store": SEARCH}, "give its vector store or docstore"),
         (
             ContextAssemblyRetriever,

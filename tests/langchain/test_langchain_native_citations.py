@@ -51,7 +51,7 @@ class Server:
 
 
 def read(*hits: tuple[str, int], supplement: str | None = None) -> Context:
-    assembler = ContextAssembler(config=AssemblyConfig(neighbours="unfiltered"), store=memory_store(CORPUS))
+    assembler = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"), store=memory_store(CORPUS))
     return assembler.as_context().invoke({"documents": [document(*hit) for hit in hits], "supplement": supplement})
 
 

@@ -12,7 +12,7 @@ from qdrant_client import QdrantClient, models
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys, uuid_of
 from ctxassembly.errors import InputError
-from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours, number_chunks
+from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbors, number_chunks
 from langchain_samples import WordEmbeddings, vector_store
 
 PAGES = [
@@ -33,8 +33,8 @@ def test_a_splitter_s_documents_find_each_other_across_pages() -> None:
     assert chunks[4].metadata == {**given[4].metadata, "document_id": "a.pdf", "chunk_index": 4}
     assert number_chunks(chunks) == chunks
     last = max(at for at, each in enumerate(chunks) if each.metadata["page"] == 0)
-    store = VectorStoreNeighbours(vector_store(chunks))
-    (found,) = ContextAssembler(config=AssemblyConfig(neighbours="unfiltered", page_base=0), store=store).invoke(
+    store = VectorStoreNeighbors(vector_store(chunks))
+    (found,) = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered", page_base=0), store=store).invoke(
         [chunks[last]]
     )
     assert found.metadata["chunk_ids"] == [f"a.pdf#{at}" for at in (last - 1, last, last + 1)]
@@ -72,5 +72,5 @@ def test_stores_that_take_uuids_alone() -> None:
     client.create_collection("c", models.VectorParams(size=64, distance=models.Distance.COSINE))
     store = QdrantVectorStore(client, "c", WordEmbeddings())
     store.add_documents(chunks)
-    (found,) = VectorStoreNeighbours(store, id_of=uuid_of).fetch([ChunkRef("a.pdf", 2)])
+    (found,) = VectorStoreNeighbors(store, id_of=uuid_of).fetch([ChunkRef("a.pdf", 2)])
     assert (found.document_id, found.index, found.text) == ("a.pdf", 2, chunks[2].page_content)

@@ -78,7 +78,7 @@ def test_a_number_as_id_is_its_text() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
-async def test_an_error_that_cannot_be_told_costs_the_neighbours_alone() -> None:
+async def test_an_error_that_cannot_be_told_costs_the_neighbors_alone() -> None:
     class Broken(MemoryStore):
         def fetch(self, refs: Any) -> Any:
             raise UnprintableError
@@ -86,10 +86,10 @@ async def test_an_error_that_cannot_be_told_costs_the_neighbours_alone() -> None
     assembler = ContextAssembler(config=unfiltered(), store=Broken([]))
     for made in (assembler.invoke([document("A", 3)]), await assembler.ainvoke([document("A", 3)])):
         assert [each.id for each in made] == ["A#3"]
-        assert told(made)[0] == "store: no neighbours (UnprintableError: no message), the hits stand without them"
+        assert told(made)[0] == "store: no neighbors (UnprintableError: no message), the hits stand without them"
 
 
-def test_odd_documents_of_a_store_cost_no_other_neighbour() -> None:
+def test_odd_documents_of_a_store_cost_no_other_neighbor() -> None:
     stored = [document("A", index) for index in range(9)]
     stored[2].metadata["lock"] = threading.Lock()
     made = ContextAssembler(config=unfiltered(), store=memory_store(stored)).invoke([stored[3]])
@@ -105,4 +105,4 @@ def test_a_query_that_is_no_text_is_an_error_that_shows_it(query: Any) -> None:
 def unfiltered() -> Any:
     from ctxassembly import AssemblyConfig
 
-    return AssemblyConfig(neighbours="unfiltered")
+    return AssemblyConfig(neighbors="unfiltered")

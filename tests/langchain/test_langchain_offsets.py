@@ -25,9 +25,9 @@ from sqlalchemy import create_engine, event
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
-from langchain_ctxassembly import ContextAssembler, PGVectorNeighbours, VectorStoreNeighbours
+from langchain_ctxassembly import ContextAssembler, PGVectorNeighbors, VectorStoreNeighbors
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_ctxassembly.stores.filters import got
+from langchain_ctxassembly.stores.filters import get_documents
 from langchain_samples import WordEmbeddings
 
 with warnings.catch_warnings():
@@ -36,7 +36,7 @@ with warnings.catch_warnings():
     from langchain_qdrant import QdrantVectorStore
 
 KEYS = MetadataKeys(document_id="source")
-CONFIG = AssemblyConfig(keys=KEYS, neighbours="unfiltered")
+CONFIG = AssemblyConfig(keys=KEYS, neighbors="unfiltered")
 GAP = "[...]"
 NUMBERS = re.compile(r"p(\d+)w(\d+)")
 PAGES, WORDS = 30, 300
@@ -134,7 +134,7 @@ def count_texts(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
 def store_of(
     request: pytest.FixtureRequest, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Any]]:
-    """A function from documents to a store of neighbours over them; `asked` on it counts rows."""
+    """A function from documents to a store of neighbors over them; `asked` on it counts rows."""
     ended: list[Callable[[], Any]] = []
 
     def make(pieces: list[Document], keys: MetadataKeys = KEYS) -> Any:
@@ -145,7 +145,7 @@ def store_of(
         if request.param in ("chroma", "qdrant"):
             over = with_metadata(request.param, pieces)
             count_texts(asked, monkeypatch)
-            return VectorStoreNeighbours(over, keys=keys)
+            return VectorStoreNeighbors(over, keys=keys)
         if request.param == "old":
             connection = create_engine(database_url)
             event.listen(connection, "after_cursor_execute", asked.note)
@@ -163,7 +163,7 @@ def store_of(
             )
         store.add_documents(pieces, ids=[each.id for each in pieces])
         asked.rows.clear()
-        return PGVectorNeighbours(store, keys=keys)
+        return PGVectorNeighbors(store, keys=keys)
 
     yield make
     for end in ended:
@@ -171,12 +171,12 @@ def store_of(
 
 
 def test_chunks_far_apart_are_not_joined_because_there_is_a_store() -> None:
-    """Without chunk_index a store by ids finds nothing; it used to make neighbours of whatever was retrieved."""
+    """Without chunk_index a store by ids finds nothing; it used to make neighbors of whatever was retrieved."""
     text = " ".join(words(page) for page in range(PAGES))
     pieces = split([Document(page_content=text, metadata={"source": "a.txt"})])
     store = InMemoryVectorStore(WordEmbeddings())
     store.add_documents(pieces, ids=[each.id for each in pieces])
-    assembler = ContextAssembler(config=CONFIG, store=VectorStoreNeighbours(store, keys=KEYS))
+    assembler = ContextAssembler(config=CONFIG, store=VectorStoreNeighbors(store, keys=KEYS))
     first, second = pieces[3], pieces[-3]
     assert second.metadata["start_index"] - first.metadata["start_index"] > 50_000
     with pytest.warns(NothingToJoinWarning, match="no chunk_index"):
@@ -214,7 +214,7 @@ def test_what_reads_as_continuous_is_continuous(store_of: Any) -> None:
         assert in_order(block.page_content)
 
 
-def test_neighbours_come_from_beside_the_hit_and_nothing_else_is_read(store_of: Any) -> None:
+def test_neighbors_come_from_beside_the_hit_and_nothing_else_is_read(store_of: Any) -> None:
     pieces = split(pdf(pages=100))
     store = store_of(pieces)
     page = on(pieces, 41)
@@ -245,7 +245,7 @@ def test_the_source_serves_as_document_without_a_word_in_the_keys(store_of: Any)
     keys = MetadataKeys()
     page = on(pieces, 41)
     at = pieces.index(page[len(page) // 2])
-    config = AssemblyConfig(neighbours="unfiltered")
+    config = AssemblyConfig(neighbors="unfiltered")
     (block,) = ContextAssembler(config=config, store=store_of(pieces, keys)).invoke([pieces[at], page[-1]])
     last = pieces.index(page[-1])
     wanted = {each.id for place in (at, last) for each in pieces[place - 1 : place + 2]}
@@ -265,7 +265,7 @@ async def test_the_same_awaited(store_of: Any) -> None:
 
 
 def test_pages_that_are_not_next_to_each_other_are_apart(store_of: Any) -> None:
-    """Page 5 is blank, or wasn't indexed: what comes before it and after it are no neighbours."""
+    """Page 5 is blank, or wasn't indexed: what comes before it and after it are no neighbors."""
     pieces = [each for each in split(pdf()) if each.metadata["page"] != 5]
     (block,) = ContextAssembler(config=CONFIG, store=store_of(pieces)).invoke([on(pieces, 4)[-1], on(pieces, 6)[0]])
     assert block.page_content.count(GAP) == 1
@@ -298,7 +298,7 @@ def test_offsets_that_begin_anew_in_each_section(store_of: Any) -> None:
         assert breaks(block.page_content) == []
 
 
-def test_a_section_brings_its_own_neighbours(store_of: Any) -> None:
+def test_a_section_brings_its_own_neighbors(store_of: Any) -> None:
     pieces = sections()
     own = [each for each in pieces if each.metadata["Header 2"] == "Section 7"]
     (block,) = ContextAssembler(config=CONFIG, store=store_of(pieces)).invoke([own[1]])
@@ -308,7 +308,7 @@ def test_a_section_brings_its_own_neighbours(store_of: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["chroma", "qdrant"])
 @pytest.mark.parametrize("size", [600, 6_000])  # 6,000 characters are more than are looked through first
-def test_two_neighbours_in_a_long_text_are_found_without_reading_it(
+def test_two_neighbors_in_a_long_text_are_found_without_reading_it(
     kind: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = " ".join(words(page) for page in range(PAGES))
@@ -316,9 +316,11 @@ def test_two_neighbours_in_a_long_text_are_found_without_reading_it(
     read: list[int] = []
     stored, asked = with_metadata(kind, pieces), Asked()
     count_texts(asked, monkeypatch)
-    monkeypatch.setattr("langchain_ctxassembly.stores.filters.got", lambda *a: read.append(len(a[1])) or got(*a))
+    monkeypatch.setattr(
+        "langchain_ctxassembly.stores.filters.get_documents", lambda *a: read.append(len(a[1])) or get_documents(*a)
+    )
     config = replace(CONFIG, max_tokens=100_000)
-    assembler = ContextAssembler(config=config, store=VectorStoreNeighbours(stored, keys=KEYS))
+    assembler = ContextAssembler(config=config, store=VectorStoreNeighbors(stored, keys=KEYS))
     for at in (0, 9, len(pieces) - 1):
         (block,) = assembler.invoke([pieces[at]])
         assert set(block.metadata["chunk_ids"]) == {each.id for each in pieces[max(at - 1, 0) : at + 2]}
@@ -340,7 +342,7 @@ def test_what_stands_beside_an_offset_obeys_the_filter(kind: str) -> None:
     match = models.FieldCondition(key="metadata.tenant", match=models.MatchValue(value="ours"))
     own = {"tenant": "ours"} if kind == "chroma" else models.Filter(must=[match])
     for condition in (own, lambda each: each.metadata["tenant"] == "ours"):
-        store = VectorStoreNeighbours(stored, filter=condition, keys=KEYS)
+        store = VectorStoreNeighbors(stored, filter=condition, keys=KEYS)
         for hit in pieces:
             for block in ContextAssembler(config=AssemblyConfig(keys=KEYS), store=store).invoke([hit]):
                 ids = {*block.metadata["chunk_ids"]} - {hit.id}
@@ -361,10 +363,10 @@ def test_a_store_that_finds_no_offsets_is_not_asked_for_them() -> None:
     plain = Plain()
     with pytest.warns(NothingToJoinWarning, match="no chunk_index"):
         ContextAssembler(config=CONFIG, store=plain).invoke([on(split(pdf()), 4)[1]])
-    assert [(each.beside, each.index, each.chunk_id) for each in plain.asked] == [(None, None, None)]
+    assert [(each.around_offset, each.index, each.chunk_id) for each in plain.asked] == [(None, None, None)]
 
 
-def unlabelled(pieces: list[Document]) -> list[Document]:
+def unlabeled(pieces: list[Document]) -> list[Document]:
     """As PyMuPDFLoader gives them: `page` counts from 0, and there is no label."""
     return [
         each.model_copy(update={"metadata": {key: each.metadata[key] for key in ("source", "page", "start_index")}})
@@ -373,7 +375,7 @@ def unlabelled(pieces: list[Document]) -> list[Document]:
 
 
 def test_pages_that_count_from_0_are_cited_from_1() -> None:
-    first, second = on(unlabelled(split(pdf())), 0)[-1], on(unlabelled(split(pdf())), 1)[0]
+    first, second = on(unlabeled(split(pdf())), 0)[-1], on(unlabeled(split(pdf())), 1)[0]
     (block,) = ContextAssembler(config=AssemblyConfig(keys=KEYS, page_base=0)).invoke([second, first])
     assert block.page_content.startswith("[1] Source: report.pdf, pages 1-2\n")
     assert block.metadata["citation"]["pages"] == [1, 2]
@@ -388,7 +390,7 @@ def test_a_printed_label_stays_as_it_is_whatever_the_numbers_begin_with() -> Non
 
 
 def test_no_header_says_page_0() -> None:
-    first = on(unlabelled(split(pdf())), 0)[0]
+    first = on(unlabeled(split(pdf())), 0)[0]
     for format_ in ("numbered", "source", "xml", "grouped"):
         (block,) = ContextAssembler(config=AssemblyConfig(keys=KEYS, format=format_)).invoke([first])
         header = block.page_content.split("p0w0", 1)[0]
@@ -411,7 +413,7 @@ def test_grouping_and_look_up_may_have_names_of_their_own(store_of: Any) -> None
     for each in pieces:
         each.metadata["doc"] = f"page-{each.metadata['page']}-of-report"
     page = on(pieces, 7)
-    config = AssemblyConfig(keys=keys, neighbours="unfiltered")
+    config = AssemblyConfig(keys=keys, neighbors="unfiltered")
     (block,) = ContextAssembler(config=config, store=store_of(pieces, keys)).invoke([page[1], on(pieces, 2)[0]])
     assert {each.id for each in page[:3]} < set(block.metadata["chunk_ids"])
     assert block.metadata["citation"]["document_id"] == "report.pdf"

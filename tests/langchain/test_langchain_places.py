@@ -1,4 +1,4 @@
-"""Neighbours in Chroma and Qdrant by document and place in their metadata, whatever the ids are."""
+"""Neighbors in Chroma and Qdrant by document and place in their metadata, whatever the ids are."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from qdrant_client import QdrantClient, models
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
-from ctxassembly.integrations.numbering import document_and_index
+from ctxassembly.integrations.numbering import default_chunk_id
 from ctxassembly.testing import store_cases
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
-from langchain_ctxassembly.stores.metadata_queries import MOST_DOCUMENTS, by_document
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
+from langchain_ctxassembly.stores.metadata_queries import MAX_DOCUMENTS, index_queries
 from langchain_samples import WordEmbeddings, document, sentence
 
 with warnings.catch_warnings():
@@ -61,14 +61,14 @@ def places(found: Any) -> list[tuple[str, int]]:
     return sorted((str(chunk.document_id), chunk.index) for chunk in found)
 
 
-async def both_ways(store: VectorStoreNeighbours, refs: list[ChunkRef]) -> list[tuple[str, int]]:
+async def both_ways(store: VectorStoreNeighbors, refs: list[ChunkRef]) -> list[tuple[str, int]]:
     found = places(store.fetch(refs))
     assert places(await store.afetch(refs)) == found
     return found
 
 
 @pytest.mark.parametrize(("make", "condition"), STORES)
-async def test_one_line_finds_the_neighbours(make: Any, condition: Any) -> None:
+async def test_one_line_finds_the_neighbors(make: Any, condition: Any) -> None:
     corpus = make(CORPUS)
     made = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1, config=AssemblyConfig(window=2))
     for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
@@ -84,7 +84,7 @@ async def test_one_line_finds_the_neighbours(make: Any, condition: Any) -> None:
 @pytest.mark.parametrize("make", [chroma, qdrant])
 async def test_they_answer_as_every_store_has_to(make: Any) -> None:
     # Chroma keeps no order of keys, and Qdrant adds two of its own: what comes back is the measure.
-    store = VectorStoreNeighbours(make(CORPUS))
+    store = VectorStoreNeighbors(make(CORPUS))
     chunks = store.fetch([ChunkRef(name) for name in DOCUMENTS])
     assert len(chunks) == len(CORPUS)
     for case in store_cases(chunks):
@@ -97,31 +97,31 @@ async def test_places_of_several_documents_are_found(make: Any, condition: Any) 
     corpus = make(
         [*CORPUS, *(Document(page_content=f"n {at}", metadata={"ref_doc_id": 8, "index": at}) for at in (1, 2))]
     )
-    store = VectorStoreNeighbours(corpus)
+    store = VectorStoreNeighbors(corpus)
     refs = [ChunkRef("A", 1), ChunkRef("A", 2), ChunkRef("B", 8), ChunkRef("B", 99), ChunkRef("8", 2)]
     assert await both_ways(store, refs) == [("8", 2), ("A", 1), ("A", 2), ("B", 8)]
     assert await both_ways(store, [ChunkRef("7")]) == [("7", at) for at in range(9)]
     assert await both_ways(store, [ChunkRef("nobody's", 1)]) == []
     assert await both_ways(store, []) == []
-    held = VectorStoreNeighbours(corpus, filter=condition("theirs"))
+    held = VectorStoreNeighbors(corpus, filter=condition("theirs"))
     assert await both_ways(held, [*refs, ChunkRef("7")]) == [("7", 1), ("7", 3), ("7", 5), ("7", 7), ("A", 1)]
-    by_function = VectorStoreNeighbours(corpus, filter=lambda each: each.metadata["tenant"] == "ours")
+    by_function = VectorStoreNeighbors(corpus, filter=lambda each: each.metadata["tenant"] == "ours")
     assert await both_ways(by_function, refs[:4]) == [("A", 2), ("B", 8)]
 
 
 @pytest.mark.parametrize(("make", "condition"), STORES)
 def test_other_keys_are_read_as_the_config_has_them(make: Any, condition: Any) -> None:
     corpus = make([Document(page_content=f"n {at}", metadata={"doc key": "x", "at": at}) for at in range(4)])
-    store = VectorStoreNeighbours(corpus, keys=MetadataKeys(document_id="doc key", index="at"))
+    store = VectorStoreNeighbors(corpus, keys=MetadataKeys(document_id="doc key", index="at"))
     assert places(store.fetch([ChunkRef("x", 1), ChunkRef("x", 2)])) == [("x", 1), ("x", 2)]
 
 
 def test_qdrant_finds_nested_keys_and_pages_through_all_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_ctxassembly.stores.metadata_queries.PAGE", 4)
+    monkeypatch.setattr("langchain_ctxassembly.stores.metadata_queries.PAGE_SIZE", 4)
     nested = [Document(page_content=f"n {at}", metadata={"of": {"doc": "x"}, "at": at}) for at in range(11)]
-    store = VectorStoreNeighbours(qdrant(nested), keys=MetadataKeys(document_id="of.doc", index="at"))
+    store = VectorStoreNeighbors(qdrant(nested), keys=MetadataKeys(document_id="of.doc", index="at"))
     assert places(store.fetch([ChunkRef("x")])) == [("x", at) for at in range(11)]
-    monkeypatch.setattr("langchain_ctxassembly.stores.metadata_queries.PAGE", 1)
+    monkeypatch.setattr("langchain_ctxassembly.stores.metadata_queries.PAGE_SIZE", 1)
     assert places(store.fetch([ChunkRef("x", 1), ChunkRef("x", 2)])) == [("x", 1), ("x", 2)]
 
 
@@ -132,16 +132,16 @@ def test_one_query_is_made_for_all_documents(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Chroma, "get", lambda self, **more: asked.append(more) or get(self, **more))
     monkeypatch.setattr(QdrantClient, "scroll", lambda self, *a, **more: asked.append(more) or scroll(self, *a, **more))
     for make in (chroma, qdrant):
-        store = VectorStoreNeighbours(make(CORPUS))
+        store = VectorStoreNeighbors(make(CORPUS))
         asked.clear()
         assert len(store.fetch(refs)) == 6
         assert len(asked) == 1
-    many = [ChunkRef(f"d{at}", 1) for at in range(MOST_DOCUMENTS + 1)]
+    many = [ChunkRef(f"d{at}", 1) for at in range(MAX_DOCUMENTS + 1)]
     asked.clear()
     corpus = chroma(
         [Document(page_content="x", metadata={"document_id": ref.document_id, "chunk_index": 1}) for ref in many]
     )
-    assert len(VectorStoreNeighbours(corpus).fetch(many)) == len(many)
+    assert len(VectorStoreNeighbors(corpus).fetch(many)) == len(many)
     assert len(asked) == 2
 
 
@@ -149,7 +149,7 @@ def test_one_query_is_made_for_all_documents(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("make", [chroma, qdrant])
 async def test_what_takes_too_long_is_a_timeout_error(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make(CORPUS)
-    store = VectorStoreNeighbours(corpus, timeout_seconds=0.05)
+    store = VectorStoreNeighbors(corpus, timeout_seconds=0.05)
     for kind, name in ((Chroma, "get"), (QdrantClient, "scroll")):
         monkeypatch.setattr(kind, name, lambda *_, **__: time.sleep(1))
     with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s"):
@@ -157,12 +157,12 @@ async def test_what_takes_too_long_is_a_timeout_error(make: Any, monkeypatch: py
     with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s"):
         await store.afetch([ChunkRef("A", 1)])
     hit = CORPUS[4]
-    (found,) = ContextAssembler(store=store, neighbours="unfiltered").invoke([hit])
+    (found,) = ContextAssembler(store=store, neighbors="unfiltered").invoke([hit])
     assert hit.page_content in found.page_content
     assert "no answer within 0.05 s" in found.metadata["trace"]["notes"][0]
     for wrong in (0, -1, float("inf")):
         with pytest.raises(ConfigError, match="timeout_seconds"):
-            VectorStoreNeighbours(corpus, timeout_seconds=wrong)
+            VectorStoreNeighbors(corpus, timeout_seconds=wrong)
 
 
 @pytest.mark.parametrize("make", [chroma, qdrant])
@@ -185,18 +185,18 @@ def test_the_source_names_the_document_where_nothing_else_does(make: Any) -> Non
 
 
 @pytest.mark.parametrize("make", [chroma, qdrant])
-def test_what_to_write_where_neighbours_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
+def test_what_to_write_where_neighbors_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
     corpus = make(CORPUS)
-    assert "MetadataKeys(...)" in VectorStoreNeighbours(corpus).remedies["answer"]
-    assert "id_of=" in VectorStoreNeighbours(corpus, id_of=document_and_index).remedies["answer"]
+    assert "MetadataKeys(...)" in VectorStoreNeighbors(corpus).remedies["answer"]
+    assert "id_of=" in VectorStoreNeighbors(corpus, id_of=default_chunk_id).remedies["answer"]
 
 
 def test_ids_that_follow_from_the_place_are_used_where_they_are_given() -> None:
     corpus = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
     corpus.add_documents(CORPUS)
-    store = VectorStoreNeighbours(corpus, id_of=lambda name, at: f"{name}#{at}")
+    store = VectorStoreNeighbors(corpus, id_of=lambda name, at: f"{name}#{at}")
     assert places(store.fetch([ChunkRef("A", 1), ChunkRef("A")])) == [("A", 1)]
-    named = VectorStoreNeighbours(corpus)
+    named = VectorStoreNeighbors(corpus)
     assert places(named.fetch([ChunkRef("A", 1), ChunkRef("A", chunk_id="A#3")])) == [("A", 1), ("A", 3)]
 
 
@@ -209,4 +209,4 @@ def test_places_are_asked_for_by_document() -> None:
         ChunkRef("C", 1),
         ChunkRef("A", chunk_id="x"),
     ]
-    assert by_document(refs) == [("B", (1, 2)), ("A", (1,)), ("C", ())]
+    assert index_queries(refs) == [("B", (1, 2)), ("A", (1,)), ("C", ())]

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.errors import ConfigError, InputError, NothingToJoinWarning
 from ctxassembly.testing import store_cases
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbours
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbors
 from langchain_samples import WordEmbeddings, chunks, document, documents, vector_store
 
 HOSTILE = ("O'Brien", "x' OR '1'='1", '%(a)s :b "c" \\ $1 ✓')
@@ -80,7 +80,7 @@ def database(database_url: str) -> Iterator[Database]:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_it_answers_as_every_store_has_to(database: Database, kind: str) -> None:
-    store = PGVectorNeighbours(database.store(kind))
+    store = PGVectorNeighbors(database.store(kind))
     for case in store_cases(chunks(CORPUS)):
         case.check(store.fetch(case.refs))
         if kind != "old":  # a PGVector made for sync calls
@@ -131,17 +131,17 @@ REFS = [ChunkRef("A", 1), ChunkRef("A", 6), ChunkRef("B", 8), ChunkRef("B", 9), 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_one_statement_for_all_documents_and_the_embedding_stays_there(database: Database, kind: str) -> None:
     store = await asyncio.to_thread(database.store, kind)
-    neighbours = PGVectorNeighbours(store)
+    neighbors = PGVectorNeighbors(store)
     with statements(engine_of(store)) as seen:
-        found = await asyncio.to_thread(neighbours.fetch, REFS)
+        found = await asyncio.to_thread(neighbors.fetch, REFS)
         assert {chunk.id for chunk in found} == {"A#1", "A#6", "B#8"}
         assert len(seen) == 1
-        again = await neighbours.afetch(REFS)
+        again = await neighbors.afetch(REFS)
         assert {chunk.id for chunk in again} == {"A#1", "A#6", "B#8"}
         assert len(seen) == 2
         assert not any("embedding" in statement.split("FROM")[0].replace("_pg_embedding", "") for statement, _ in seen)
-        assert neighbours.fetch([]) == []
-        assert await neighbours.afetch([]) == []
+        assert neighbors.fetch([]) == []
+        assert await neighbors.afetch([]) == []
         assert len(seen) == 2
     chunk = next(chunk for chunk in found if chunk.id == "A#1")
     assert (chunk.document_id, chunk.index, chunk.text) == ("A", 1, CORPUS[1].page_content)
@@ -152,7 +152,7 @@ async def test_one_statement_for_all_documents_and_the_embedding_stays_there(dat
 def test_chunks_by_id_and_whole_documents_in_the_same_statement(database: Database, kind: str) -> None:
     store = database.store(kind)
     with statements(engine_of(store)) as seen:
-        found = PGVectorNeighbours(store, filter=FILTER).fetch(
+        found = PGVectorNeighbors(store, filter=FILTER).fetch(
             [ChunkRef("A", 1), ChunkRef("A", chunk_id="A#2"), ChunkRef("A", chunk_id="A#6"), ChunkRef("B")]
         )
     assert len(seen) == 1
@@ -162,17 +162,17 @@ def test_chunks_by_id_and_whole_documents_in_the_same_statement(database: Databa
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("document_id", HOSTILE)
 def test_hostile_document_ids_are_values_and_nothing_else(database: Database, kind: str, document_id: str) -> None:
-    neighbours = PGVectorNeighbours(database.store(kind), filter=FILTER)
-    found = neighbours.fetch([ChunkRef(document_id, 3), ChunkRef(document_id, 6)])
+    neighbors = PGVectorNeighbors(database.store(kind), filter=FILTER)
+    found = neighbors.fetch([ChunkRef(document_id, 3), ChunkRef(document_id, 6)])
     assert [(chunk.document_id, chunk.index) for chunk in found] == [(document_id, 3)]
-    assert neighbours.fetch([ChunkRef(document_id + "'", 3)]) == []
+    assert neighbors.fetch([ChunkRef(document_id + "'", 3)]) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", ["x' OR '1'='1", "ours' --", {"$in": ["x') OR ('1'='1"]}])
 def test_hostile_filter_values_open_nothing(database: Database, kind: str, value: Any) -> None:
-    neighbours = PGVectorNeighbours(database.store(kind), filter={"tenant": value})
-    assert neighbours.fetch([*REFS, ChunkRef("A")]) == []
+    neighbors = PGVectorNeighbors(database.store(kind), filter={"tenant": value})
+    assert neighbors.fetch([*REFS, ChunkRef("A")]) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,12 +180,12 @@ def test_the_filter_holds_in_the_database(database: Database, kind: str) -> None
     store = database.store(kind)
     for condition in (FILTER, {"$and": [{"tenant": {"$in": ["ours"]}}, {"source": {"$like": "A%"}}]}):
         with statements(engine_of(store)) as seen:
-            found = PGVectorNeighbours(store, filter=condition).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])
+            found = PGVectorNeighbors(store, filter=condition).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])
         assert [chunk.id for chunk in found] == ["A#5"]
         assert len(seen) == 1
-    assert len(PGVectorNeighbours(store).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])) == 2
+    assert len(PGVectorNeighbors(store).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])) == 2
     # A second filter is added to the statement, even one that only the database can evaluate.
-    both = ContextAssembler(store=PGVectorNeighbours(store, filter=FILTER), filter={"source": {"$like": "B%"}})
+    both = ContextAssembler(store=PGVectorNeighbors(store, filter=FILTER), filter={"source": {"$like": "B%"}})
     found, _ = both.invoke([document("B", 5), document("A", 5)])
     assert found.metadata["chunk_ids"] == ["B#4", "B#5"]
 
@@ -197,8 +197,8 @@ def test_json_may_hold_the_index_in_any_form_and_odd_values_beside_it(database: 
         Document(id=f"c{at}", page_content=f"part {at}", metadata={"document_id": "A", "chunk_index": form})
         for at, form in enumerate(forms)
     ]
-    neighbours = PGVectorNeighbours(database.store(kind, corpus))
-    found = neighbours.fetch([ChunkRef("A", at) for at in range(9)])
+    neighbors = PGVectorNeighbors(database.store(kind, corpus))
+    found = neighbors.fetch([ChunkRef("A", at) for at in range(9)])
     assert sorted(chunk.id for chunk in found) == ["c0", "c1", "c2", "c3", "c7"]
 
 
@@ -209,7 +209,7 @@ def test_other_keys_and_dotted_paths_can_be_set(database: Database, kind: str) -
         metadata = [{"file": {"key": "A"}, "no": at} for at in range(3)]
     corpus = [Document(id=str(at), page_content=f"part {at}", metadata=each) for at, each in enumerate(metadata)]
     keys = MetadataKeys(document_id="file.key" if kind == "json" else "file.it's", index="no")
-    found = PGVectorNeighbours(database.store(kind, corpus), keys=keys).fetch([ChunkRef("A", 1)])
+    found = PGVectorNeighbors(database.store(kind, corpus), keys=keys).fetch([ChunkRef("A", 1)])
     assert [chunk.id for chunk in found] == ["1"]
     assert found[0].document_id == "A"
 
@@ -260,7 +260,7 @@ def test_what_is_found_is_what_the_stores_own_interface_finds(database: Database
     random = Random(0)
     found_any = 0
     for condition in FILTERS:
-        neighbours = PGVectorNeighbours(store, filter=condition)
+        neighbors = PGVectorNeighbors(store, filter=condition)
         for _ in range(12):
             document_ids = random.choices(["A", "b", "B", "", "gone"], k=random.randint(1, 6))
             refs = [
@@ -270,7 +270,7 @@ def test_what_is_found_is_what_the_stores_own_interface_finds(database: Database
                 )
                 for each in document_ids
             ]
-            found = {chunk.id: chunk for chunk in neighbours.fetch(refs)}
+            found = {chunk.id: chunk for chunk in neighbors.fetch(refs)}
             assert sorted(found) == by_its_own_interface(store, refs, condition, kind == "columns"), (condition, refs)
             for id_, chunk in found.items():
                 expected = rows[int(id_.split()[1])]
@@ -280,18 +280,18 @@ def test_what_is_found_is_what_the_stores_own_interface_finds(database: Database
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbours(
+async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbors(
     database: Database, kind: str
 ) -> None:
     store = await asyncio.to_thread(database.store, kind)
-    neighbours = PGVectorNeighbours(store)
+    neighbors = PGVectorNeighbors(store)
     impossible = [ChunkRef("\0", 1), ChunkRef("A\0", chunk_id="A#1"), ChunkRef("\ud800"), ChunkRef("B", chunk_id="\0")]
     refs = [*impossible, ChunkRef("A", 2**63), ChunkRef("A", 1)]
-    assert [chunk.id for chunk in await asyncio.to_thread(neighbours.fetch, refs)] == ["A#1"]
-    assert [chunk.id for chunk in await neighbours.afetch(refs)] == ["A#1"]
-    assert await neighbours.afetch(impossible) == []
+    assert [chunk.id for chunk in await asyncio.to_thread(neighbors.fetch, refs)] == ["A#1"]
+    assert [chunk.id for chunk in await neighbors.afetch(refs)] == ["A#1"]
+    assert await neighbors.afetch(impossible) == []
     hits = [document("A", 4, tenant="ours"), document("B\0", 4)]
-    found = await ContextAssembler(store=neighbours, neighbours="unfiltered").ainvoke(hits)
+    found = await ContextAssembler(store=neighbors, neighbors="unfiltered").ainvoke(hits)
     assert [each.metadata["chunk_ids"] for each in found] == [["A#3", "A#4", "A#5"], ["B\0#4"]]
 
 
@@ -301,7 +301,7 @@ def test_all_questions_are_one_statement_whatever_they_ask_and_the_filter_holds(
     store = database.store(kind)
     with statements(engine_of(store)) as seen:
         for at, tenant in enumerate(("ours", "theirs", "x' OR '1'='1")):
-            PGVectorNeighbours(store, filter={"tenant": tenant}).fetch(
+            PGVectorNeighbors(store, filter={"tenant": tenant}).fetch(
                 [ChunkRef(f"D{each}", each) for each in range(at + 1)]
             )
     assert len(seen) == 3
@@ -331,7 +331,7 @@ def test_an_index_on_document_and_place_is_used(database: Database, kind: str) -
         connection.execute(f"ANALYZE {table}")
         with statements(engine_of(store)) as seen:
             refs = [ChunkRef(f"D{each}", at) for each in range(10) for at in (3, 4, 5)]
-            assert len(PGVectorNeighbours(store, timeout_seconds=600).fetch(refs)) == 30
+            assert len(PGVectorNeighbors(store, timeout_seconds=600).fetch(refs)) == 30
         (statement, parameters), *_ = seen
         for mode in ("force_custom_plan", "force_generic_plan"):
             connection.execute(f"SET plan_cache_mode = {mode}")
@@ -347,7 +347,7 @@ def test_an_index_on_document_and_place_is_used(database: Database, kind: str) -
 def test_collections_of_one_database_stay_apart(database: Database) -> None:
     first = database.store("old", documents("A"), collection_name="first")
     database.store("old", [document("B", 1)], collection_name="second")
-    found = PGVectorNeighbours(first).fetch([ChunkRef("A", 1), ChunkRef("B", 1), ChunkRef("B", chunk_id="B#1")])
+    found = PGVectorNeighbors(first).fetch([ChunkRef("A", 1), ChunkRef("B", 1), ChunkRef("B", chunk_id="B#1")])
     assert [chunk.id for chunk in found] == ["A#1"]
 
 
@@ -360,7 +360,7 @@ def test_no_transaction_is_begun_for_one_statement(database: Database, kind: str
         levels.append(connection.connection.dbapi_connection.autocommit)
 
     event.listen(engine_of(store), "before_cursor_execute", note)
-    PGVectorNeighbours(store).fetch(REFS)
+    PGVectorNeighbors(store).fetch(REFS)
     assert levels == [True]
     store.similarity_search("the falcon")
     assert levels[-1] is False
@@ -369,7 +369,7 @@ def test_no_transaction_is_begun_for_one_statement(database: Database, kind: str
 def test_ten_thousand_hits_are_one_statement(database: Database) -> None:
     store = database.store("old")
     with statements(engine_of(store)) as seen:
-        found = PGVectorNeighbours(store).fetch([ChunkRef("A", at) for at in range(20_000)])
+        found = PGVectorNeighbors(store).fetch([ChunkRef("A", at) for at in range(20_000)])
     assert len(found) == 9
     assert len(seen) == 1
 
@@ -399,11 +399,11 @@ async def async_store(database: Database, request: pytest.FixtureRequest) -> Asy
 
 @pytest.mark.parametrize("async_store", ["old", "async", "asyncpg"], indirect=True)
 async def test_async_stores_answer_async_and_say_so_when_asked_otherwise(async_store: Any) -> None:
-    neighbours = PGVectorNeighbours(async_store, filter=FILTER)
-    found = await neighbours.afetch([*REFS, ChunkRef("O'Brien", 2), ChunkRef("B", chunk_id="B#0")])
+    neighbors = PGVectorNeighbors(async_store, filter=FILTER)
+    found = await neighbors.afetch([*REFS, ChunkRef("O'Brien", 2), ChunkRef("B", chunk_id="B#0")])
     assert {chunk.id for chunk in found} == {"A#1", "B#8", "O'Brien#2", "B#0"}
     with pytest.raises(InputError, match="use the async methods"):
-        neighbours.fetch(REFS)
+        neighbors.fetch(REFS)
 
 
 # Time
@@ -412,59 +412,57 @@ async def test_async_stores_answer_async_and_say_so_when_asked_otherwise(async_s
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(database: Database, kind: str) -> None:
     store = await asyncio.to_thread(database.store, kind)
-    neighbours = PGVectorNeighbours(store, timeout_seconds=0.3)
+    neighbors = PGVectorNeighbors(store, timeout_seconds=0.3)
     with locked(database.url, kind):
-        for fetch in (lambda: asyncio.to_thread(neighbours.fetch, REFS), lambda: neighbours.afetch(REFS)):
+        for fetch in (lambda: asyncio.to_thread(neighbors.fetch, REFS), lambda: neighbors.afetch(REFS)):
             with pytest.raises(TimeoutError, match=r"no answer from Postgres within 0\.3 s"):
                 await fetch()
         assert await asyncio.to_thread(nobody_waits_soon, database.url)
         with pytest.warns(NothingToJoinWarning, match="The store failed"):
-            (found,) = await ContextAssembler(store=neighbours, neighbours="unfiltered").ainvoke([document("A", 4)])
+            (found,) = await ContextAssembler(store=neighbors, neighbors="unfiltered").ainvoke([document("A", 4)])
         assert found.metadata["chunk_ids"] == ["A#4"]
         assert "TimeoutError" in found.metadata["trace"]["notes"][0]
-    neighbours = PGVectorNeighbours(store)
-    assert len(await neighbours.afetch(REFS)) == 3
-    assert len(await asyncio.to_thread(neighbours.fetch, REFS)) == 3
+    neighbors = PGVectorNeighbors(store)
+    assert len(await neighbors.afetch(REFS)) == 3
+    assert len(await asyncio.to_thread(neighbors.fetch, REFS)) == 3
 
 
 @pytest.mark.parametrize("async_store", ["old", "asyncpg"], indirect=True)
 async def test_an_async_store_times_out_and_goes_on(database: Database, async_store: Any) -> None:
-    neighbours = PGVectorNeighbours(async_store)
-    assert len(await neighbours.afetch(REFS)) == 3
+    neighbors = PGVectorNeighbors(async_store)
+    assert len(await neighbors.afetch(REFS)) == 3
     with locked(database.url, "old" if isinstance(async_store, PGVector) else "columns"):
         with pytest.raises(TimeoutError, match="no answer from Postgres"):
-            await PGVectorNeighbours(async_store, timeout_seconds=0.3).afetch(REFS)
+            await PGVectorNeighbors(async_store, timeout_seconds=0.3).afetch(REFS)
         assert await asyncio.to_thread(nobody_waits_soon, database.url)
-    assert len(await neighbours.afetch(REFS)) == 3
+    assert len(await neighbors.afetch(REFS)) == 3
 
 
 def test_the_servers_own_errors_are_not_called_a_timeout(database: Database) -> None:
-    neighbours = PGVectorNeighbours(database.store("old"), filter={"no field": 1})
+    neighbors = PGVectorNeighbors(database.store("old"), filter={"no field": 1})
     with pytest.raises(ValueError, match="Invalid field name"):
-        neighbours.fetch(REFS)
+        neighbors.fetch(REFS)
     with pytest.warns(NothingToJoinWarning, match="The store failed"):
-        (found,) = ContextAssembler(store=neighbours).invoke([document("A", 4)])
+        (found,) = ContextAssembler(store=neighbors).invoke([document("A", 4)])
     assert "Invalid field name" in found.metadata["trace"]["notes"][0]
 
 
 def test_wrong_parameters_are_errors_at_construction(database: Database) -> None:
     store = database.store("old")
     with pytest.raises(ConfigError, match="vectorstore must be a PGVectorStore, AsyncPGVectorStore or PGVector"):
-        PGVectorNeighbours(vector_store([]))  # type: ignore[arg-type]
+        PGVectorNeighbors(vector_store([]))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="filter must be a dict"):
-        PGVectorNeighbours(store, filter=lambda _: True)  # type: ignore[arg-type]
+        PGVectorNeighbors(store, filter=lambda _: True)  # type: ignore[arg-type]
     for wrong in (0, -1, float("inf"), float("nan")):
         with pytest.raises(ConfigError, match="timeout_seconds must be a finite number above 0"):
-            PGVectorNeighbours(store, timeout_seconds=wrong)
+            PGVectorNeighbors(store, timeout_seconds=wrong)
 
 
 # The retriever
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_from_vectorstore_takes_neighbours_and_filter_from_the_store_itself(
-    database: Database, kind: str
-) -> None:
+async def test_from_vectorstore_takes_neighbors_and_filter_from_the_store_itself(database: Database, kind: str) -> None:
     store = await asyncio.to_thread(database.store, kind)
     retriever = ContextAssemblyRetriever.from_vectorstore(store, search_kwargs={"filter": FILTER}, hits=2)
     query = "In A the ember is described in paragraph 8."

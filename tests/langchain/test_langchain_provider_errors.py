@@ -127,4 +127,4 @@ class FinalError(Exception):
 @pytest.mark.parametrize("error", [FinalError("odd"), StopIteration(3)])
 def test_a_class_that_cannot_be_inherited_from_is_left_out(error: Exception) -> None:
     with pytest.raises(AnswerError, match="the model failed"):
-        raise AnswerError.of(error, "the model failed", "")
+        raise AnswerError.from_error(error, "the model failed", "")

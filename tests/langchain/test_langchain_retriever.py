@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
 from ctxassembly.errors import ConfigError, InputError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
 from langchain_ctxassembly.search.scored import as_scores
 from langchain_samples import Recorder, document, documents, memory_store, vector_store
 
@@ -76,7 +76,7 @@ async def test_callbacks_reach_the_children_and_the_query_the_assembler() -> Non
 class Listening(ContextAssembler):
     def _read(self, given: Any) -> Any:
         assert given["query"] == QUERY
-        return super()._read(given)
+        return super()._read_inputs(given)
 
 
 async def test_the_query_reaches_the_assembler() -> None:
@@ -271,14 +271,14 @@ def test_found_documents_are_not_changed() -> None:
     assert store.found == [document("A", 1), document("A", 5)]
 
 
-# Neighbours and the search's filter
+# Neighbors and the search's filter
 
 
-def test_neighbours_come_from_the_vector_store_itself() -> None:
+def test_neighbors_come_from_the_vector_store_itself() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=1)
     (found,) = retriever.invoke("In A the falcon is described in paragraph 7.")
     assert found.metadata["chunk_ids"] == ["A#6", "A#7", "A#8"]
-    assert isinstance(retriever.assembler.store, VectorStoreNeighbours)
+    assert isinstance(retriever.assembler.store, VectorStoreNeighbors)
 
 
 def test_a_store_or_an_assembler_of_ones_own_is_used() -> None:
@@ -298,19 +298,19 @@ def ours(found: Document) -> bool:
 
 @pytest.mark.parametrize("own_store", [False, True])
 @pytest.mark.parametrize("condition", [ours, None])
-async def test_the_filter_of_the_search_holds_for_the_neighbours(own_store: bool, condition: Any) -> None:
+async def test_the_filter_of_the_search_holds_for_the_neighbors(own_store: bool, condition: Any) -> None:
     corpus = [document("A", at, tenant="theirs" if at == 6 else "ours") for at in range(9)]
     vectorstore = vector_store(corpus)
     store = memory_store(corpus) if own_store else None
     options = {"filter": condition} if condition else {}
     # Documents that were handed over aren't known to be those that are searched: see ContextAssembler.
-    neighbours: Any = "unfiltered" if own_store and not condition else None
+    neighbors: Any = "unfiltered" if own_store and not condition else None
     scored = ContextAssemblyRetriever.from_vectorstore(
-        vectorstore, store=store, search_kwargs=options, hits=1, neighbours=neighbours
+        vectorstore, store=store, search_kwargs=options, hits=1, neighbors=neighbors
     )
     plain = ContextAssemblyRetriever(
         retriever=vectorstore.as_retriever(search_kwargs={**options, "k": 1}),
-        assembler=ContextAssembler(store=store or VectorStoreNeighbours(vectorstore), neighbours=neighbours),
+        assembler=ContextAssembler(store=store or VectorStoreNeighbors(vectorstore), neighbors=neighbors),
     )
     again = ContextAssemblyRetriever(retriever=plain.retriever, assembler=plain.assembler)
     for retriever in (scored, plain, again):
@@ -321,11 +321,11 @@ async def test_the_filter_of_the_search_holds_for_the_neighbours(own_store: bool
     assert getattr(plain.assembler.store, "filter", None) is None
 
 
-def test_a_filter_that_the_neighbours_cannot_be_held_to_is_an_error() -> None:
+def test_a_filter_that_the_neighbors_cannot_be_held_to_is_an_error() -> None:
     corpus = vector_store(CORPUS)
     with pytest.raises(ValidationError, match="filter must be a function Document -> bool, or a mapping"):
         ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"filter": "tenant = 'ours'"})
     with pytest.raises(ConfigError, match=r"search_kwargs must be .* unless store= is given.*\['where'\]"):
         ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"where": {"tenant": "ours"}})
-    store = VectorStoreNeighbours(corpus, filter={"tenant": "ours"})
+    store = VectorStoreNeighbors(corpus, filter={"tenant": "ours"})
     assert ContextAssemblyRetriever.from_vectorstore(corpus, store=store, search_kwargs={"where": {}})

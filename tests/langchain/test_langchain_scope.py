@@ -1,7 +1,7 @@
-"""A caller's filter holds for neighbours: every chain x every vector store x how it is filtered.
+"""A caller's filter holds for neighbors: every chain x every vector store x how it is filtered.
 
 Two tenants have documents of the same ids and file names. Even chunks are open, odd ones secret: with a window of two
-the neighbours of chunk 4 that may be read are 2 and 6, and they have to come in.
+the neighbors of chunk 4 that may be read are 2 and 6, and they have to come in.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
-    PGVectorNeighbours,
-    VectorStoreNeighbours,
+    PGVectorNeighbors,
+    VectorStoreNeighbors,
 )
-from langchain_ctxassembly.stores.identity import reads_the_same, unwrapped
+from langchain_ctxassembly.stores.identity import has_same_documents, unwrap
 from langchain_samples import WORDS, WordEmbeddings, chunks
 
 TENANTS = ("ours", "theirs")
@@ -99,7 +99,7 @@ class Kind:
     own: Any
     condition: Callable[[str], Any]
     """The filter for a tenant's open chunks."""
-    neighbours: Callable[[Any], Any] = lambda corpus: VectorStoreNeighbours(corpus, id_of=names)
+    neighbors: Callable[[Any], Any] = lambda corpus: VectorStoreNeighbors(corpus, id_of=names)
     is_async: bool = True
 
 
@@ -154,7 +154,7 @@ def qdrant() -> Kind:
             must=[models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in wanted.items()]
         )
 
-    return Kind(filled(SHARED), filled(OWN), condition, lambda corpus: VectorStoreNeighbours(corpus, id_of=uuids))
+    return Kind(filled(SHARED), filled(OWN), condition, lambda corpus: VectorStoreNeighbors(corpus, id_of=uuids))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def postgres(module_database_url: str) -> Iterator[Callable[..., Kind]]:
 
     def made(kind: str, prefix: str = "") -> Kind:
         stores = (filled(kind, prefix + name, corpus) for name, corpus in (("shared", SHARED), ("own", OWN)))
-        return Kind(*stores, mapping, PGVectorNeighbours, is_async=kind != "pgvector")
+        return Kind(*stores, mapping, PGVectorNeighbors, is_async=kind != "pgvector")
 
     yield made
     asyncio.run(engine.close())
@@ -200,9 +200,9 @@ def kind(request: pytest.FixtureRequest) -> Kind:
         "faiss": lambda: faiss(mapping),
         "faiss-function": lambda: faiss(lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"),
         "chroma": chroma,
-        "chroma-metadata": lambda: replace(chroma(), neighbours=VectorStoreNeighbours),
+        "chroma-metadata": lambda: replace(chroma(), neighbors=VectorStoreNeighbors),
         "qdrant": qdrant,
-        "qdrant-metadata": lambda: replace(qdrant(), neighbours=VectorStoreNeighbours),
+        "qdrant-metadata": lambda: replace(qdrant(), neighbors=VectorStoreNeighbors),
     }
     return by_name[request.param]()
 
@@ -241,7 +241,7 @@ class Searching:
         return configurable(self.vectorstore)
 
     def assembler(self, **options: Any) -> ContextAssembler:
-        return ContextAssembler(config=CONFIG, store=self.kind.neighbours(self.vectorstore), **options)
+        return ContextAssembler(config=CONFIG, store=self.kind.neighbors(self.vectorstore), **options)
 
 
 def configurable(vectorstore: Any) -> Any:
@@ -305,13 +305,13 @@ def around(searching: Searching, retriever: Any, **options: Any) -> Any:
 def from_vectorstore(searching: Searching) -> Any:
     return ContextAssemblyRetriever.from_vectorstore(
         searching.vectorstore, search_kwargs=searching.options, config=CONFIG,
-        store=searching.kind.neighbours(searching.vectorstore),
+        store=searching.kind.neighbors(searching.vectorstore),
     )  # fmt: skip
 
 
 def given_to_the_call(searching: Searching) -> Any:
     made = ContextAssemblyRetriever.from_vectorstore(
-        searching.vectorstore, hits=1, config=CONFIG, store=searching.kind.neighbours(searching.vectorstore)
+        searching.vectorstore, hits=1, config=CONFIG, store=searching.kind.neighbors(searching.vectorstore)
     )
     return made.bind(**({"filter": searching.options["filter"]} if "filter" in searching.options else {}))
 
@@ -380,7 +380,7 @@ def configured_assembler(searching: Searching, context: bool = False) -> Any:
 
 
 def in_the_store(searching: Searching) -> Any:
-    store = searching.kind.neighbours(searching.vectorstore)
+    store = searching.kind.neighbors(searching.vectorstore)
     store = replace(store, filter=searching.options.get("filter"))
     return searching.base() | ContextAssembler(config=CONFIG, store=store)
 
@@ -466,7 +466,7 @@ MODES = ["filtered", "per-user", "unfiltered"]
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("chain", [*SEEN, *GIVEN, *UNSEEN])
-def test_no_neighbour_comes_in_past_the_filter_and_all_others_do(kind: Kind, chain: str, mode: str) -> None:
+def test_no_neighbor_comes_in_past_the_filter_and_all_others_do(kind: Kind, chain: str, mode: str) -> None:
     build = (SEEN | GIVEN | UNSEEN)[chain]
     silent = chain in SEEN or (chain in GIVEN and mode != "unfiltered")
     made = None
@@ -518,7 +518,7 @@ def by_index(text: str) -> set[int]:
 
 
 async def test_a_search_of_ones_own_collection_vouches_for_no_other(kind: Kind) -> None:
-    for store in (kind.neighbours(kind.shared), MemoryStore(chunks(SHARED))):
+    for store in (kind.neighbors(kind.shared), MemoryStore(chunks(SHARED))):
         with pytest.warns(FilterNotSeenWarning, match="'acl'.*filter=") as caught:
             found = await outcomes(kind, over_both(kind, store))
         assert len(caught) == 1
@@ -536,27 +536,27 @@ def elsewhere(postgres: Callable[..., Kind]) -> Kind:
 async def test_nor_does_it_for_a_table_of_postgres(kind: Kind, elsewhere: Kind) -> None:
     config = replace(CONFIG, varying_keys=("_collection_name", "_id"))
     with pytest.warns(FilterNotSeenWarning, match="'acl'"):
-        found = await outcomes(kind, over_both(kind, PGVectorNeighbours(elsewhere.shared), config=config))
+        found = await outcomes(kind, over_both(kind, PGVectorNeighbors(elsewhere.shared), config=config))
     for text in found:
         assert "theirs" not in text
         assert "secret" not in text
 
 
 async def test_whoever_has_one_tenant_sees_no_warning_and_no_change(kind: Kind) -> None:
-    for store in (kind.neighbours(kind.own), MemoryStore(chunks(OWN))):
+    for store in (kind.neighbors(kind.own), MemoryStore(chunks(OWN))):
         for text in await outcomes(kind, over_both(kind, store)):
             assert by_index(text) == {2, 3, 4, 5, 6}
 
 
 async def test_who_says_that_nothing_need_be_filtered_gets_all_there_is(kind: Kind) -> None:
-    for text in await outcomes(kind, over_both(kind, kind.neighbours(kind.shared), neighbours="unfiltered")):
+    for text in await outcomes(kind, over_both(kind, kind.neighbors(kind.shared), neighbors="unfiltered")):
         assert by_index(text) >= {2, 4, 6}
         assert "secret" in text
 
 
 async def test_a_filter_of_the_assembler_or_the_store_stands_for_the_searchs(kind: Kind) -> None:
     condition = kind.condition("ours")
-    store = kind.neighbours(kind.shared)
+    store = kind.neighbors(kind.shared)
     for made in (over_both(kind, store, filter=condition), over_both(kind, replace(store, filter=condition))):
         for text in await outcomes(kind, made):
             assert by_index(text) == {2, 4, 6}
@@ -566,13 +566,13 @@ async def test_a_filter_of_the_assembler_or_the_store_stands_for_the_searchs(kin
 def test_two_objects_over_the_same_documents_are_the_same(kind: Kind, module_database_url: str) -> None:
     """Whatever the shared one holds, the search of it would find."""
     own, shared = kind.own, kind.shared
-    assert reads_the_same(kind.neighbours(shared), shared)
-    assert not reads_the_same(kind.neighbours(shared), own)
-    assert not reads_the_same(MemoryStore([]), shared)
+    assert has_same_documents(kind.neighbors(shared), shared)
+    assert not has_same_documents(kind.neighbors(shared), own)
+    assert not has_same_documents(MemoryStore([]), shared)
     for other in again(shared, module_database_url):
-        assert reads_the_same(kind.neighbours(other), shared)
-        assert not reads_the_same(kind.neighbours(other), own)
-        made = around_search(shared, ContextAssembler(store=kind.neighbours(other), config=CONFIG))
+        assert has_same_documents(kind.neighbors(other), shared)
+        assert not has_same_documents(kind.neighbors(other), own)
+        made = around_search(shared, ContextAssembler(store=kind.neighbors(other), config=CONFIG))
         assert "secret" in text_of(made.invoke(query_for("ours")))
 
 
@@ -583,7 +583,7 @@ def again(store: Any, url: str) -> list[Any]:
         with_psycopg = create_engine(url, poolclass=NullPool)
         return [PGVector(WordEmbeddings(), connection=with_psycopg, collection_name=store.collection_name)]
     if name == "PGVectorStore":
-        inner = unwrapped(store)
+        inner = unwrap(store)
         same = PGVectorStore.create_sync(
             store._engine, WordEmbeddings(), inner.table_name, id_column="id",
             metadata_columns=["document_id", "chunk_index"],
@@ -618,7 +618,7 @@ def warned(caught: list[warnings.WarningMessage]) -> list[str]:
 
 async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> None:
     corpus = corpus_of(*MIXED)
-    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    store = VectorStoreNeighbors(corpus, id_of=by_name)
     hits = [chunk("ours", "A", 2, "open")]
     configurable_one = ContextAssembler(store=store).configurable_fields(filter=ConfigurableField(id="filter"))
     many: list[Any] = [
@@ -639,7 +639,7 @@ async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> 
         assert len(warned(caught)) == (0 if each is many[3] else 1)
         for message in warned(caught):
             assert "ContextAssembler(filter=...)" in message
-            assert "neighbours='unfiltered'" in message
+            assert "neighbors='unfiltered'" in message
             assert "'acl'" in message
 
 
@@ -650,19 +650,19 @@ def around_lambda(corpus: Any, store: Any) -> ContextAssemblyRetriever:
 
 async def test_who_has_one_tenant_says_so_in_one_word() -> None:
     corpus = corpus_of(*MIXED)
-    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    store = VectorStoreNeighbors(corpus, id_of=by_name)
     for assembler in (
-        ContextAssembler(store=store, neighbours="unfiltered"),
-        ContextAssembler(store=store, config=AssemblyConfig(neighbours="unfiltered")),
-        ContextAssembler(store=store, config=AssemblyConfig(neighbours="filtered"), neighbours="unfiltered"),
+        ContextAssembler(store=store, neighbors="unfiltered"),
+        ContextAssembler(store=store, config=AssemblyConfig(neighbors="unfiltered")),
+        ContextAssembler(store=store, config=AssemblyConfig(neighbors="filtered"), neighbors="unfiltered"),
     ):
         for (found,) in (
             assembler.invoke([chunk("ours", "A", 2, "open")]),
             await assembler.ainvoke([chunk("ours", "A", 2, "open")]),
         ):
             assert found.metadata["chunk_ids"] == ["ours-A-1", "ours-A-2", "ours-A-3"]
-    with pytest.raises(ValueError, match="neighbours"):
-        ContextAssembler(store=store, neighbours="none")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="neighbors"):
+        ContextAssembler(store=store, neighbors="none")  # type: ignore[arg-type]
 
 
 def test_from_a_vector_store_whoever_has_one_tenant_says_nothing() -> None:
@@ -675,28 +675,28 @@ def test_from_a_vector_store_whoever_has_one_tenant_says_nothing() -> None:
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # a filter excludes all of a window
 async def test_filtered_refuses_to_run_without_a_filter() -> None:
     corpus = corpus_of(*MIXED)
-    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    store = VectorStoreNeighbors(corpus, id_of=by_name)
     hits = [chunk("ours", "A", 2, "open")]
 
     def is_open(found: Document) -> bool:
         return bool(found.metadata["acl"] == "open")
 
     retriever = ContextAssemblyRetriever.from_vectorstore(
-        corpus, store=store, neighbours="filtered", hits=1, config=AssemblyConfig(window=2)
+        corpus, store=store, neighbors="filtered", hits=1, config=AssemblyConfig(window=2)
     )
     for refused in (
         lambda: retriever.invoke(hits[0].page_content),
         lambda: asyncio.run(retriever.ainvoke(hits[0].page_content)),
-        lambda: ContextAssembler(store=store, neighbours="filtered").invoke(hits),
+        lambda: ContextAssembler(store=store, neighbors="filtered").invoke(hits),
         lambda: around_lambda(corpus, store).model_copy(
-            update={"assembler": ContextAssembler(store=store, neighbours="filtered", filter=None)}
+            update={"assembler": ContextAssembler(store=store, neighbors="filtered", filter=None)}
         ).invoke(hits[0].page_content),
     ):  # fmt: skip
-        with pytest.raises(ConfigError, match="neighbours must be"):
+        with pytest.raises(ConfigError, match="neighbors must be"):
             await asyncio.to_thread(refused)
     (found,) = retriever.invoke(hits[0].page_content, filter=is_open)
     assert found.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]
-    (found,) = ContextAssembler(store=store, neighbours="filtered", filter=is_open).invoke(hits)
+    (found,) = ContextAssembler(store=store, neighbors="filtered", filter=is_open).invoke(hits)
     assert found.metadata["chunk_ids"] == ["ours-A-2"]
 
 
@@ -707,7 +707,7 @@ async def test_as_context_follows_the_config_in_every_form_of_a_configurable_ass
     def keeps(acl: str) -> Any:
         return lambda found: found.metadata["acl"] == acl
 
-    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    store = VectorStoreNeighbors(corpus, id_of=by_name)
     made = ContextAssembler(store=store, filter=keeps("nobody's"), config=AssemblyConfig(window=2))
     field_of = {"filter": ConfigurableField(id="filter")}
     strict = ContextAssembler(store=store, filter=keeps("open"), config=AssemblyConfig(window=2))

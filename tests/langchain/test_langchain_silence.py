@@ -1,4 +1,4 @@
-"""Ordinary LangChain indexes: what they lack for neighbours is said, once an object, with the line that mends it."""
+"""Ordinary LangChain indexes: what they lack for neighbors is said, once an object, with the line that mends it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours, number_chunks
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors, number_chunks
 from langchain_samples import WordEmbeddings, memory_store, vector_store
 
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(120)]
@@ -25,7 +25,7 @@ PAGES = [
 ]
 SPLITTER = RecursiveCharacterTextSplitter(chunk_size=200, chunk_overlap=80)
 QUERY = "How many bales of wool did the weavers pay in year 12?"
-UNFILTERED = AssemblyConfig(neighbours="unfiltered", page_base=0)
+UNFILTERED = AssemblyConfig(neighbors="unfiltered", page_base=0)
 
 
 def split(pages: Sequence[Document] = PAGES) -> list[Document]:
@@ -118,7 +118,7 @@ def test_the_first_chunks_of_a_document_under_random_ids_are_told_of_too(
 ) -> None:
     chunks = number_chunks(split())
     store = keeping.from_documents(chunks, WordEmbeddings(), ids=[str(uuid.uuid4()) for _ in chunks])
-    made = ContextAssembler(config=UNFILTERED, store=VectorStoreNeighbours(store))
+    made = ContextAssembler(config=UNFILTERED, store=VectorStoreNeighbors(store))
     given = [chunks[at] for at in hits]
 
     told = warned(lambda: invoke(made, given))
@@ -146,8 +146,8 @@ def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) ->
         for at, each in enumerate(split())
     ]
     keys = MetadataKeys(document_id="file", index="seq")
-    config = AssemblyConfig(neighbours="unfiltered", keys=keys)
-    for store in (VectorStoreNeighbours(vector_store(chunks)), VectorStoreNeighbours(vector_store(chunks), keys=keys)):
+    config = AssemblyConfig(neighbors="unfiltered", keys=keys)
+    for store in (VectorStoreNeighbors(vector_store(chunks)), VectorStoreNeighbors(vector_store(chunks), keys=keys)):
         (found,) = invoke(ContextAssembler(config=config, store=store), chunks[4:5])
         assert found.metadata["chunk_ids"] == ["a.pdf#3", "a.pdf#4", "a.pdf#5"]
     # One of one's own reads what it reads.
@@ -157,7 +157,7 @@ def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) ->
 
 def test_each_store_of_a_configurable_assembler_is_told_of_once() -> None:
     made = ContextAssembler(config=UNFILTERED)
-    copy = made.model_copy(update={"store": VectorStoreNeighbours(stored(split()))})
+    copy = made.model_copy(update={"store": VectorStoreNeighbors(stored(split()))})
     assert len(warned(lambda: [made.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
     assert len(warned(lambda: [copy.invoke(split()[:3]), copy.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
 
@@ -193,5 +193,5 @@ def test_a_vector_store_that_cannot_be_asked_is_told(invoke: Any) -> None:
 
 def test_one_warning_is_enough(invoke: Any) -> None:
     with pytest.warns(NothingToJoinWarning) as seen:
-        invoke(ContextAssembler(store=VectorStoreNeighbours(stored(split()))), split()[:5])
+        invoke(ContextAssembler(store=VectorStoreNeighbors(stored(split()))), split()[:5])
     assert len(seen) == 1

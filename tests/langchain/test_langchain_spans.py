@@ -31,7 +31,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from chain_samples import QUESTION, Scripted, following, leaflets, retriever
 from ctxassembly import AnswerConfig, AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, SearchError, StoreError
-from ctxassembly.data.trace import SPANS
+from ctxassembly.data.trace import SPAN_PREFIX
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
 from langchain_samples import Tracer, chunks, documents, memory_store, vector_store
 
@@ -76,7 +76,7 @@ async def traced(runnable: Any, given: Any, *, awaited: bool) -> Run:
 
 
 def assembler(**given: Any) -> ContextAssembler:
-    return ContextAssembler(store=memory_store(CORPUS), neighbours="unfiltered", **given)
+    return ContextAssembler(store=memory_store(CORPUS), neighbors="unfiltered", **given)
 
 
 both_ways = pytest.mark.parametrize("awaited", [False, True])
@@ -112,7 +112,7 @@ async def test_runs_begin_and_end_when_their_stages_do(awaited: bool) -> None:
             time.sleep(0.05)
             return super().fetch(refs)
 
-    slow = ContextAssembler(store=Slow(chunks(CORPUS)), neighbours="unfiltered")
+    slow = ContextAssembler(store=Slow(chunks(CORPUS)), neighbors="unfiltered")
     run = await traced(slow, CORPUS[3:5], awaited=awaited)
     took = {one.name: (one.end_time - one.start_time).total_seconds() for one in run.child_runs if one.end_time}
     assert took["ctxassembly.expand"] >= 0.05
@@ -162,7 +162,7 @@ async def test_the_run_of_the_stage_that_failed_has_the_error(awaited: bool) -> 
 
     cases: list[tuple[Any, Any, type[Exception], str]] = [
         (
-            ContextAssembler(store=Down([]), neighbours="unfiltered", config=AssemblyConfig(on_store_error="raise")),
+            ContextAssembler(store=Down([]), neighbors="unfiltered", config=AssemblyConfig(on_store_error="raise")),
             CORPUS[:1],
             StoreError,
             "ctxassembly.expand",
@@ -190,7 +190,7 @@ async def test_a_store_that_is_done_without_is_noted_on_its_stage() -> None:
         def fetch(self, refs: Any) -> Any:
             raise ConnectionError("no route")
 
-    run = await traced(ContextAssembler(store=Down(), neighbours="unfiltered"), CORPUS[:1], awaited=False)
+    run = await traced(ContextAssembler(store=Down(), neighbors="unfiltered"), CORPUS[:1], awaited=False)
     expand = named(run, "ctxassembly.expand")
     assert expand.error is None
     assert expand.outputs is not None
@@ -206,7 +206,7 @@ async def test_a_cancelled_run_leaves_no_stage_open() -> None:
             await asyncio.sleep(60)
 
     tracer = Tracer()
-    running = ContextAssembler(store=Slow(), neighbours="unfiltered").ainvoke(CORPUS[:1], {"callbacks": [tracer]})
+    running = ContextAssembler(store=Slow(), neighbors="unfiltered").ainvoke(CORPUS[:1], {"callbacks": [tracer]})
     task = asyncio.ensure_future(running)
     await asked.wait()
     task.cancel()
@@ -251,7 +251,7 @@ def test_a_retrieval_below_no_run_makes_no_traces_of_its_stages() -> None:
 
 async def test_events_of_a_stream_tell_each_stage_below_its_parent() -> None:
     events = [event async for event in retriever().astream_events(QUESTION, version="v2")]
-    stages = [event for event in events if event["name"].startswith(SPANS)]
+    stages = [event for event in events if event["name"].startswith(SPAN_PREFIX)]
     told = [(event["event"], event["name"]) for event in stages]
     assert told == [(kind, name) for name in STEPS + STAGES for kind in ("on_chain_start", "on_chain_end")]
     ids = {event["name"]: event["run_id"] for event in events}
@@ -416,7 +416,7 @@ def test_opentelemetry_shows_the_error_on_the_stage(exported: InMemorySpanExport
         def fetch(self, refs: Any) -> Any:
             raise ConnectionError("no route")
 
-    strict = ContextAssembler(store=Down(), neighbours="unfiltered", config=AssemblyConfig(on_store_error="raise"))
+    strict = ContextAssembler(store=Down(), neighbors="unfiltered", config=AssemblyConfig(on_store_error="raise"))
     with pytest.raises(StoreError):
         strict.invoke(CORPUS[:1])
     spans = {span.name: span for span in exported.get_finished_spans()}

@@ -21,7 +21,7 @@ from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys, NothingToJoinWar
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import (
     ContextAssemblyRetriever,
-    PGVectorNeighbours,
+    PGVectorNeighbors,
     anumber_stored_chunks,
     number_stored_chunks,
 )
@@ -30,7 +30,7 @@ from langchain_samples import WordEmbeddings
 HOSTILE = "O'Brien's \"x\" %(a)s :b.pdf"
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(120)]
 QUERY = "How many bales of wool did the weavers pay in year 12?"
-UNFILTERED = AssemblyConfig(neighbours="unfiltered")
+UNFILTERED = AssemblyConfig(neighbors="unfiltered")
 KINDS = ["json", "columns", "old"]
 
 
@@ -95,8 +95,8 @@ def rows(database: Database, query: str) -> list[Any]:
 
 
 def places(store: Any, source: str) -> dict[int, str]:
-    """The text at each index of a document, as neighbours are found."""
-    found = PGVectorNeighbours(store).fetch([*map(of_document(source), range(200))])
+    """The text at each index of a document, as neighbors are found."""
+    found = PGVectorNeighbors(store).fetch([*map(of_document(source), range(200))])
     return {chunk.index: chunk.text for chunk in found if chunk.index is not None}
 
 
@@ -132,7 +132,7 @@ def test_an_ordinary_table_says_what_it_lacks_once(database: Database, kind: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_table_gets_the_index_that_neighbours_are_found_by(database: Database, kind: str) -> None:
+def test_the_table_gets_the_index_that_neighbors_are_found_by(database: Database, kind: str) -> None:
     store = database.store(kind, split("a.pdf"))
     number_stored_chunks(store)
     number_stored_chunks(store)
@@ -176,7 +176,7 @@ def test_what_cannot_be_ordered_is_told_and_left_alone(database: Database) -> No
 
     told = number_stored_chunks(store)
 
-    assert (told.documents, told.unordered, told.unordered_documents, told.nameless) == (1, ("a.pdf",), 1, 1)
+    assert (told.documents, told.unordered, told.unordered_count, told.nameless) == (1, ("a.pdf",), 1, 1)
     assert "1 document could not be ordered" in str(told)
     assert "trust_insertion_order=True" in str(told)
     assert "1 chunk names neither a document nor a source" in str(told)
@@ -225,7 +225,7 @@ def test_keys_of_ones_own(database: Database) -> None:
     keys = MetadataKeys(document_id=("doc", "source"), index="seq")
     store = database.store("json", split("a.pdf"))
     number_stored_chunks(store, keys=keys)
-    assert len(PGVectorNeighbours(store, keys=keys).fetch([*map(of_document("a.pdf"), range(3))])) == 3
+    assert len(PGVectorNeighbors(store, keys=keys).fetch([*map(of_document("a.pdf"), range(3))])) == 3
 
 
 def test_what_cannot_be_numbered_is_an_error(database: Database) -> None:
@@ -258,11 +258,11 @@ SEVERAL = MetadataKeys(document_id=("doc", "source"), index=("n", "seq"))
 @pytest.mark.parametrize("kind", ["json", "old"])
 async def test_all_names_are_read_from_json_metadata(database: Database, kind: str) -> None:
     store = await asyncio.to_thread(database.store, kind, [*OLDER, *NEWER])
-    neighbours = PGVectorNeighbours(store, keys=SEVERAL)
+    neighbors = PGVectorNeighbors(store, keys=SEVERAL)
     refs = [*map(of_document("old.txt"), (1, 2)), *map(of_document("new"), (3, 4, 9)), *map(of_document("gone"), (0,))]
-    for found in (neighbours.fetch(refs), await neighbours.afetch(refs)):
+    for found in (neighbors.fetch(refs), await neighbors.afetch(refs)):
         assert sorted(each.text for each in found) == ["New 3.", "New 4.", "Old 1.", "Old 2."]
-    whole = neighbours.fetch([ChunkRef("old.txt"), ChunkRef("new"), ChunkRef("gone")])
+    whole = neighbors.fetch([ChunkRef("old.txt"), ChunkRef("new"), ChunkRef("gone")])
     assert sorted(each.text for each in whole) == sorted(each.page_content for each in (*OLDER, *NEWER))
 
 
@@ -270,7 +270,7 @@ def test_the_source_serves_where_nothing_else_is_there(database: Database) -> No
     given = [Document(f"Text {at}.", metadata={"source": "a.txt", "chunk_index": at}) for at in range(5)]
     for kind in ("json", "old", "columns"):
         store = database.store(kind, given, f"{kind} chunks")
-        assert [each.index for each in PGVectorNeighbours(store).fetch([ChunkRef("a.txt", 3)])] == {
+        assert [each.index for each in PGVectorNeighbors(store).fetch([ChunkRef("a.txt", 3)])] == {
             "columns": [],  # of such a table the column is the document
         }.get(kind, [3])
 
@@ -291,7 +291,7 @@ def explained(database: Database, store: Any, refs: list[ChunkRef]) -> str:
         seen.append((statement, parameters))
 
     event.listen(engine, "before_cursor_execute", note)
-    PGVectorNeighbours(store, keys=SEVERAL).fetch(refs)
+    PGVectorNeighbors(store, keys=SEVERAL).fetch(refs)
     event.remove(engine, "before_cursor_execute", note)
     (statement, parameters), *_ = seen
     with psycopg.connect(database.url.replace("+psycopg", "", 1)) as connection:

@@ -6,7 +6,7 @@ from langchain_core.documents import Document
 from ctxassembly import ChunkRef
 from ctxassembly.errors import ConfigError
 from ctxassembly.testing import store_cases
-from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours
+from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbors
 from langchain_samples import chunks, document, documents, vector_store
 
 
@@ -21,18 +21,18 @@ from langchain_samples import chunks, document, documents, vector_store
 )  # fmt: skip
 def test_a_filter_that_cannot_be_evaluated_is_an_error_at_construction(condition: Any) -> None:
     with pytest.raises(ConfigError, match=r"^filter"):
-        VectorStoreNeighbours(vector_store([]), filter=condition)
+        VectorStoreNeighbors(vector_store([]), filter=condition)
 
 
-# VectorStoreNeighbours
+# VectorStoreNeighbors
 
 
-async def test_neighbours_are_got_by_id_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_neighbors_are_got_by_id_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = vector_store(documents("A", "B"))
     asked: list[list[str]] = []
     get = corpus.get_by_ids
     monkeypatch.setattr(corpus, "get_by_ids", lambda ids: asked.append(ids) or get(ids))
-    store = VectorStoreNeighbours(corpus)
+    store = VectorStoreNeighbors(corpus)
     refs = [ChunkRef("A", 1), ChunkRef("B", 8), ChunkRef("B", 9), ChunkRef("B", chunk_id="B#0"), ChunkRef("A")]
     expected = ["A#1", "B#8", "B#0"]
     assert [chunk.id for chunk in store.fetch(refs)] == expected
@@ -45,7 +45,7 @@ async def test_neighbours_are_got_by_id_in_one_call(monkeypatch: pytest.MonkeyPa
 
 async def test_it_answers_by_id_as_every_store_has_to() -> None:
     corpus = documents("A", "B", tenant="ours")
-    store = VectorStoreNeighbours(vector_store(corpus))
+    store = VectorStoreNeighbors(vector_store(corpus))
     for case in store_cases(chunks(corpus)):
         case.check(store.fetch(case.refs))
         case.check(await store.afetch(case.refs))
@@ -55,7 +55,7 @@ def test_ids_may_be_made_in_any_way() -> None:
     stored = [
         Document(id=f"a-{at:03}", page_content=f"part {at}", metadata=document("A", at).metadata) for at in (6, 7)
     ]
-    store = VectorStoreNeighbours(
+    store = VectorStoreNeighbors(
         vector_store(stored), id_of=lambda document_id, index: f"{document_id.lower()}-{index:03}"
     )
     assert [chunk.id for chunk in store.fetch([ChunkRef("A", 6), ChunkRef("A", 7)])] == ["a-006", "a-007"]
@@ -66,8 +66,8 @@ def test_what_is_not_the_chunk_that_the_id_promises_stays_out() -> None:
     stored = documents("A")
     stored[4] = Document(id="A#4", page_content="another document", metadata={"document_id": "B", "chunk_index": 4})
     stored[6] = Document(id="A#6", page_content="another place", metadata={"document_id": "A", "chunk_index": 16})
-    store = VectorStoreNeighbours(vector_store(stored))
-    (found,) = ContextAssembler(store=store, neighbours="unfiltered").invoke([document("A", 5)])
+    store = VectorStoreNeighbors(vector_store(stored))
+    (found,) = ContextAssembler(store=store, neighbors="unfiltered").invoke([document("A", 5)])
     assert found.metadata["chunk_ids"] == ["A#5"]
     assert found.metadata["trace"]["notes"] == [
         "store: 2 chunks were not asked for, left out; the first is 'A#4'",
@@ -78,7 +78,7 @@ def test_what_is_not_the_chunk_that_the_id_promises_stays_out() -> None:
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # together they let nothing pass
 async def test_its_filter_holds() -> None:
     corpus = [document("A", at, tenant="theirs" if at == 6 else "ours") for at in range(9)]
-    store = VectorStoreNeighbours(vector_store(corpus), filter={"tenant": "ours"})
+    store = VectorStoreNeighbors(vector_store(corpus), filter={"tenant": "ours"})
     refs = [ChunkRef("A", 4), ChunkRef("A", 6), ChunkRef("A", chunk_id="A#6")]
     assert [chunk.id for chunk in store.fetch(refs)] == ["A#4"]
     assert [chunk.id for chunk in await store.afetch(refs)] == ["A#4"]
@@ -91,6 +91,6 @@ async def test_its_filter_holds() -> None:
 def test_it_needs_a_vector_store_that_has_documents_by_id() -> None:
     for wrong in (object(), None):
         with pytest.raises(ConfigError, match="vectorstore must be a vector store with get_by_ids"):
-            VectorStoreNeighbours(wrong)  # type: ignore[arg-type]
+            VectorStoreNeighbors(wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="id_of must be a function"):
-        VectorStoreNeighbours(vector_store([]), id_of="x")  # type: ignore[arg-type]
+        VectorStoreNeighbors(vector_store([]), id_of="x")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from ctxassembly import AssemblyConfig
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import documents, memory_store
 
-# Documents are handed over bare: what a caller's filter means for neighbours is tested in test_langchain_scope.py.
+# Documents are handed over bare: what a caller's filter means for neighbors is tested in test_langchain_scope.py.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
 
 

@@ -23,8 +23,8 @@ from langchain_samples import WordEmbeddings
 
 TEXTS = [
     "Basketball is a great sport.",
-    "Fly me to the moon is one of my favourite songs.",
-    "The Celtics are my favourite team.",
+    "Fly me to the moon is one of my favorite songs.",
+    "The Celtics are my favorite team.",
     "This is a document about the Boston Celtics.",
     "I simply love going to the movies.",
     "The Boston Celtics won the game by 20 points.",

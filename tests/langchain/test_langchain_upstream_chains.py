@@ -53,15 +53,15 @@ TWO = ("Document 1 for {}", "Document 2 for {}")
 
 def tool(retriever: Any = None, config: AssemblyConfig = MINIMAL) -> BaseTool:
     assembler = ContextAssembler(config=config)
-    return context_tool(finding(*TWO) if retriever is None else retriever, "look_up", "Looks up.", assembler=assembler)
+    return context_tool(finding(*TWO) if retriever is None else retriever, "get_path", "Looks up.", assembler=assembler)
 
 
 def call(query: str) -> Any:
-    return {"name": "look_up", "args": {"query": query}, "id": "call_1", "type": "tool_call"}
+    return {"name": "get_path", "args": {"query": query}, "id": "call_1", "type": "tool_call"}
 
 
 def test_a_retriever_tool_has_the_name_and_the_description_that_it_was_given() -> None:
-    assert (tool().name, tool().description) == ("look_up", "Looks up.")
+    assert (tool().name, tool().description) == ("get_path", "Looks up.")
     query = tool().tool_call_schema.model_json_schema()["properties"]["query"]  # type: ignore[union-attr]
     assert query["type"] == "string"
     assert query["description"]
@@ -76,7 +76,7 @@ async def test_a_retriever_tool_takes_a_text_or_a_dict_and_gives_text(given: Any
 async def test_a_retriever_tool_answers_a_tool_call_with_a_message() -> None:
     for message in (tool().invoke(call("x")), await tool().ainvoke(call("x"))):
         assert isinstance(message, ToolMessage)
-        assert (message.tool_call_id, message.name) == ("call_1", "look_up")
+        assert (message.tool_call_id, message.name) == ("call_1", "get_path")
         assert "Document 1 for x" in message.content
         assert message.artifact is not None
 
@@ -117,7 +117,7 @@ def test_a_document_is_formatted_with_its_metadata() -> None:
 
 
 def test_documents_stuffed_into_a_prompt_are_the_context() -> None:
-    prompt = ChatPromptTemplate.from_messages([("system", "What are the favourite colours?\n\n{context}")])
+    prompt = ChatPromptTemplate.from_messages([("system", "What are the favorite colors?\n\n{context}")])
     said: list[str] = []
 
     def model(asked: Any) -> str:
@@ -128,7 +128,7 @@ def test_documents_stuffed_into_a_prompt_are_the_context() -> None:
     hits = [Document("Jesse loves red.", metadata={"source": "j"}), Document("Jamal loves {green}.")]
     assembler = ContextAssembler()
     assert chain.invoke({"context": assembler.invoke(hits)}) == "Red."
-    assert said[0].endswith(f"colours?\n\n{assembler.as_context().invoke(hits).text}")
+    assert said[0].endswith(f"colors?\n\n{assembler.as_context().invoke(hits).text}")
 
 
 async def test_a_retrieval_chain_gives_answer_and_documents() -> None:
@@ -170,7 +170,7 @@ def test_documents_within_the_limit_all_stand() -> None:
 def test_no_more_stands_than_the_limit_and_what_is_left_out_is_told() -> None:
     context = characters(10, FEW)
     assert context.text == "foo\n\nbar"
-    left_out = {made.outcome for made in context.trace.decisions if not made.stands}
+    left_out = {made.outcome for made in context.trace.decisions if not made.is_in_context}
     assert left_out == {"dropped", "duplicate"}
 
 
@@ -180,7 +180,7 @@ def test_no_more_stands_than_the_limit_and_what_is_left_out_is_told() -> None:
 class Kinds(Embeddings):
     """One direction for each kind of text that upstream's tests know."""
 
-    WORDS = ("cow", "cookie", "celtic", "colour", "food", "restaurant", "farm", "movie", "foo bar")
+    WORDS = ("cow", "cookie", "celtic", "color", "food", "restaurant", "farm", "movie", "foo bar")
     SAME = (("restaurant", "food"), ("cookie", "food"), ("farm", "cow"))
 
     def embed_query(self, text: str) -> list[float]:
@@ -194,8 +194,8 @@ class Kinds(Embeddings):
 
 FOOD = [
     "What happened to all of my cookies?",
-    "I wish there were better Italian restaurants in my neighbourhood.",
-    "My favourite colour is green.",
+    "I wish there were better Italian restaurants in my neighborhood.",
+    "My favorite color is green.",
 ]
 CELTICS = [
     "This is a document about the Boston Celtics.",
@@ -301,7 +301,7 @@ async def test_a_merger_of_retrievers_takes_turns() -> None:
 
 
 def theirs_of(*found: str) -> str:
-    return str(create_retriever_tool(finding(*found), "look_up", "Looks up.").invoke("x"))
+    return str(create_retriever_tool(finding(*found), "get_path", "Looks up.").invoke("x"))
 
 
 def raises(function: Callable[[], Any]) -> str:
@@ -322,7 +322,7 @@ DIFFERENCES: dict[str, tuple[Callable[[], Any], Any, Callable[[], Any], Any, str
     ),
     "the artifact of a tool": (
         lambda: type(
-            create_retriever_tool(finding("a"), "look_up", "Looks up.", response_format="content_and_artifact")
+            create_retriever_tool(finding("a"), "get_path", "Looks up.", response_format="content_and_artifact")
             .invoke(call("x"))
             .artifact
         ),

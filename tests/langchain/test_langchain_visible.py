@@ -22,8 +22,8 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, Vector
 
 from ctxassembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
-from langchain_ctxassembly.search.caller_filter import Search, ambient, search_of
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
+from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config, current_search
 from langchain_ctxassembly.search.scored import ScoredRetriever
 from langchain_samples import Recorder, WordEmbeddings, document, memory_store, vector_store
 
@@ -73,14 +73,14 @@ CONFIG: Any = {"configurable": {"search": {"filter": FILTER}}}
     ],
 )
 def test_the_filter_of_the_call_is_found(found: Any, config: Any) -> None:
-    assert search_of(found, config) == Search(STORE, FILTER, is_all=True)
+    assert current_search(found, config) == VisibleSearch(STORE, FILTER, is_exhaustive=True)
 
 
 def test_a_search_without_a_filter_is_seen_to_have_none() -> None:
     for none in (None, {}, [], ""):
-        assert search_of(retriever(filter=none, k=3)) == Search(STORE, None, is_all=True)
-    assert search_of(retriever(filter=FILTER).bind(filter=None)) == Search(STORE, None, is_all=True)
-    assert search_of(PER_USER) == Search(STORE, None, is_all=True)
+        assert current_search(retriever(filter=none, k=3)) == VisibleSearch(STORE, None, is_exhaustive=True)
+    assert current_search(retriever(filter=FILTER).bind(filter=None)) == VisibleSearch(STORE, None, is_exhaustive=True)
+    assert current_search(PER_USER) == VisibleSearch(STORE, None, is_exhaustive=True)
 
 
 class Derived(VectorStoreRetriever):
@@ -114,24 +114,27 @@ class Named(VectorStoreRetriever):
     ],
 )
 def test_what_may_search_in_any_way_is_not_seen(unseen: Any) -> None:
-    assert search_of(unseen) is None
+    assert current_search(unseen) is None
 
 
 def test_a_derived_retriever_that_leaves_the_search_alone_is_seen() -> None:
-    assert search_of(Named(vectorstore=STORE, search_kwargs={"filter": FILTER})) == Search(STORE, FILTER)
+    assert current_search(Named(vectorstore=STORE, search_kwargs={"filter": FILTER})) == VisibleSearch(STORE, FILTER)
 
 
 def test_a_retriever_inside_another_gets_no_config_but_the_ambient_one() -> None:
-    assert search_of(compressing(PER_USER), CONFIG) is None
-    with ambient(CONFIG):
-        assert search_of(compressing(PER_USER), CONFIG) == Search(STORE, FILTER)
-        assert search_of(compressing(PER_USER), {"configurable": {"search": {"filter": {"tenant": "theirs"}}}}) is None
+    assert current_search(compressing(PER_USER), CONFIG) is None
+    with ambient_config(CONFIG):
+        assert current_search(compressing(PER_USER), CONFIG) == VisibleSearch(STORE, FILTER)
+        assert (
+            current_search(compressing(PER_USER), {"configurable": {"search": {"filter": {"tenant": "theirs"}}}})
+            is None
+        )
 
 
 @pytest.mark.parametrize("name", ["where_document", "namespace", "expr", "pre_filter", "where", "search_filter", "raw"])
 def test_an_argument_that_is_not_known_may_filter_too(name: str) -> None:
-    assert search_of(retriever(filter=FILTER, **{name: "x"})) == Search(STORE, FILTER, is_all=False)
-    assert search_of(retriever().bind(**{name: "x"})) == Search(STORE, None, is_all=False)
+    assert current_search(retriever(filter=FILTER, **{name: "x"})) == VisibleSearch(STORE, FILTER, is_exhaustive=False)
+    assert current_search(retriever().bind(**{name: "x"})) == VisibleSearch(STORE, None, is_exhaustive=False)
 
 
 class OwnStore(InMemoryVectorStore):
@@ -143,13 +146,13 @@ class OwnStore(InMemoryVectorStore):
 
 def test_so_may_a_vector_store_of_ones_own() -> None:
     own = OwnStore(WordEmbeddings())
-    assert search_of(own.as_retriever()) == Search(own, None, is_all=False)
+    assert current_search(own.as_retriever()) == VisibleSearch(own, None, is_exhaustive=False)
 
 
 def test_the_filter_is_that_of_the_call_whatever_is_changed_meanwhile() -> None:
     condition: dict[str, Any] = {"tenant": {"$in": ["ours"]}}
     found = retriever(filter=condition)
-    search = search_of(found)
+    search = current_search(found)
     condition["tenant"]["$in"][0] = "theirs"
     assert search
     assert search.filter == {"tenant": {"$in": ["ours"]}}
@@ -167,8 +170,8 @@ def ours(found: Document) -> bool:
 
 
 def over(inside: Any, vectorstore: Any = None, **options: Any) -> ContextAssemblyRetriever:
-    """Neighbours come from the vector store that is searched if it is given, else from documents handed over."""
-    store = VectorStoreNeighbours(vectorstore) if vectorstore else memory_store(CORPUS)
+    """Neighbors come from the vector store that is searched if it is given, else from documents handed over."""
+    store = VectorStoreNeighbors(vectorstore) if vectorstore else memory_store(CORPUS)
     assembler = ContextAssembler(store=store, **options)
     return ContextAssemblyRetriever(retriever=inside, assembler=assembler)
 
@@ -180,7 +183,7 @@ def chunk_ids(found: list[Document]) -> list[str]:
 @pytest.mark.parametrize(
     "wrapped", [lambda inside: inside, compressing, lambda inside: compressing(compressing(inside))]
 )
-async def test_the_config_of_the_call_reaches_the_search_and_its_neighbours(wrapped: Callable[[Any], Any]) -> None:
+async def test_the_config_of_the_call_reaches_the_search_and_its_neighbors(wrapped: Callable[[Any], Any]) -> None:
     vectorstore = vector_store(CORPUS)
     inside = VectorStoreRetriever(vectorstore=vectorstore, search_kwargs={"k": 1}).configurable_fields(
         search_kwargs=ConfigurableField(id="search")
@@ -326,7 +329,7 @@ leaves = st.builds(
 
 
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # the store is empty
-def test_neighbours_are_asked_for_under_the_filter_that_the_search_had() -> None:
+def test_neighbors_are_asked_for_under_the_filter_that_the_search_had() -> None:
     seen = []
 
     @given(leaf=leaves, wraps=wrappers, config=configs, outer=configs)
@@ -336,7 +339,7 @@ def test_neighbours_are_asked_for_under_the_filter_that_the_search_had() -> None
         store = Noting(corpus, [])
         made: Any = ContextAssemblyRetriever(
             retriever=reduce(lambda inner, wrap: wrap(inner), wraps, leaf(corpus)),
-            assembler=ContextAssembler(store=store, config=AssemblyConfig(neighbours="filtered")),
+            assembler=ContextAssembler(store=store, config=AssemblyConfig(neighbors="filtered")),
         )
         chain = RunnablePassthrough() | made.with_config(outer)
         for run in (lambda: chain.invoke(QUERY, config), lambda: asyncio.run(chain.ainvoke(QUERY, config))):
@@ -368,7 +371,7 @@ class OnesOwn(BaseRetriever):
 
 
 async def test_the_name_and_id_of_a_run_are_its_own() -> None:
-    made = over(OnesOwn(inside=vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})), neighbours="unfiltered")
+    made = over(OnesOwn(inside=vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})), neighbors="unfiltered")
     for is_async in (False, True):
         recorder, run_id = Recorder(), uuid.uuid4()
         config: Any = {"callbacks": [recorder], "run_name": "outer", "run_id": run_id}

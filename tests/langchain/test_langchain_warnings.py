@@ -26,7 +26,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from agent_samples import Scripted, agent, asked, calls
 from ctxassembly import Chunk, FilterNotSeenWarning, MemoryIndex, NothingToJoinWarning, RetrievalConfig
-from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY
+from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -70,7 +70,7 @@ def check(seen: list[warnings.WarningMessage], mark: str) -> None:
     """One warning of the right shape, at the line with `mark`."""
     (warning,) = seen
     fact, remedy = str(warning.message).split(REMEDY)
-    assert len(fact) <= MOST_FACT_CHARS
+    assert len(fact) <= MAX_FACT_CHARS
     assert fact.endswith(".")
     assert not fact[0].islower()
     assert remedy
@@ -270,7 +270,7 @@ def test_a_pickled_one_is_an_object_of_its_own() -> None:
 
 def test_a_store_a_call_is_neither_warned_of_again_nor_kept() -> None:
     """As of an application that makes a store for each tenant."""
-    made = ContextAssembler(neighbours="unfiltered").configurable_fields(store=ConfigurableField("store"))
+    made = ContextAssembler(neighbors="unfiltered").configurable_fields(store=ConfigurableField("store"))
     gone = []
     with issued() as seen:
         for _ in range(20):
@@ -284,7 +284,7 @@ def test_a_store_a_call_is_neither_warned_of_again_nor_kept() -> None:
 
 
 def test_an_index_under_the_filter_of_each_call_warns_once() -> None:
-    """Each call gets another store, `index.under(filter)`."""
+    """Each call gets another store, `index.with_filter(filter)`."""
     texts = ["weavers and wool", "wool and looms", "looms and weavers"]
     index = MemoryIndex([Chunk(str(uuid.uuid4()), "a.pdf", text, metadata={"user": "me"}) for text in texts])
     made = ContextRetriever(index=index, config=RetrievalConfig(strategy="keyword"))

@@ -17,7 +17,7 @@ from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocess
 from llamaindex_samples import QUESTION, splitted
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-OPEN = AssemblyConfig(neighbours="unfiltered")
+OPEN = AssemblyConfig(neighbors="unfiltered")
 TEXTS = [f"Rule {n} on ferritin tells of the morning, and of number {n}." for n in range(9)]
 
 

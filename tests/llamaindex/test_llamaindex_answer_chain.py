@@ -166,7 +166,7 @@ async def test_called_awaited_and_streamed_it_is_the_same_response() -> None:
     assert labels(response.source_nodes) == ["1"]
     assert "\n\n".join(node.text for node in response.source_nodes) == response.metadata["result"].context.text
     assert [one["source"] for one in response.metadata["citations"]] == ["lab.pdf"]
-    assert response.metadata["trace"]["quality"]["labelled"] == 1.0
+    assert response.metadata["trace"]["quality"]["labeled"] == 1.0
     json.dumps({key: value for key, value in response.metadata.items() if key != "result"})
     streamed = streaming.query(QUESTION)
     assert labels(streamed.source_nodes) == ["1"]
@@ -229,9 +229,9 @@ async def test_a_cache_is_asked_where_no_label_is_given_yet() -> None:
     assert labels(first.source_nodes) == labels(again.source_nodes) == labels(streamed.source_nodes) == ["1"]
     chat = AnswerChatEngine(engine)
     assert [labels(chat.chat(QUESTION).source_nodes) for _ in range(2)] == [["1"], ["2"]]
-    labelled = retriever(postprocessor=ContextAssemblyPostprocessor(labels=Labels()))
+    labeled = retriever(postprocessor=ContextAssemblyPostprocessor(labels=Labels()))
     with pytest.raises(ConfigError, match="cache must be None where there are labels="):
-        AnswerQueryEngine(llm, labelled, cache=shelf)
+        AnswerQueryEngine(llm, labeled, cache=shelf)
 
 
 # Spans
@@ -280,7 +280,7 @@ async def test_the_retriever_of_an_ordinary_index_takes_filters_and_a_number() -
     for answer in (engine.answer(QUESTION, filters=mine("bob")), await engine.aanswer(QUESTION, filters=mine("bob"))):
         assert {hit.chunk.metadata["user"] for hit in answer.hits} == {"bob"}
     engine = AnswerQueryEngine(Scripted(), index.as_retriever(filters=mine("ann")))
-    assert engine.answer(QUESTION, filters=mine("bob")).abstained == "retrieval: nothing usable was found"
+    assert engine.answer(QUESTION, filters=mine("bob")).abstention_reason == "retrieval: nothing usable was found"
 
 
 def test_a_retriever_without_filters_is_refused_some() -> None:
@@ -291,7 +291,7 @@ def test_a_retriever_without_filters_is_refused_some() -> None:
         engine.answer(QUESTION, filters=mine("ann"))
 
 
-def test_neighbours_are_held_to_the_filters_of_a_call() -> None:
+def test_neighbors_are_held_to_the_filters_of_a_call() -> None:
     chunks = [*leaflets("lab", tenant="a"), *leaflets("gastro", tenant="b")]
     engine = AnswerQueryEngine(Scripted(), retriever(chunks, filters={"tenant": "a"}))
     asked = "When is ferritin measured before a gastroscopy?"
@@ -299,7 +299,7 @@ def test_neighbours_are_held_to_the_filters_of_a_call() -> None:
     assert engine.answer(asked, filters={"tenant": "b"}).hits == ()
     engine = AnswerQueryEngine(Scripted(), retriever(chunks))
     assert {hit.chunk.document_id for hit in engine.answer(asked, filters={"tenant": "b"}).hits} == {"gastro"}
-    stored = ContextAssemblyPostprocessor(store=MemoryIndex(chunks), neighbours="unfiltered")
+    stored = ContextAssemblyPostprocessor(store=MemoryIndex(chunks), neighbors="unfiltered")
     index = VectorStoreIndex([TextNode(text="Ferritin.", metadata={"user": "ann"})], embed_model=WordEmbedding())
     engine = AnswerQueryEngine(Scripted(), index.as_retriever(), postprocessor=stored)
     with pytest.raises(ConfigError, match=r"postprocessor\.filter must be given"):

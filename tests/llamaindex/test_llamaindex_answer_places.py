@@ -52,7 +52,7 @@ def told(**given: Any) -> ContextAssemblyPostprocessor:
 
 
 def unfiltered() -> ContextAssemblyPostprocessor:
-    return ContextAssemblyPostprocessor(neighbours="unfiltered")
+    return ContextAssemblyPostprocessor(neighbors="unfiltered")
 
 
 def fusion(place: str) -> QueryFusionRetriever:

@@ -126,9 +126,9 @@ WAYS: dict[str, Callable[[str], Given]] = {
         search(filters=of(tenant)), ContextAssemblyPostprocessor(docstore=STORED.docstore)
     ),
     "ContextRetriever": lambda tenant: Given(of_index(filters={"tenant": tenant})),
-    "ContextRetriever.under": lambda tenant: Given(of_index().under({"tenant": tenant})),
+    "ContextRetriever.with_filter": lambda tenant: Given(of_index().with_filter({"tenant": tenant})),
     "ContextRetriever, of the call": lambda tenant: Given(of_index(), None, {"filters": {"tenant": tenant}}),
-    "MemoryIndex.under": lambda tenant: Given(of_index(INDEX.under({"tenant": tenant}))),
+    "MemoryIndex.with_filter": lambda tenant: Given(of_index(INDEX.with_filter({"tenant": tenant}))),
     "MemoryIndex of each": lambda tenant: Given(of_index(MemoryIndex(chunks(tenant)))),
     "a channel": lambda tenant: Given(of_index(channels={"keyword": search(filters=of(tenant))})),
     # Hidden, so that nothing is kept
@@ -136,12 +136,12 @@ WAYS: dict[str, Callable[[str], Given]] = {
     "one that searches otherwise": lambda tenant: Given(derived(tenant)),
     "a vector store of one's own": lambda tenant: Given(own_store(tenant).as_retriever()),
     "QueryFusionRetriever": lambda tenant: Given(fusion(tenant)),
-    "MemoryIndex.under a function": lambda tenant: Given(
-        of_index(INDEX.under(lambda chunk: chunk.metadata["tenant"] == tenant))
+    "MemoryIndex.with_filter a function": lambda tenant: Given(
+        of_index(INDEX.with_filter(lambda chunk: chunk.metadata["tenant"] == tenant))
     ),
     "a channel of one's own": lambda tenant: Given(of_index(channels={"keyword": Fixed(scored(*papers(tenant)))})),
-    "on_fetched": lambda tenant: Given(
-        search(filters=of(tenant)), ContextAssemblyPostprocessor(on_fetched=lambda found: found)
+    "transform_fetched": lambda tenant: Given(
+        search(filters=of(tenant)), ContextAssemblyPostprocessor(transform_fetched=lambda found: found)
     ),
 }
 SEEN = list(WAYS)[: list(WAYS).index("a retriever of one's own")]
@@ -216,8 +216,8 @@ def test_who_can_be_told_apart_has_answers_of_their_own_kept(way: str) -> None:
         ("one that searches otherwise", "Derived may filter"),
         ("a vector store of one's own", "TextVectorStore may filter"),
         ("QueryFusionRetriever", "QueryFusionRetriever may filter"),
-        ("MemoryIndex.under a function", "a filter that is a function can't be compared"),
-        ("on_fetched", "on_fetched may filter"),
+        ("MemoryIndex.with_filter a function", "a filter that is a function can't be compared"),
+        ("transform_fetched", "transform_fetched may filter"),
     ],
 )
 def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str, said: str) -> None:
@@ -277,7 +277,9 @@ def test_a_chunk_that_another_tenant_was_cited_never_comes_back(way: str, how: s
 
 
 @pytest.mark.parametrize("how", ["answer", "astream"])
-@pytest.mark.parametrize("way", ["filters of the retriever", "of the call", "ContextRetriever", "MemoryIndex.under"])
+@pytest.mark.parametrize(
+    "way", ["filters of the retriever", "of the call", "ContextRetriever", "MemoryIndex.with_filter"]
+)
 def test_a_chunk_of_ones_own_does(way: str, how: str) -> None:
     given = WAYS[way]("ours")
     engine = AnswerQueryEngine(Scripted(says=following({"question": "Notice?"})), given.retriever)
@@ -290,7 +292,7 @@ def test_nor_does_one_that_was_revoked_since(how: str) -> None:
     llm = Scripted(says=following({"question": "Notice in writing?"}))
     gone = VectorStoreIndex(papers("ours")[1:], embed_model=WordEmbedding()).as_retriever()
     board = [replace(chunk, metadata={"tenant": "board"}) for chunk in chunks("ours")[:1]]
-    revoked = of_index(MemoryIndex([*board, *chunks("ours")[1:]]).under({"tenant": "ours"}))
+    revoked = of_index(MemoryIndex([*board, *chunks("ours")[1:]]).with_filter({"tenant": "ours"}))
     before = Fixed(scored(*papers("ours"))), of_index(MemoryIndex(chunks("ours")))
     for retriever, told in zip((gone, revoked), before, strict=True):
         call = {"chat_history": conversation(told)}
@@ -308,7 +310,7 @@ def shared() -> VectorStoreIndex:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_neighbours_are_held_to_the_filters_that_from_args_was_given(streaming: bool) -> None:
+def test_neighbors_are_held_to_the_filters_that_from_args_was_given(streaming: bool) -> None:
     engine = AnswerQueryEngine.from_args(
         shared(), Scripted(), filters=of("ours"), similarity_top_k=1, streaming=streaming
     )
@@ -320,7 +322,7 @@ def test_neighbours_are_held_to_the_filters_that_from_args_was_given(streaming: 
     assert SAID["theirs"] not in "\n".join(node.text for node in nodes)
 
 
-def test_a_neighbour_that_passes_them_need_not_agree_with_its_hit() -> None:
+def test_a_neighbor_that_passes_them_need_not_agree_with_its_hit() -> None:
     """A seen filter is all that counts: nobody is warned, and a key that the filter doesn't name may differ."""
     nodes = number_chunks(
         [
@@ -335,7 +337,7 @@ def test_a_neighbour_that_passes_them_need_not_agree_with_its_hit() -> None:
 
 def test_a_postprocessor_that_lets_everything_in_is_refused_beside_filters() -> None:
     index = shared()
-    everything = ContextAssemblyPostprocessor.from_index(index, neighbours="unfiltered")
+    everything = ContextAssemblyPostprocessor.from_index(index, neighbors="unfiltered")
     refused = r"postprocessor\.filter must be given where a call has filters and it has a store"
     with pytest.raises(ConfigError, match=refused):
         AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), postprocessor=everything)
@@ -346,12 +348,12 @@ def test_a_postprocessor_that_lets_everything_in_is_refused_beside_filters() -> 
     )
     with pytest.raises(ConfigError, match=refused):
         chat.chat(QUESTION)
-    both = ContextAssemblyPostprocessor.from_index(index, neighbours="unfiltered", filter=of("ours"))
+    both = ContextAssemblyPostprocessor.from_index(index, neighbors="unfiltered", filter=of("ours"))
     engine = AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), postprocessor=both)
     assert SAID["theirs"] not in "\n".join(node.text for node in engine.query(QUESTION).source_nodes)
 
 
-async def test_the_filters_of_a_conversation_hold_for_neighbours_over_an_ordinary_index() -> None:
+async def test_the_filters_of_a_conversation_hold_for_neighbors_over_an_ordinary_index() -> None:
     index = shared()
     chat = AnswerChatEngine.from_defaults(
         index.as_retriever(similarity_top_k=1),

@@ -53,7 +53,7 @@ def words() -> Iterator[None]:
 def asked(index: VectorStoreIndex, llm: Answering, max_tokens: Any, **settings: Any) -> str:
     """The context of one question; `llm` has the prompts."""
     config = AssemblyConfig(max_tokens=max_tokens, granularity="chunk", dedup="none", dedup_sentences=False)
-    assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore, neighbours="unfiltered")
+    assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore, neighbors="unfiltered")
     given = {"text_qa_template": CITATION_QA_TEMPLATE, "refine_template": CITATION_REFINE_TEMPLATE, **settings}
     engine = index.as_query_engine(llm=llm, similarity_top_k=60, node_postprocessors=[assembly], **given)
     return "\n\n".join(node.text for node in engine.query(QUESTION).source_nodes)
@@ -116,7 +116,7 @@ def test_a_chat_engine_s_context_arrives_whole(long: VectorStoreIndex) -> None:
         llm, templates=(CITATION_CONTEXT_PROMPT, CITATION_CONTEXT_REFINE_PROMPT), query=QUESTION, conversation=400
     )
     config = AssemblyConfig(max_tokens=budget, granularity="chunk")
-    assembly = ContextAssemblyPostprocessor(config=config, docstore=long.docstore, neighbours="unfiltered")
+    assembly = ContextAssemblyPostprocessor(config=config, docstore=long.docstore, neighbors="unfiltered")
     chat = CondensePlusContextChatEngine.from_defaults(
         long.as_retriever(similarity_top_k=60),
         llm=llm,

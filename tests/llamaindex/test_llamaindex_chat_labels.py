@@ -20,7 +20,7 @@ from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextA
 from llamaindex_samples import WordEmbedding
 
 TOPICS = ("drinking", "eating", "walking", "sleeping")
-CONFIG = AssemblyConfig(neighbours="unfiltered")
+CONFIG = AssemblyConfig(neighbors="unfiltered")
 
 
 class Waiting(LLM):

@@ -28,9 +28,9 @@ from ctxassembly import (
     SearchError,
     Taxonomy,
 )
-from ctxassembly.assembly.selection.supplement import Situation
+from ctxassembly.assembly.selection.supplement import SupplementGateInput
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
-from llamaindex_ctxassembly.stores.filters import allowed
+from llamaindex_ctxassembly.stores.filters import filter_chunks
 from llamaindex_samples import TEXTS, WordEmbedding
 
 CHUNKS = [
@@ -63,7 +63,7 @@ def test_awaited_it_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["hybrid", "vector", "keyword"])
-def test_filters_hold_in_every_channel_and_for_neighbours(strategy: Any) -> None:
+def test_filters_hold_in_every_channel_and_for_neighbors(strategy: Any) -> None:
     config = RetrievalConfig(strategy=strategy)
     found = ContextRetriever(INDEX, embed, config=config, filters={"tenant": "x"}).retrieve(QUERY)
     assert {node.metadata["tenant"] for node in found} == {"x"}
@@ -100,19 +100,19 @@ class TestFilters:
     )
     def test_of_the_call_stand_beside_the_own_ones(self, own: Any, given: Any, expected: set[str]) -> None:
         retriever = ContextRetriever(INDEX, embed, filters=own)
-        assert {one.chunk.document_id for one in retriever.hits(QUERY, filters=given).found} == expected
-        assert {one.chunk.document_id for one in retriever.hits(Question(QUERY, filter=given)).found} == expected
+        assert {one.chunk.document_id for one in retriever.hits(QUERY, filters=given).chunks} == expected
+        assert {one.chunk.document_id for one in retriever.hits(Question(QUERY, filter=given)).chunks} == expected
         seen = {decision.document_id for decision in retriever.context(QUERY, filters=given).trace.decisions}
         assert seen == expected
-        assert {node.metadata["tenant"] for node in retriever.under(given).retrieve(QUERY)} == {
+        assert {node.metadata["tenant"] for node in retriever.with_filter(given).retrieve(QUERY)} == {
             {"valley": "x", "lake": "y"}[name] for name in expected
         }
 
     async def test_awaited_too(self) -> None:
         retriever = ContextRetriever(INDEX, embed, filters={"tenant": "x"})
-        assert (await retriever.ahits(QUERY, filters={"tenant": "y"})).found == ()
+        assert (await retriever.ahits(QUERY, filters={"tenant": "y"})).chunks == ()
         assert (await retriever.acontext(QUERY, filters={"tenant": "y"})).text == ""
-        held = ContextRetriever(INDEX, embed).under({"tenant": "x"})
+        held = ContextRetriever(INDEX, embed).with_filter({"tenant": "x"})
         assert {node.metadata["tenant"] for node in await held.aretrieve(QUERY)} == {"x"}
         assert (await held.acontext(QUERY, similarity_top_k=2)).trace.hits == 2
 
@@ -122,7 +122,7 @@ class TestFilters:
             with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, beside which"):
                 ask(QUERY, filters=only("tenant", "x"))
         with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, beside which"):
-            retriever.under(only("tenant", "x"))
+            retriever.with_filter(only("tenant", "x"))
 
     def test_metadata_filters_hold_both_in_a_channel_with_filters_of_its_own(self) -> None:
         nodes = [TextNode(id_=chunk.id, text=chunk.text, metadata=dict(chunk.metadata)) for chunk in CHUNKS]
@@ -130,9 +130,9 @@ class TestFilters:
         channel = vectors.as_retriever(filters=only("tenant", "x", "y"))
         config = RetrievalConfig(strategy="vector")
         retriever = ContextRetriever(channels={"vector": channel}, config=config, filters=only("tenant", "x"))
-        found = retriever.hits(QUERY, filters=only("file_name", "valley.txt", "lake.txt")).found
+        found = retriever.hits(QUERY, filters=only("file_name", "valley.txt", "lake.txt")).chunks
         assert {one.chunk.metadata["tenant"] for one in found} == {"x"}
-        assert retriever.hits(QUERY, filters=only("tenant", "y")).found == ()
+        assert retriever.hits(QUERY, filters=only("tenant", "y")).chunks == ()
         with pytest.raises(ConfigError, match="without filters of its own, where a call has some of another form"):
             ContextRetriever(channels={"vector": channel}, config=config).hits(QUERY, filters={"tenant": "x"})
 
@@ -143,7 +143,7 @@ class TestFilters:
         with pytest.raises(ConfigError, match="filters must be MetadataFilters, where the postprocessor has a store"):
             ContextRetriever(INDEX, embed, postprocessor=own).context(QUERY, filters={"tenant": "x"})
 
-    def test_metadata_filters_hold_the_neighbours_of_any_store(self) -> None:
+    def test_metadata_filters_hold_the_neighbors_of_any_store(self) -> None:
         mixed = [replace(chunk, metadata={**chunk.metadata, "tenant": "xy"[chunk.index % 2]}) for chunk in CHUNKS]
 
         class Mixed:
@@ -151,14 +151,14 @@ class TestFilters:
                 return MemoryStore(mixed).fetch(refs)
 
         def search(query: str, limit: int, filters: MetadataFilters | None) -> list[Hit]:
-            return [Hit(chunk) for chunk in allowed(filters, mixed)][:limit]
+            return [Hit(chunk) for chunk in filter_chunks(filters, mixed)][:limit]
 
         config = RetrievalConfig(strategy="vector", limit=2)
         own = ContextAssemblyPostprocessor(store=Mixed(), config=AssemblyConfig(cite="chunk"))
         retriever = ContextRetriever(channels={"vector": search}, config=config, postprocessor=own)
         for made in (
             retriever.context(QUERY, filters=only("tenant", "x")),
-            retriever.under(only("tenant", "x")).context(QUERY),
+            retriever.with_filter(only("tenant", "x")).context(QUERY),
         ):
             assert {int(one.chunk_ids[0].split("-")[1]) % 2 for one in made.citations} == {0}
 
@@ -171,7 +171,7 @@ class TestChannels:
 
     def test_a_vector_index_may_serve_the_vectors(self) -> None:
         retriever = ContextRetriever(INDEX, channels={"vector": self.retriever()}, similarity_top_k=3)
-        best = retriever.hits(QUERY).found[0]
+        best = retriever.hits(QUERY).chunks[0]
         assert "Smugglers" in best.chunk.text
         assert set(best.channels) == {"vector", "keyword"}
 
@@ -179,7 +179,7 @@ class TestChannels:
         own = self.retriever()
         filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="y")])
         config = RetrievalConfig(strategy="vector", limit=5)
-        found = ContextRetriever(channels={"vector": own}, config=config, filters=filters).hits(QUERY).found
+        found = ContextRetriever(channels={"vector": own}, config=config, filters=filters).hits(QUERY).chunks
         assert [one.chunk.metadata["tenant"] for one in found] == ["y"] * 5
         assert own._similarity_top_k == 2  # as it was
         assert own._filters is None
@@ -206,14 +206,14 @@ class _LastFirst(BaseNodePostprocessor):
 def test_a_postprocessor_reranks() -> None:
     plain = ContextRetriever(INDEX, embed).hits(QUERY)
     fused = next(step for step in plain.trace.steps if step.name == "fuse").ids
-    found = ContextRetriever(INDEX, embed, rerankers=[_LastFirst()]).hits(QUERY).found
+    found = ContextRetriever(INDEX, embed, rerankers=[_LastFirst()]).hits(QUERY).chunks
     assert [one.chunk.id for one in found] == list(reversed(fused))[: len(found)]
     assert found[0].rerank_score == 1.0
 
 
 def test_each_user_gets_a_retriever_of_their_own() -> None:
     everybody = ContextRetriever(INDEX, embed)
-    found = {user: everybody.under({"tenant": user}).context(QUERY).text for user in "xy"}
+    found = {user: everybody.with_filter({"tenant": user}).context(QUERY).text for user in "xy"}
     assert "valley.txt" in found["x"]
     assert "lake.txt" not in found["x"]
     assert "lake.txt" in found["y"]
@@ -233,9 +233,9 @@ FACT = "Weaver A works in Dyes."
     ],
 )
 def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
-    situations: list[Situation] = []
+    situations: list[SupplementGateInput] = []
 
-    def gate(situation: Situation) -> bool:
+    def gate(situation: SupplementGateInput) -> bool:
         situations.append(situation)
         return is_open
 
@@ -243,7 +243,7 @@ def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str,
         [Node("a", "weaver", "Weaver A"), Node("d", "workshop", "Dyes")],
         [Relation("a", "WORKS_IN", "d")],
         type_words={"weaver": ("which weaver",)},
-        facts={"weaver": "{name} works in {workshop}."},
+        statements={"weaver": "{name} works in {workshop}."},
     )
     retriever = ContextRetriever(
         INDEX,

@@ -68,14 +68,14 @@ def tenants(found: list[NodeWithScore]) -> set[str]:
 
 
 def test_labels_name_file_and_page_and_nodes_keep_the_ids(retriever: ContextRetriever) -> None:
-    found = retriever.under({"tenant": "north"}).retrieve("granite on page 2")
+    found = retriever.with_filter({"tenant": "north"}).retrieve("granite on page 2")
     assert found[0].text.startswith("[1] Source: north.pdf, page")
     assert {one.node_id for one in found} <= {chunk.id for chunk in CHUNKS}
 
 
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_an_engine_of_a_user_reads_the_context(retriever: ContextRetriever, streaming: bool) -> None:
-    held = retriever.under({"tenant": "south"})
+    held = retriever.with_filter({"tenant": "south"})
     engine = RetrieverQueryEngine.from_args(held, llm=MockLLM(), streaming=streaming)  # it says what it is asked
     for awaited in (False, True):
         response = await engine.aquery(QUERY) if awaited else engine.query(QUERY)
@@ -97,7 +97,7 @@ def memory() -> ChatMemoryBuffer:
 
 @pytest.mark.parametrize("kind", [ContextChatEngine, CondensePlusContextChatEngine])
 async def test_a_chat_reads_the_context(retriever: ContextRetriever, kind: Any) -> None:
-    held = retriever.under({"tenant": "south"})
+    held = retriever.with_filter({"tenant": "south"})
     text = held.context(QUERY).text
     for awaited in (False, True):
         chat = kind.from_defaults(retriever=held, llm=MockLLM(), memory=memory())
@@ -122,7 +122,7 @@ class _Second(BaseSelector):
 
 
 async def test_a_router_chooses_among_engines_and_among_retrievers(retriever: ContextRetriever) -> None:
-    held = [retriever.under({"tenant": tenant}) for tenant in ("north", "south")]
+    held = [retriever.with_filter({"tenant": tenant}) for tenant in ("north", "south")]
     engines = [
         QueryEngineTool.from_defaults(
             RetrieverQueryEngine.from_args(one, llm=MockLLM()), name=f"n{at}", description="d"
@@ -141,7 +141,7 @@ async def test_a_router_chooses_among_engines_and_among_retrievers(retriever: Co
 
 
 async def test_fusion_joins_it_with_others(retriever: ContextRetriever) -> None:
-    held = [retriever.under({"tenant": tenant}) for tenant in ("north", "south")]
+    held = [retriever.with_filter({"tenant": tenant}) for tenant in ("north", "south")]
     fusion = QueryFusionRetriever(
         [*held], llm=MockLLM(), num_queries=1, mode=FUSION_MODES.RECIPROCAL_RANK, similarity_top_k=9
     )
@@ -151,7 +151,7 @@ async def test_fusion_joins_it_with_others(retriever: ContextRetriever) -> None:
 
 
 async def test_a_tool_gives_the_context(retriever: ContextRetriever) -> None:
-    held = retriever.under({"tenant": "south"})
+    held = retriever.with_filter({"tenant": "south"})
     tool = RetrieverTool.from_defaults(held, name="search", description="Searches.")
     text = held.context(QUERY).text
     for output in (tool(QUERY), await tool.acall(QUERY)):
@@ -165,10 +165,10 @@ async def test_a_tool_gives_the_context(retriever: ContextRetriever) -> None:
     ids=["copy", "deep", "pickle"],
 )
 def test_a_copy_finds_the_same(copied: Callable[[ContextRetriever], ContextRetriever]) -> None:
-    held = ContextRetriever(INDEX, WordEmbedding(), similarity_top_k=6).under({"tenant": "south"})
+    held = ContextRetriever(INDEX, WordEmbedding(), similarity_top_k=6).with_filter({"tenant": "south"})
     again = copied(held)
     assert read(again.retrieve(QUERY)) == read(held.retrieve(QUERY))
-    assert tenants(again.under({"page_label": "3"}).retrieve(QUERY)) == {"south"}
+    assert tenants(again.with_filter({"page_label": "3"}).retrieve(QUERY)) == {"south"}
 
 
 class TestAtOnce:
@@ -192,7 +192,7 @@ class TestAtOnce:
         def call(given: tuple[str, int]) -> bool:
             tenant, k = given
             context = retriever.context(QUERY, filters={"tenant": tenant}, similarity_top_k=k)
-            assert tenants(retriever.under({"tenant": tenant}).retrieve(QUERY)) == {tenant}
+            assert tenants(retriever.with_filter({"tenant": tenant}).retrieve(QUERY)) == {tenant}
             return context.text == expected[given]
 
         with ThreadPoolExecutor(32) as threads:

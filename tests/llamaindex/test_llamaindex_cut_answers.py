@@ -101,7 +101,7 @@ async def traces(llm: LLM) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("told", CUT, ids=str)
 async def test_a_cut_answer_says_so(told: Any) -> None:
     for trace in await traces(Ending(told=told)):
-        assert trace["is_cut"] is True
+        assert trace["is_truncated"] is True
         (note,) = trace["notes"]
         assert note.startswith("answer: cut, the model ended by ")
 
@@ -109,7 +109,7 @@ async def test_a_cut_answer_says_so(told: Any) -> None:
 @pytest.mark.parametrize("told", WHOLE, ids=str)
 async def test_a_whole_answer_says_nothing(told: Any) -> None:
     for trace in await traces(Ending(told=told)):
-        assert (trace["is_cut"], trace["notes"]) == (False, [])
+        assert (trace["is_truncated"], trace["notes"]) == (False, [])
 
 
 async def test_a_providers_error_keeps_its_class() -> None:

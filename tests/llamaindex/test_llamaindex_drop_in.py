@@ -28,7 +28,7 @@ from llamaindex_samples import QUESTION, Answering, Questions, TextVectorStore, 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
 
 
-def test_from_an_index_neighbours_come_from_where_it_keeps_its_nodes() -> None:
+def test_from_an_index_neighbors_come_from_where_it_keeps_its_nodes() -> None:
     index = splitted(40)
     engine = AnswerQueryEngine.from_args(index, Answering(), similarity_top_k=1)
     [node] = engine.query("Where did the looms of the weavers stand?").source_nodes

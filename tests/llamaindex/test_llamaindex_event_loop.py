@@ -60,7 +60,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 @pytest.mark.parametrize("way", WAYS)
 async def test_nodes_are_made_beside_the_loop(way: str, slow: Slow) -> None:
     postprocessor = ContextAssemblyPostprocessor(config=slow.config)
-    assert await slow.leaves_the_loop_free(lambda: WAYS[way](postprocessor), "count", "plain_trace")
+    assert await slow.leaves_the_loop_free(lambda: WAYS[way](postprocessor), "count", "trace_to_plain")
 
 
 async def test_a_step_of_a_workflow_assembles_beside_the_loop(slow: Slow) -> None:

@@ -43,7 +43,7 @@ def test_what_a_directory_reader_excludes_by_itself_is_in_the_label(folder: Path
     nodes = SentenceSplitter().get_nodes_from_documents(SimpleDirectoryReader(str(folder)).load_data())
     nodes = number_chunks(nodes) if numbered else nodes
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8))
-    config = AssemblyConfig(header_keys=("file_name", "file_size"), neighbours="unfiltered")
+    config = AssemblyConfig(header_keys=("file_name", "file_size"), neighbors="unfiltered")
     assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore)
     answer = str(index.as_query_engine(llm=MockLLM(), node_postprocessors=[assembly]).query("When?"))
     assert "[1] Source: visit.md\n# Hours" in answer
@@ -58,7 +58,7 @@ def test_what_is_excluded_from_its_documents_besides_is_not(folder: Path) -> Non
     index = VectorStoreIndex(MarkdownNodeParser().get_nodes_from_documents(documents), embed_model=MockEmbedding(8))
     for form, header in (("numbered", "[1] Source: Visiting"), ("source", "[SOURCE 1] Visiting")):
         assembly = ContextAssemblyPostprocessor(
-            config=AssemblyConfig(format=form, neighbours="unfiltered"),  # type: ignore[arg-type]
+            config=AssemblyConfig(format=form, neighbors="unfiltered"),  # type: ignore[arg-type]
             docstore=index.docstore,
         )
         answer = str(index.as_query_engine(llm=MockLLM(), node_postprocessors=[assembly]).query("When?"))
@@ -141,7 +141,7 @@ def test_what_we_have_written_ourselves_is_named_again() -> None:
 def test_a_document_excluded_by_hand_goes_through_an_index() -> None:
     document = Document(text="The desk opens at nine.", metadata=SAID, excluded_llm_metadata_keys=["file_name"])
     index = VectorStoreIndex.from_documents([document], embed_model=MockEmbedding(embed_dim=8))
-    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(neighbours="unfiltered"), docstore=index.docstore)
+    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(neighbors="unfiltered"), docstore=index.docstore)
     response = index.as_query_engine(llm=MockLLM(), node_postprocessors=[assembly]).query("When?")
     assert "secret-name" not in str(response)
     assert response.source_nodes[0].metadata["citation"]["source"] == "secret-name.pdf"

@@ -57,7 +57,7 @@ class Broken(TextVectorStore):
 
 def answered(store: Any, *, is_async: bool) -> tuple[list[Any], list[warnings.WarningMessage]]:
     """The chunk ids of two answers of a query engine, and the warnings."""
-    made = ContextAssemblyPostprocessor(vector_store=store, neighbours="unfiltered")
+    made = ContextAssemblyPostprocessor(vector_store=store, neighbors="unfiltered")
     node = document("A")[3]
     engine = RetrieverQueryEngine(
         Fixed(scored(node)),

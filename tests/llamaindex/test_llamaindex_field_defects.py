@@ -60,7 +60,7 @@ def test_scores_of_hits_beside_each_other() -> None:
     mended({node.node_id: node.score for node in theirs}["A-2"] == 0.9)
 
 
-def test_the_order_of_neighbours() -> None:
+def test_the_order_of_neighbors() -> None:
     """PrevNextNodePostprocessor: mis-orders; hits 3 and 0 come back as 1 2 3 4 0."""
     nodes = document()
     docstore = CountedDocstore(nodes)

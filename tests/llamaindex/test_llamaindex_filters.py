@@ -27,9 +27,9 @@ from sqlalchemy import NullPool, make_url
 
 from ctxassembly import Chunk, ChunkRef, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, PGVectorNeighbours
+from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, PGVectorNeighbors
 from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.filters import allowed, conditions
+from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
 from llamaindex_ctxassembly.stores.postgres import where
 from llamaindex_samples import WordEmbedding
 
@@ -47,7 +47,7 @@ def group(condition: FilterCondition | None, *filters: MetadataFilter | Metadata
 
 
 def allows(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:
-    return bool(allowed(filters, [Chunk("n", "D", "Text.", metadata=metadata)]))
+    return bool(filter_chunks(filters, [Chunk("n", "D", "Text.", metadata=metadata)]))
 
 
 # What it means
@@ -93,7 +93,7 @@ def test_conditions_mean_what_they_mean_to_every_store(filters: MetadataFilters,
 
 @pytest.mark.parametrize("empty", [NOTHING, group(FilterCondition.OR), group(FilterCondition.AND, NOTHING, NOTHING)])
 def test_a_group_in_which_no_condition_stands_neither_opens_nor_closes_anything(empty: MetadataFilters) -> None:
-    assert conditions(empty) is None
+    assert normalize_filters(empty) is None
     assert allows(group(FilterCondition.OR, MINE, empty), METADATA) is False
     assert allows(group(FilterCondition.AND, THAT_YEAR, empty), METADATA) is True
     assert allows(group(FilterCondition.NOT, MINE, empty), METADATA) is True
@@ -145,7 +145,7 @@ def test_a_value_that_cannot_be_compared_passes_nothing_and_raises_nothing() -> 
 def test_an_operator_on_lists_needs_a_list(operator: str) -> None:
     # "mine" is in "not-mine" to the simple vector store, and Qdrant splits it at commas.
     with pytest.raises(ConfigError, match=f"filter on 'tenant' must be a list for {operator}, got 'not-mine'"):
-        conditions(group(FilterCondition.OR, one("tenant", FilterOperator[operator], "not-mine")))
+        normalize_filters(group(FilterCondition.OR, one("tenant", FilterOperator[operator], "not-mine")))
 
 
 # Nothing more than the stores themselves
@@ -204,7 +204,7 @@ def filters_of(
 def says_something(filters: MetadataFilters) -> bool:
     """Whether each group is empty or holds a condition: of empty groups in a group Qdrant makes all or nothing."""
     inner = [each for each in filters.filters if isinstance(each, MetadataFilters)]
-    return all(map(says_something, inner)) and (not filters.filters or conditions(filters) is not None)
+    return all(map(says_something, inner)) and (not filters.filters or normalize_filters(filters) is not None)
 
 
 WITH_NOT = filters_of(FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT, match=True)
@@ -224,7 +224,7 @@ def nodes() -> list[TextNode]:
 
 
 def ours(filters: MetadataFilters) -> set[str]:
-    return {chunk.id for chunk in allowed(filters, [to_chunk(node, MetadataKeys()) for node in nodes()])}
+    return {chunk.id for chunk in filter_chunks(filters, [to_chunk(node, MetadataKeys()) for node in nodes()])}
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +311,7 @@ def test_sql_lets_through_what_python_does_or_less(postgres: PGVectorStore) -> N
     @given(ONE_READING)
     def check(filters: MetadataFilters) -> None:
         nonlocal passed
-        fetched = {chunk.id for chunk in PGVectorNeighbours(postgres, filter=filters).fetch([ChunkRef("D")])}
+        fetched = {chunk.id for chunk in PGVectorNeighbors(postgres, filter=filters).fetch([ChunkRef("D")])}
         assert fetched <= ours(filters)
         passed += 0 < len(fetched) < len(ROWS)
 
@@ -323,7 +323,7 @@ def test_sql_lets_through_what_the_postgres_store_itself_does_or_less(postgres: 
     compared = 0
 
     @many
-    @given(WITHOUT_NOT.filter(lambda filters: conditions(filters) is not None))
+    @given(WITHOUT_NOT.filter(lambda filters: normalize_filters(filters) is not None))
     def check(filters: MetadataFilters) -> None:
         nonlocal compared
         try:
@@ -331,7 +331,7 @@ def test_sql_lets_through_what_the_postgres_store_itself_does_or_less(postgres: 
         except sqlalchemy.exc.SADeprecationWarning:
             return  # it can't take an empty group
         compared += 1
-        fetched = {chunk.id for chunk in PGVectorNeighbours(postgres, filter=filters).fetch([ChunkRef("D")])}
+        fetched = {chunk.id for chunk in PGVectorNeighbors(postgres, filter=filters).fetch([ChunkRef("D")])}
         assert fetched <= answered
 
     check()
@@ -356,7 +356,7 @@ def by_engine(filters: MetadataFilters) -> Any:
 
 
 READERS: dict[str, Callable[[MetadataFilters], Any]] = {
-    "in memory": lambda filters: allowed(filters, [Chunk("n", "D", "Text.")]),
+    "in memory": lambda filters: filter_chunks(filters, [Chunk("n", "D", "Text.")]),
     "in SQL": lambda filters: where(filters, sqlalchemy.column("metadata_")),
     "a postprocessor": lambda filters: ContextAssemblyPostprocessor(
         store=MemoryStore([]), filter=filters

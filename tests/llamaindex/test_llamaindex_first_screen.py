@@ -24,7 +24,7 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from ctxassembly import AssemblyConfig, MetadataKeys
-from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY
+from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY
 from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor
 from llamaindex_samples import RecordingLLM, WordEmbedding
 
@@ -143,7 +143,7 @@ def test_two_turns_print_one_warning_at_most(kind: str, where: str, of_file: boo
     assert len(first) <= 1
     for each in first:
         fact, remedy = str(each.message).split(REMEDY)
-        assert len(fact) <= MOST_FACT_CHARS
+        assert len(fact) <= MAX_FACT_CHARS
         assert remedy
         assert each.filename == __file__
         assert "# the caller" in linecache.getline(each.filename, each.lineno)

@@ -1,4 +1,4 @@
-"""Two indexes that both have a `handbook.pdf`: a node of one is no neighbour of a node of the other."""
+"""Two indexes that both have a `handbook.pdf`: a node of one is no neighbor of a node of the other."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ TEXTS = [node.get_content(MetadataMode.NONE) for node in (*NORTH, *SOUTH)]
 
 
 def over(nodes: Sequence[TextNode], **more: Any) -> ContextAssemblyPostprocessor:
-    return ContextAssemblyPostprocessor(docstore=index_of(nodes).docstore, neighbours="unfiltered", **more)
+    return ContextAssemblyPostprocessor(docstore=index_of(nodes).docstore, neighbors="unfiltered", **more)
 
 
-def test_a_docstore_of_another_index_gives_no_neighbours_and_says_so_once() -> None:
+def test_a_docstore_of_another_index_gives_no_neighbors_and_says_so_once() -> None:
     assert [node.node_id for node in NORTH] == [node.node_id for node in SOUTH]
     postprocessor = over(NORTH)
     with pytest.warns(NothingToJoinWarning, match="The store doesn't hold 1 of 1 hit") as seen:
@@ -78,7 +78,7 @@ def test_nodes_of_two_indexes_are_of_two_documents() -> None:
         assert not ("north" in passage.text and "south" in passage.text)
 
 
-def test_a_node_whose_text_is_its_window_keeps_its_neighbours() -> None:
+def test_a_node_whose_text_is_its_window_keeps_its_neighbors() -> None:
     window = " ".join(node.get_content(MetadataMode.NONE) for node in NORTH[1:4])
     node = NORTH[2].model_copy(update={"text": window})
     context = over(NORTH).context(scored(node))
@@ -126,17 +126,17 @@ ALONE = [False] * 5 + [at == 2 for at in range(5)]
 
 @pytest.mark.parametrize("how", ["sync", "async"])
 @pytest.mark.parametrize("made", HANDBOOKS)
-def test_a_vector_store_of_another_index_gives_no_neighbours(made: Any, how: str) -> None:
-    postprocessor = ContextAssemblyPostprocessor(vector_store=stored(made("north")), neighbours="unfiltered")
+def test_a_vector_store_of_another_index_gives_no_neighbors(made: Any, how: str) -> None:
+    postprocessor = ContextAssemblyPostprocessor(vector_store=stored(made("north")), neighbors="unfiltered")
     assert read_once(postprocessor, made("south")[2], how) == ALONE
 
 
 @pytest.mark.parametrize("how", ["sync", "async"])
 @pytest.mark.parametrize("made", HANDBOOKS)
-def test_a_docstore_beside_another_index_gives_no_neighbours(made: Any, how: str) -> None:
+def test_a_docstore_beside_another_index_gives_no_neighbors(made: Any, how: str) -> None:
     docstore = SimpleDocumentStore()
     docstore.add_documents(made("north"))
-    postprocessor = ContextAssemblyPostprocessor(docstore=docstore, neighbours="unfiltered")
+    postprocessor = ContextAssemblyPostprocessor(docstore=docstore, neighbors="unfiltered")
     assert read_once(postprocessor, made("south")[2], how) == ALONE
 
 
@@ -149,13 +149,13 @@ class Fetching:
 
 
 @pytest.mark.parametrize("how", ["sync", "async"])
-def test_a_store_of_ones_own_over_another_collection_gives_no_neighbours(how: str) -> None:
-    postprocessor = ContextAssemblyPostprocessor(store=Fetching(), neighbours="unfiltered")
+def test_a_store_of_ones_own_over_another_collection_gives_no_neighbors(how: str) -> None:
+    postprocessor = ContextAssemblyPostprocessor(store=Fetching(), neighbors="unfiltered")
     assert read_once(postprocessor, SOUTH[2], how) == ALONE
 
 
 @pytest.mark.parametrize("made", HANDBOOKS)
-def test_a_table_of_another_index_gives_no_neighbours(made: Any, database_url: str) -> None:
+def test_a_table_of_another_index_gives_no_neighbors(made: Any, database_url: str) -> None:
     """Through the engine of an index over one table, with the neighbors of another one."""
     url, stores = make_url(database_url), {}
     for whose in ("north", "south"):
@@ -173,9 +173,9 @@ def test_a_table_of_another_index_gives_no_neighbours(made: Any, database_url: s
         )
     index = VectorStoreIndex.from_vector_store(stores["south"], embed_model=WordEmbedding())
     for postprocessor, held in (
-        (ContextAssemblyPostprocessor(vector_store=stores["south"], neighbours="unfiltered"), True),
-        (ContextAssemblyPostprocessor(vector_store=stores["north"], neighbours="unfiltered"), False),
-        (ContextAssemblyPostprocessor(store=PostgresIndex.attach(stores["north"]), neighbours="unfiltered"), False),
+        (ContextAssemblyPostprocessor(vector_store=stores["south"], neighbors="unfiltered"), True),
+        (ContextAssemblyPostprocessor(vector_store=stores["north"], neighbors="unfiltered"), False),
+        (ContextAssemblyPostprocessor(store=PostgresIndex.attach(stores["north"]), neighbors="unfiltered"), False),
     ):
         engine = index.as_query_engine(llm=RecordingLLM(), similarity_top_k=1, node_postprocessors=[postprocessor])
         with nullcontext() if held else pytest.warns(NothingToJoinWarning, match=NOT_HELD):

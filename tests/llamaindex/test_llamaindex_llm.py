@@ -19,14 +19,14 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, TokenBudget
-from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime import assemble as drive
-from ctxassembly.tokens.budget import NOT_KNOWN
+from ctxassembly.tokens.budget import LLAMAINDEX_DEFAULT_WINDOW
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.convert.models import async_model, model
+from llamaindex_ctxassembly.convert.models import async_text_model, text_model
 
 NODES = [NodeWithScore(node=TextNode(id_="water", text="You may drink water."))]
 COMPRESS = AssemblyConfig(compress="llm")
@@ -66,7 +66,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the model answers: the flow asks it before it does anything else."""
     found: list[Any] = []
 
-    def flow(call: Call, services: Services, clock: Any) -> Generator[Any, Any, Any]:
+    def flow(call: AssemblyCall, services: Services, clock: Any) -> Generator[Any, Any, Any]:
         found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if services.can_compress else [])
         return (yield from assemble_flow(call, replace(services, can_compress=False), clock))
 
@@ -97,19 +97,19 @@ async def ashout(prompt: str) -> str:
     ],
 )
 def test_whatever_answers_gives_its_text(llm: Any, expected: str) -> None:
-    assert model(llm)("first") == expected
-    assert async_model(llm)("first") == expected
+    assert text_model(llm)("first") == expected
+    assert async_text_model(llm)("first") == expected
 
 
 async def test_what_can_be_awaited_is_awaited() -> None:
-    assert model(Awaited())("first") == "FIRST"
-    assert await async_model(Awaited())("first") == "awaited first"
-    assert await async_model(ashout)("first") == "FIRST"
+    assert text_model(Awaited())("first") == "FIRST"
+    assert await async_text_model(Awaited())("first") == "awaited first"
+    assert await async_text_model(ashout)("first") == "FIRST"
 
 
 def test_no_model_is_none() -> None:
-    assert model(None) is None
-    assert async_model(None) is None
+    assert text_model(None) is None
+    assert async_text_model(None) is None
 
 
 async def test_the_postprocessor_asks_its_model_sync_and_async(answers: list[Any]) -> None:
@@ -230,7 +230,7 @@ def test_a_context_that_has_no_room_in_the_window_of_the_llm_is_warned_of(monkey
 
 
 def test_a_window_that_llamaindex_only_supposes_is_not_warned_of(monkeypatch: pytest.MonkeyPatch):
-    assert MockLLM().metadata.context_window == NOT_KNOWN
+    assert MockLLM().metadata.context_window == LLAMAINDEX_DEFAULT_WINDOW
     monkeypatch.setattr(Settings, "_llm", MockLLM())
     ContextAssemblyPostprocessor(llm=MockLLM())
 

@@ -71,13 +71,13 @@ def test_the_label_of_a_caption_has_the_image() -> None:
     ],
 )
 def test_by_path_by_url_and_by_data(image: dict[str, str], fields: dict[str, str]) -> None:
-    [labelled] = assembled(captioned(**image))
-    assert isinstance(labelled.node, ImageNode)
+    [labeled] = assembled(captioned(**image))
+    assert isinstance(labeled.node, ImageNode)
     for name, value in image.items():
-        assert getattr(labelled.node, name) == value
+        assert getattr(labeled.node, name) == value
     nothing = {"path": None, "url": None, "mimetype": None}
-    assert labelled.metadata["cited_media"] == [{"kind": "image", "chunk_id": "loom", **nothing, **fields}]
-    json.dumps(labelled.metadata)
+    assert labeled.metadata["cited_media"] == [{"kind": "image", "chunk_id": "loom", **nothing, **fields}]
+    json.dumps(labeled.metadata)
 
 
 def test_nodes_and_documents_with_resources_keep_them_too(picture: str) -> None:

@@ -21,7 +21,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from ctxassembly import AssemblyConfig, MemoryStore
 from ctxassembly.errors import InputError
-from ctxassembly.serialization.plain import plain
+from ctxassembly.serialization.plain import to_plain
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import document, scored
 
@@ -48,7 +48,7 @@ async def test_an_odd_value_in_the_metadata_costs_no_other_node(key: str) -> Non
         made = postprocessor.postprocess_nodes(scored(*nodes))
         assert [each.node.node_id for each in made] == ["A-0", "B-0", "C-0"], name
         assert texts(await postprocessor.apostprocess_nodes(scored(*nodes))) == texts(made)
-        json.dumps(plain(made[1].node.metadata), allow_nan=False)
+        json.dumps(to_plain(made[1].node.metadata), allow_nan=False)
 
 
 @pytest.mark.parametrize("field", ["id_", "text", "metadata", "relationships", "embedding", "start_char_idx", "score"])
@@ -101,7 +101,7 @@ def test_nothing_that_can_be_changed_is_shared_with_the_nodes() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
-async def test_an_error_that_cannot_be_told_costs_the_neighbours_alone() -> None:
+async def test_an_error_that_cannot_be_told_costs_the_neighbors_alone() -> None:
     class Broken(MemoryStore):
         def fetch(self, refs: Any) -> Any:
             raise UnprintableError
@@ -109,12 +109,12 @@ async def test_an_error_that_cannot_be_told_costs_the_neighbours_alone() -> None
         async def afetch(self, refs: Any) -> Any:
             raise UnprintableError
 
-    config = AssemblyConfig(neighbours="unfiltered")
+    config = AssemblyConfig(neighbors="unfiltered")
     postprocessor = ContextAssemblyPostprocessor(config=config, store=Broken([]))
     hits = scored(document("A")[3])
     for made in (postprocessor.postprocess_nodes(hits), await postprocessor.apostprocess_nodes(hits)):
         assert [each.node.node_id for each in made] == ["A-3"]
-        assert told(made)[0] == "store: no neighbours (UnprintableError: no message), the hits stand without them"
+        assert told(made)[0] == "store: no neighbors (UnprintableError: no message), the hits stand without them"
 
 
 def test_a_link_that_no_database_can_be_asked_for_costs_the_others_nothing() -> None:
@@ -123,7 +123,7 @@ def test_a_link_that_no_database_can_be_asked_for_costs_the_others_nothing() -> 
     docstore.add_documents(nodes)
     odd = document("B\x00", ["Another text."])[0]
     odd.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id="B\ud800")
-    config = AssemblyConfig(neighbours="unfiltered")
+    config = AssemblyConfig(neighbors="unfiltered")
     made = ContextAssemblyPostprocessor(config=config, docstore=docstore).postprocess_nodes(scored(nodes[3], odd))
     assert made[0].node.metadata["chunk_ids"] == ["A-2", "A-3", "A-4"]
     assert any(note.startswith("store: not asked for ") for note in told(made))

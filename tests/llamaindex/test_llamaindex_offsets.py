@@ -33,7 +33,7 @@ from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 GAP = "[...]"
 WORDS = 4_000
-CONFIG = AssemblyConfig(neighbours="unfiltered", max_tokens=100_000)
+CONFIG = AssemblyConfig(neighbors="unfiltered", max_tokens=100_000)
 
 
 def words(first: int, last: int, prefix: str = "") -> str:
@@ -107,7 +107,7 @@ def test_a_leaf_has_the_leaves_beside_it_though_another_parent_has_them() -> Non
         assert GAP not in context.text
 
 
-def test_no_document_is_read_whole_for_the_neighbours_of_a_leaf(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_document_is_read_whole_for_the_neighbors_of_a_leaf(monkeypatch: pytest.MonkeyPatch) -> None:
     docstore, nodes = hierarchy()
     read: list[str] = []
     whole = docstore.get_nodes
@@ -249,7 +249,7 @@ def test_facts_of_a_graph_before_a_text_part_it_from_nothing() -> None:
 
 PER_PAGE = 300
 PAGES = 12
-BY_FILE = AssemblyConfig(keys=MetadataKeys(document_id="file_path"), neighbours="unfiltered", max_tokens=100_000)
+BY_FILE = AssemblyConfig(keys=MetadataKeys(document_id="file_path"), neighbors="unfiltered", max_tokens=100_000)
 
 
 def pdf(path: str = "/in/a.pdf", pages: int = PAGES) -> list[Document]:
@@ -310,7 +310,7 @@ def test_pages_of_one_file_stand_in_order_and_those_apart_are_marked(size: int) 
         assert len(context.citations) == 1
 
 
-def test_pages_have_their_neighbours_by_the_name_that_the_store_has() -> None:
+def test_pages_have_their_neighbors_by_the_name_that_the_store_has() -> None:
     docstore, nodes = pages_split(128, pdf())
     page = of_page(nodes, 5)
     context = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore).context(scored([page[1]]))
@@ -318,7 +318,7 @@ def test_pages_have_their_neighbours_by_the_name_that_the_store_has() -> None:
 
 
 @pytest.mark.parametrize("size", [2048, 256, 128])
-async def test_a_page_has_its_neighbours_on_the_pages_beside_it(size: int) -> None:
+async def test_a_page_has_its_neighbors_on_the_pages_beside_it(size: int) -> None:
     docstore, nodes = pages_split(size, [*pdf(), *pdf("/in/b.pdf")])
     ours = [node for node in nodes if node.metadata["file_path"] == "/in/a.pdf"]
     postprocessor = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore)

@@ -1,4 +1,4 @@
-"""What masked or dropped nodes before the postprocessor holds for their neighbours by `on_fetched`."""
+"""What masked or dropped nodes before the postprocessor holds for their neighbors by `transform_fetched`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def prompt_of(index: VectorStoreIndex, *postprocessors: Any, by: str = "query") 
 
 def assembling(index: VectorStoreIndex, **settings: Any) -> ContextAssemblyPostprocessor:
     return ContextAssemblyPostprocessor(
-        docstore=index.docstore, config=AssemblyConfig(window=2), neighbours="unfiltered", **settings
+        docstore=index.docstore, config=AssemblyConfig(window=2), neighbors="unfiltered", **settings
     )
 
 
@@ -84,16 +84,16 @@ def named(prompt: str) -> list[str]:
 @pytest.mark.parametrize(
     ("hook", "by"), [(mask_chunks, "query"), (mask_chunks, "aquery"), (mask_chunks_by_a_service, "aquery")]
 )
-def test_a_mask_holds_for_neighbours_too(hook: Callable[[Any], Any], by: str) -> None:
+def test_a_mask_holds_for_neighbors_too(hook: Callable[[Any], Any], by: str) -> None:
     people = index()
     assert named(prompt_of(people, Mask(), by=by)) == []
     undone = prompt_of(people, Mask(), assembling(people), by=by)
     assert len(named(undone)) == 4
 
-    masked = prompt_of(people, Mask(), assembling(people, on_fetched=hook), by=by)
+    masked = prompt_of(people, Mask(), assembling(people, transform_fetched=hook), by=by)
 
     assert named(masked) == []
-    assert masked.count("[NAME]") == 6  # of two hits with two neighbours on each side
+    assert masked.count("[NAME]") == 6  # of two hits with two neighbors on each side
 
 
 def test_a_node_that_was_dropped_stays_out() -> None:
@@ -104,7 +104,7 @@ def test_a_node_that_was_dropped_stays_out() -> None:
         return [chunk for chunk in chunks if "smith" not in chunk.text]
 
     came_back = prompt_of(people, dropping, assembling(people))
-    stayed_out = prompt_of(people, dropping, assembling(people, on_fetched=drop))
+    stayed_out = prompt_of(people, dropping, assembling(people, transform_fetched=drop))
 
     assert "Evert" in came_back
     assert "Evert" not in stayed_out
@@ -113,10 +113,10 @@ def test_a_node_that_was_dropped_stays_out() -> None:
 
 def test_a_hook_that_can_only_be_awaited_is_an_error_where_nothing_awaits() -> None:
     people = index()
-    with pytest.raises(InputError, match="on_fetched can only be awaited"):
-        prompt_of(people, assembling(people, on_fetched=mask_chunks_by_a_service))
+    with pytest.raises(InputError, match="transform_fetched can only be awaited"):
+        prompt_of(people, assembling(people, transform_fetched=mask_chunks_by_a_service))
 
 
 def test_a_hook_that_is_no_function_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="on_fetched must be a function from chunks to chunks, got 'mask'"):
-        ContextAssemblyPostprocessor(on_fetched="mask")
+    with pytest.raises(ConfigError, match="transform_fetched must be a function from chunks to chunks, got 'mask'"):
+        ContextAssemblyPostprocessor(transform_fetched="mask")

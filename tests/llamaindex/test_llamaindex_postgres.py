@@ -1,4 +1,4 @@
-"""Neighbours from LlamaIndex's PGVectorStore on a real PostgreSQL."""
+"""Neighbors from LlamaIndex's PGVectorStore on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlalchemy import NullPool, make_url
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
-from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbours
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbors
 from llamaindex_samples import document, scored
 
 # They are about other things: nobody here has a filter.
@@ -73,8 +73,8 @@ def fill(store: PGVectorStore, nodes: Sequence[TextNode]) -> None:
     store.add([node.model_copy(update={"embedding": [1.0, 0.0]}) for node in nodes])
 
 
-def ids(labelled: Sequence[NodeWithScore]) -> list[str]:
-    return [chunk_id for each in labelled for chunk_id in each.metadata["chunk_ids"]]
+def ids(labeled: Sequence[NodeWithScore]) -> list[str]:
+    return [chunk_id for each in labeled for chunk_id in each.metadata["chunk_ids"]]
 
 
 def only(key: str, operator: FilterOperator, value: Any) -> MetadataFilters:
@@ -90,11 +90,11 @@ async def test_links_take_one_statement_a_step_for_all_hits(
     statements.clear()
 
     postprocessor = ContextAssemblyPostprocessor(vector_store=store, config=AssemblyConfig(window=window))
-    labelled = await run(postprocessor, scored(a[4], b[4]))
+    labeled = await run(postprocessor, scored(a[4], b[4]))
 
     assert len(statements) == window
     assert (
-        ids(labelled)
+        ids(labeled)
         == [
             *(f"A-{place}" for place in range(4 - window, 5 + window)),
             *(f"B-{place}" for place in range(4 - window, 5 + window)),
@@ -125,11 +125,11 @@ async def test_an_index_in_the_metadata_takes_one_statement_for_all_hits(
     statements.clear()
 
     config = AssemblyConfig(window=2, keys=MetadataKeys(index=("chunk_index", "index", "place.number")))
-    labelled = await run(ContextAssemblyPostprocessor(vector_store=store, config=config), scored(nodes[3], nodes[12]))
+    labeled = await run(ContextAssemblyPostprocessor(vector_store=store, config=config), scored(nodes[3], nodes[12]))
 
     assert len(statements) == 1
-    assert ids(labelled) == ["A-1", "A-2", "A-3", "A-4", "A-5", "B-2", "B-3", "B-4", "B-5", "B-6"]
-    assert labelled[0].metadata["trace"]["notes"] == []
+    assert ids(labeled) == ["A-1", "A-2", "A-3", "A-4", "A-5", "B-2", "B-3", "B-4", "B-5", "B-6"]
+    assert labeled[0].metadata["trace"]["notes"] == []
 
 
 @both_kinds_of_json
@@ -141,9 +141,9 @@ async def test_all_three_forms_of_reference_take_one_statement(store: PGVectorSt
     statements.clear()
     refs = [ChunkRef("A", chunk_id="A-6"), ChunkRef("A", chunk_id="gone"), ChunkRef("B"), ChunkRef("C", 1)]
 
-    chunks = PGVectorNeighbours(store).fetch(refs)
+    chunks = PGVectorNeighbors(store).fetch(refs)
     assert len(statements) == 1
-    awaited = await PGVectorNeighbours(store).afetch(refs)
+    awaited = await PGVectorNeighbors(store).afetch(refs)
 
     assert len(statements) == 2
     assert sorted(chunk.id for chunk in chunks) == ["A-6", "B-0", "B-1", "C-1"]
@@ -154,8 +154,8 @@ async def test_all_three_forms_of_reference_take_one_statement(store: PGVectorSt
 
 
 async def test_no_references_need_no_statement(store: PGVectorStore, statements: list[Any]) -> None:
-    assert PGVectorNeighbours(store).fetch([]) == []
-    assert await PGVectorNeighbours(store).afetch([]) == []
+    assert PGVectorNeighbors(store).fetch([]) == []
+    assert await PGVectorNeighbors(store).afetch([]) == []
     assert statements == []
 
 
@@ -163,11 +163,11 @@ async def test_more_references_than_a_driver_takes_parameters_are_answered(store
     fill(store, document())
     refs = [ChunkRef("A", chunk_id=f"A-{number}") for number in range(40_000)]
 
-    assert len(PGVectorNeighbours(store).fetch(refs)) == 8
-    assert len(await PGVectorNeighbours(store).afetch(refs)) == 8
+    assert len(PGVectorNeighbors(store).fetch(refs)) == 8
+    assert len(await PGVectorNeighbors(store).afetch(refs)) == 8
 
 
-async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbours(
+async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbors(
     store: PGVectorStore, run: Any
 ) -> None:
     nodes, impossible = document("A"), document("B", [f"{number} is a number." for number in range(8)])
@@ -175,11 +175,11 @@ async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neig
     for node in impossible:
         node.relationships[NodeRelationship.SOURCE].node_id = "B\0"  # type: ignore[union-attr]
 
-    labelled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3], impossible[3]))
+    labeled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3], impossible[3]))
 
-    assert ids(labelled) == ["A-2", "A-3", "A-4", "B-3"]
+    assert ids(labeled) == ["A-2", "A-3", "A-4", "B-3"]
     refs = [ChunkRef("B\0"), ChunkRef("\ud800", 1), ChunkRef("A", chunk_id="\0")]
-    assert PGVectorNeighbours(store).fetch(refs) == await PGVectorNeighbours(store).afetch(refs) == []
+    assert PGVectorNeighbors(store).fetch(refs) == await PGVectorNeighbors(store).afetch(refs) == []
 
 
 async def test_all_questions_are_one_statement_whatever_they_ask(
@@ -187,8 +187,8 @@ async def test_all_questions_are_one_statement_whatever_they_ask(
 ) -> None:
     filters = only("tenant", FilterOperator.EQ, "mine")
     for refs in ([ChunkRef("A", 1)], [ChunkRef("A", 1), ChunkRef("B", 2)]):
-        PGVectorNeighbours(store, filter=filters).fetch(refs)
-        await PGVectorNeighbours(store, filter=filters).afetch(refs)
+        PGVectorNeighbors(store, filter=filters).fetch(refs)
+        await PGVectorNeighbors(store, filter=filters).afetch(refs)
 
     assert len(statements) == 4
     assert len({statement for statement, _ in statements}) == 2  # one for each driver
@@ -211,7 +211,7 @@ async def test_a_row_that_llamaindex_did_not_write_is_a_chunk_too(store: PGVecto
     with store._session() as session, session.begin():  # type: ignore[operator]
         session.execute(insert, {"metadata": json.dumps(metadata)})
 
-    (chunk,) = PGVectorNeighbours(store).fetch([ChunkRef("A", 4)])
+    (chunk,) = PGVectorNeighbors(store).fetch([ChunkRef("A", 4)])
 
     assert (chunk.id, chunk.document_id, chunk.text, chunk.index) == ("x", "A", "Text.", 4)
 
@@ -219,10 +219,10 @@ async def test_a_row_that_llamaindex_did_not_write_is_a_chunk_too(store: PGVecto
 @both_kinds_of_json
 async def test_the_index_that_the_store_makes_is_the_one_used(store: PGVectorStore, statements: list[Any]) -> None:
     fill(store, [*document("A"), *document("B", [f"{number} is a number." for number in range(3_000)])])
-    neighbours = PGVectorNeighbours(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
+    neighbors = PGVectorNeighbors(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
     for refs in ([ChunkRef("A", chunk_id="A-6")], [ChunkRef("A", 6)], [ChunkRef("A")]):
         statements.clear()
-        neighbours.fetch(refs)
+        neighbors.fetch(refs)
         (statement, parameters), *_ = statements
         with store._session() as session:  # type: ignore[operator]
             session.execute(sqlalchemy.text("ANALYZE data_chunks"))
@@ -253,9 +253,9 @@ async def test_a_filter_value_is_a_value_whatever_is_in_it(
         postprocessor = ContextAssemblyPostprocessor(
             vector_store=store, filter=filters, config=AssemblyConfig(window=3)
         )
-        labelled = await run(postprocessor, scored(document(f"{number}")[3]))
+        labeled = await run(postprocessor, scored(document(f"{number}")[3]))
 
-        assert ids(labelled) == [f"{number}-2", f"{number}-3"]
+        assert ids(labeled) == [f"{number}-2", f"{number}-3"]
         assert all(tenant == "%" or tenant not in statement for statement, _ in statements)
 
 
@@ -266,10 +266,10 @@ async def test_a_document_id_or_a_key_is_a_value_too(store: PGVectorStore, run: 
     fill(store, nodes)
 
     filters = only("o'clock", FilterOperator.EQ, 1)
-    chunks = PGVectorNeighbours(store, filter=filters).fetch([ChunkRef("x' OR '1'='1")])
+    chunks = PGVectorNeighbors(store, filter=filters).fetch([ChunkRef("x' OR '1'='1")])
 
     assert len(chunks) == 8
-    assert PGVectorNeighbours(store, filter=only("o'", FilterOperator.EQ, 1)).fetch([ChunkRef("B")]) == []
+    assert PGVectorNeighbors(store, filter=only("o'", FilterOperator.EQ, 1)).fetch([ChunkRef("B")]) == []
 
 
 async def test_an_excluded_row_is_never_read(store: PGVectorStore, statements: list[Any]) -> None:
@@ -277,7 +277,7 @@ async def test_an_excluded_row_is_never_read(store: PGVectorStore, statements: l
     nodes[4].metadata["tenant"] = "mine"
     fill(store, nodes)
 
-    chunks = PGVectorNeighbours(store, filter=only("tenant", FilterOperator.EQ, "mine")).fetch([ChunkRef("A")])
+    chunks = PGVectorNeighbors(store, filter=only("tenant", FilterOperator.EQ, "mine")).fetch([ChunkRef("A")])
 
     assert [chunk.id for chunk in chunks] == ["A-4"]
 
@@ -352,8 +352,8 @@ def rows_as_nodes() -> list[TextNode]:
 async def test_each_operator_lets_through_what_it_says(store: PGVectorStore) -> None:
     fill(store, rows_as_nodes())
     for filters, expected in EVERY:
-        neighbours = PGVectorNeighbours(store, filter=filters)
-        fetched, awaited = neighbours.fetch([ChunkRef("A")]), await neighbours.afetch([ChunkRef("A")])
+        neighbors = PGVectorNeighbors(store, filter=filters)
+        fetched, awaited = neighbors.fetch([ChunkRef("A")]), await neighbors.afetch([ChunkRef("A")])
 
         assert {chunk.id for chunk in fetched} == {chunk.id for chunk in awaited} == expected, filters
 
@@ -364,7 +364,7 @@ def test_no_operator_lets_through_what_the_store_itself_would_not(store: PGVecto
     fill(store, [node for node in rows_as_nodes() if node.node_id not in ("words", "huge")])
     compared = 0
     for filters, _ in EVERY:
-        ours = {chunk.id for chunk in PGVectorNeighbours(store, filter=filters).fetch([ChunkRef("A")])}
+        ours = {chunk.id for chunk in PGVectorNeighbors(store, filter=filters).fetch([ChunkRef("A")])}
         try:
             theirs = {node.node_id for node in store.get_nodes(filters=filters)}
         except (sqlalchemy.exc.SQLAlchemyError, sqlalchemy.exc.SADeprecationWarning, ValueError, OverflowError):
@@ -395,21 +395,21 @@ def test_a_filter_that_is_not_translated_is_an_error_at_construction(filters: Me
 @pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan")])
 def test_a_timeout_out_of_range_is_an_error(timeout: float) -> None:
     with pytest.raises(ConfigError, match="timeout_seconds"):
-        PGVectorNeighbours(None, timeout_seconds=timeout)
+        PGVectorNeighbors(None, timeout_seconds=timeout)
 
 
 async def test_a_fetch_that_takes_too_long_is_given_up_and_the_store_goes_on(store: PGVectorStore) -> None:
     fill(store, document())
-    neighbours = PGVectorNeighbours(store, timeout_seconds=0.2)
+    neighbors = PGVectorNeighbors(store, timeout_seconds=0.2)
     with store._session() as locker:  # type: ignore[operator]
         locker.execute(sqlalchemy.text("LOCK TABLE data_chunks IN ACCESS EXCLUSIVE MODE"))
         with pytest.raises(TimeoutError, match=r"0\.2 s"):
-            neighbours.fetch([ChunkRef("A")])
+            neighbors.fetch([ChunkRef("A")])
         with pytest.raises(TimeoutError, match=r"0\.2 s"):
-            await neighbours.afetch([ChunkRef("A")])
+            await neighbors.afetch([ChunkRef("A")])
 
-    neighbours = PGVectorNeighbours(store)
-    assert len(neighbours.fetch([ChunkRef("A")])) == len(await neighbours.afetch([ChunkRef("A")])) == 8
+    neighbors = PGVectorNeighbors(store)
+    assert len(neighbors.fetch([ChunkRef("A")])) == len(await neighbors.afetch([ChunkRef("A")])) == 8
 
 
 async def test_a_database_that_cannot_be_reached_leaves_the_hits_standing(run: Any) -> None:
@@ -423,10 +423,10 @@ async def test_a_database_that_cannot_be_reached_leaves_the_hits_standing(run: A
     )
 
     with pytest.warns(NothingToJoinWarning, match="The store failed"):
-        (labelled,) = await run(ContextAssemblyPostprocessor(vector_store=store), scored(document()[3]))
+        (labeled,) = await run(ContextAssemblyPostprocessor(vector_store=store), scored(document()[3]))
 
-    assert labelled.metadata["chunk_ids"] == ["A-3"]
-    assert "store: no neighbours" in labelled.metadata["trace"]["notes"][0]
+    assert labeled.metadata["chunk_ids"] == ["A-3"]
+    assert "store: no neighbors" in labeled.metadata["trace"]["notes"][0]
 
 
 @both_kinds_of_json
@@ -436,12 +436,12 @@ async def test_places_without_a_source_are_found_by_what_the_node_itself_says(st
         for at in range(5)
     ]
     fill(store, nodes)
-    labelled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))
-    assert labelled[0].metadata["chunk_ids"] == ["n2", "n3", "n4"]
-    assert labelled[0].metadata["citation"]["document_id"] == "handbook"
+    labeled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))
+    assert labeled[0].metadata["chunk_ids"] == ["n2", "n3", "n4"]
+    assert labeled[0].metadata["citation"]["document_id"] == "handbook"
 
 
-def test_pages_that_are_looked_up_by_their_file_have_neighbours_on_the_next_page(store: PGVectorStore) -> None:
+def test_pages_that_are_looked_up_by_their_file_have_neighbors_on_the_next_page(store: PGVectorStore) -> None:
     """Grouped and looked up by the file; each page is a document of its own to LlamaIndex, chunks count through all."""
     nodes = [node for page in ("page-1", "page-2") for node in document(page, links="none")]
     for place, node in enumerate(nodes):
@@ -449,7 +449,7 @@ def test_pages_that_are_looked_up_by_their_file_have_neighbours_on_the_next_page
         node.embedding = [1.0, float(place)]
     store.add(nodes)
     keys = MetadataKeys(document_id="file_path", lookup_id="file_path")
-    config = AssemblyConfig(keys=keys, neighbours="unfiltered")
+    config = AssemblyConfig(keys=keys, neighbors="unfiltered")
     last = next(at for at, node in enumerate(nodes) if node.metadata["page_label"] == "2") - 1
     context = ContextAssemblyPostprocessor(config=config, vector_store=store).context(scored(nodes[last]))
     wanted = [node.node_id for node in nodes[last - 1 : last + 2]]

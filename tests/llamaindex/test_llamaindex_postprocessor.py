@@ -121,7 +121,7 @@ def test_no_nodes_give_no_nodes() -> None:
     assert ContextAssemblyPostprocessor().postprocess_nodes([]) == []
 
 
-# The labelled nodes
+# The labeled nodes
 
 
 def test_a_label_has_the_best_hits_id_and_metadata_its_document_and_the_best_score() -> None:
@@ -131,10 +131,10 @@ def test_a_label_has_the_best_hits_id_and_metadata_its_document_and_the_best_sco
     # A reranker's order stands: the best hit is the first, even with a lower score.
     hits = [NodeWithScore(node=nodes[2], score=0.4), NodeWithScore(node=nodes[5], score=0.7)]
 
-    (labelled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes), neighbours="unfiltered").postprocess_nodes(hits)
+    (labeled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes), neighbors="unfiltered").postprocess_nodes(hits)
 
-    node = labelled.node
-    assert labelled.score == 0.7
+    node = labeled.node
+    assert labeled.score == 0.7
     assert node.node_id == "A-2"
     assert node.metadata["page"] == 3
     assert node.metadata["chunk_ids"] == ["A-1", "A-2", "A-3", "A-4", "A-5", "A-6"]
@@ -163,29 +163,29 @@ def test_the_citation_names_the_row_or_the_line_and_the_prompt_does_not() -> Non
 
 
 def test_without_scores_the_label_has_none() -> None:
-    (labelled,) = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=document()[0])])
+    (labeled,) = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=document()[0])])
 
-    assert labelled.score is None
+    assert labeled.score is None
 
 
 def test_a_score_that_is_no_number_is_left_out_and_noted() -> None:
-    (labelled,) = ContextAssemblyPostprocessor().postprocess_nodes(
+    (labeled,) = ContextAssemblyPostprocessor().postprocess_nodes(
         [NodeWithScore(node=document()[0], score=float("nan"))]
     )
 
-    assert labelled.score is None
-    assert "not finite" in labelled.metadata["trace"]["notes"][0]
+    assert labeled.score is None
+    assert "not finite" in labeled.metadata["trace"]["notes"][0]
 
 
 def test_citation_scores_and_trace_are_builtins_that_survive_json() -> None:
     nodes = document(metadata={"nested": {"deep": ["value"]}})
-    (labelled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(scored(nodes[3]))
+    (labeled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(scored(nodes[3]))
 
-    added = {key: labelled.metadata[key] for key in ("citation", "chunk_ids", "scores", "trace")}
+    added = {key: labeled.metadata[key] for key in ("citation", "chunk_ids", "scores", "trace")}
     assert json.loads(json.dumps(added)) == added
     assert added["citation"]["chunk_ids"] == ["A-2", "A-3", "A-4"]
     assert added["trace"]["summary"].startswith("1 -> 3 chunks")
-    assert TextNode.from_json(labelled.node.to_json()).metadata == labelled.metadata
+    assert TextNode.from_json(labeled.node.to_json()).metadata == labeled.metadata
 
 
 def test_two_labels_never_share_an_id() -> None:
@@ -203,9 +203,9 @@ def test_inputs_and_stored_nodes_are_unchanged_even_if_the_answer_is_changed() -
     before = copy.deepcopy([each.model_dump() for each in hits])
     stored_before = copy.deepcopy([docstore.get_node(node.node_id).model_dump() for node in nodes])
 
-    (labelled,) = ContextAssemblyPostprocessor(docstore=docstore).postprocess_nodes(hits)
-    labelled.metadata["nested"]["deep"].append("changed")
-    labelled.node.relationships[NodeRelationship.SOURCE].metadata["changed"] = True  # type: ignore[union-attr]
+    (labeled,) = ContextAssemblyPostprocessor(docstore=docstore).postprocess_nodes(hits)
+    labeled.metadata["nested"]["deep"].append("changed")
+    labeled.node.relationships[NodeRelationship.SOURCE].metadata["changed"] = True  # type: ignore[union-attr]
 
     assert [each.model_dump() for each in hits] == before
     assert [docstore.get_node(node.node_id).model_dump() for node in nodes] == stored_before
@@ -219,22 +219,22 @@ def test_an_image_without_text_follows_the_labels_and_leaves_the_prompt_alone() 
     text = document()[0]
     hits = [NodeWithScore(node=image, score=0.9), NodeWithScore(node=text, score=0.8)]
 
-    labelled, media = ContextAssemblyPostprocessor().postprocess_nodes(hits)
+    labeled, media = ContextAssemblyPostprocessor().postprocess_nodes(hits)
 
-    assert labelled.text.startswith("[1] Source:")
+    assert labeled.text.startswith("[1] Source:")
     assert (media.node_id, media.score, media.metadata) == ("image", 0.9, {"file_name": "loom.png"})
     assert isinstance(media.node, ImageNode)
     assert media.node.image == image.image
-    assert read_by_llm([labelled, media]).strip() == labelled.text
+    assert read_by_llm([labeled, media]).strip() == labeled.text
     assert image.excluded_llm_metadata_keys == []
 
 
 def test_a_node_without_anything_is_left_out_and_in_the_trace() -> None:
     hits = scored(TextNode(id_="empty", text=" \n"), document()[0])
 
-    (labelled,) = ContextAssemblyPostprocessor().postprocess_nodes(hits)
+    (labeled,) = ContextAssemblyPostprocessor().postprocess_nodes(hits)
 
-    outcomes = {each["chunk_id"]: each["outcome"] for each in labelled.metadata["trace"]["decisions"]}
+    outcomes = {each["chunk_id"]: each["outcome"] for each in labeled.metadata["trace"]["decisions"]}
     assert outcomes == {"empty": "dropped", "A-0": "kept"}
 
 
@@ -367,10 +367,10 @@ class Broken:
 
 def test_when_the_store_fails_the_hits_stand_and_the_trace_says_why() -> None:
     with pytest.warns(NothingToJoinWarning, match=r"The store failed, so hits lack neighbors \(.*no route to host\)"):
-        (labelled,) = ContextAssemblyPostprocessor(store=Broken()).postprocess_nodes(scored(document()[3]))
+        (labeled,) = ContextAssemblyPostprocessor(store=Broken()).postprocess_nodes(scored(document()[3]))
 
-    assert labelled.metadata["chunk_ids"] == ["A-3"]
-    assert "no route to host" in labelled.metadata["trace"]["notes"][0]
+    assert labeled.metadata["chunk_ids"] == ["A-3"]
+    assert "no route to host" in labeled.metadata["trace"]["notes"][0]
 
 
 def test_when_the_store_fails_and_it_shall_be_known_one_clear_error_is_raised() -> None:
@@ -386,7 +386,7 @@ def test_importing_the_package_imports_no_framework() -> None:
 
     loaded, *names = done.stdout.split()
     assert loaded == "False"
-    assert {"ContextAssemblyPostprocessor", "PGVectorNeighbours"} <= set(names)
+    assert {"ContextAssemblyPostprocessor", "PGVectorNeighbors"} <= set(names)
 
 
 def test_every_public_name_loads() -> None:

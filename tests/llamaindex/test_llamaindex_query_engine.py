@@ -88,7 +88,7 @@ def test_with_no_template_set_the_untreated_prompt_would_hold_the_metadata() -> 
     assert "forged.pdf" in llm.prompts[0]
 
 
-async def test_an_index_with_a_simple_vector_store_brings_neighbours_from_its_docstore() -> None:
+async def test_an_index_with_a_simple_vector_store_brings_neighbors_from_its_docstore() -> None:
     text = "\n\n".join(f"{each} Chapter {number} ends here." for number, each in enumerate(TEXTS))
     parser = SentenceSplitter(chunk_size=30, chunk_overlap=0)
     index = VectorStoreIndex.from_documents(

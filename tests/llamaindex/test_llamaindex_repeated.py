@@ -13,7 +13,7 @@ from llama_index.core.schema import Document, NodeWithScore
 from ctxassembly import AssemblyConfig
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
-# What a caller's filter means for neighbours is tested in test_llamaindex_scope.py.
+# What a caller's filter means for neighbors is tested in test_llamaindex_scope.py.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning"),
     pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning"),

@@ -27,7 +27,7 @@ from llamaindex_ctxassembly import (
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
     ContextRetriever,
-    reader,
+    citation_reader,
     resolve,
 )
 from llamaindex_samples import QUESTION, Answering, Fixed, Questions, scored
@@ -78,7 +78,7 @@ async def test_whole_streamed_and_awaited_it_is_the_same(index: VectorStoreIndex
 async def test_citations_settle_as_an_answer_streams_in(index: VectorStoreIndex) -> None:
     streaming = engine_of(index, streaming=True)
     response = streaming.query(QUESTION)
-    answer, given, settled = reader(response, "renumber"), "", []
+    answer, given, settled = citation_reader(response, "renumber"), "", []
     for piece in response.response_gen:
         given += answer.feed(piece)
         settled.append(len(answer.resolved.citations))
@@ -89,7 +89,7 @@ async def test_citations_settle_as_an_answer_streams_in(index: VectorStoreIndex)
     with pytest.raises(InputError, match=r"was read from response_gen and is not kept: feed the pieces to reader"):
         resolve(response)
     awaited = await streaming.aquery(QUESTION)
-    answer = reader(awaited)
+    answer = citation_reader(awaited)
     _ = [answer.feed(piece) async for piece in awaited.async_response_gen()]
     answer.close()
     assert told(answer.resolved) == TOLD
@@ -117,7 +117,7 @@ async def test_a_chat_engine_s_response(index: VectorStoreIndex, mode: Any) -> N
     assert told(resolve(await chat.achat(QUESTION))) == TOLD
     chat.reset()
     streamed = chat.stream_chat(QUESTION)
-    answer = reader(streamed)
+    answer = citation_reader(streamed)
     assert "".join(map(answer.feed, streamed.response_gen)) + answer.close() == SAID
     assert told(resolve(streamed)) == told(answer.resolved) == TOLD
     chat.reset()
@@ -221,7 +221,7 @@ def test_without_sources_an_answer_cites_nothing() -> None:
     ],
 )
 def test_what_is_not_ours_is_an_error(response: Any, error: str) -> None:
-    for function in (resolve, reader):
+    for function in (resolve, citation_reader):
         with pytest.raises(InputError, match=error):
             function(response)
 
@@ -268,7 +268,7 @@ def test_no_other_engine_warns(index: VectorStoreIndex) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", category=DeprecationWarning)
-        postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, neighbours="unfiltered")
+        postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, neighbors="unfiltered")
         engine_of(index, node_postprocessors=[postprocessor]).query(QUESTION)
         CitationQueryEngine.from_args(index, llm=Answering()).query(QUESTION)
         postprocessor.postprocess_nodes(Fixed(index.as_retriever().retrieve(QUESTION)).retrieve(QUESTION))

@@ -1,7 +1,7 @@
-"""Whatever chain stands before the postprocessor, no neighbour comes in that its filter excludes.
+"""Whatever chain stands before the postprocessor, no neighbor comes in that its filter excludes.
 
 Two tenants have the same documents with the same file names, and every third chunk is secret. The hit of each question
-has an open neighbour on one side and a secret one on the other, of the same tenant.
+has an open neighbor on one side and a secret one on the other, of the same tenant.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ctxassembly import AssemblyConfig, FilterNotSeenWarning, MemoryStore, Metad
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.filters import allowed
+from llamaindex_ctxassembly.stores.filters import filter_chunks
 from llamaindex_samples import RecordingLLM, WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -96,7 +96,7 @@ def index_over(vector_store: Any = None, metadata: dict[str, Any] | None = None,
     return VectorStoreIndex(nodes, storage_context=storage, embed_model=WordEmbedding(), **settings)
 
 
-# Stores: an index, and where the postprocessor's neighbours come from
+# Stores: an index, and where the postprocessor's neighbors come from
 
 
 def _simple(_: str) -> tuple[VectorStoreIndex, dict[str, Any]]:
@@ -195,7 +195,7 @@ class Permissions(BaseNodePostprocessor):
         self._filters = filters
 
     def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: Any = None) -> list[NodeWithScore]:
-        return [each for each in nodes if allowed(self._filters, [to_chunk(each.node, MetadataKeys())])][:1]
+        return [each for each in nodes if filter_chunks(self._filters, [to_chunk(each.node, MetadataKeys())])][:1]
 
 
 Ask = Callable[[str], Any]
@@ -336,7 +336,7 @@ def ask(chain: Any, index: VectorStoreIndex, filters: Filters, ours: ContextAsse
 def test_a_filter_given_to_the_postprocessor_holds(chain: Any, stored: Any) -> None:
     index, store = stored
     for tenant in TENANTS:
-        ours = ContextAssemblyPostprocessor(filter=filters_of(tenant), neighbours="filtered", **store)
+        ours = ContextAssemblyPostprocessor(filter=filters_of(tenant), neighbors="filtered", **store)
         assert ask(chain, index, filters_of(tenant), ours) == allowed_of(tenant)
 
 
@@ -346,14 +346,14 @@ user: ContextVar[str] = ContextVar("user")
 def test_one_postprocessor_holds_the_filter_of_whoever_asks(chain: Any, stored: Any) -> None:
     index, store = stored
     ours = ContextAssemblyPostprocessor(
-        filter=lambda query: filters_of(user.get()) if query == QUESTION else None, neighbours="filtered", **store
+        filter=lambda query: filters_of(user.get()) if query == QUESTION else None, neighbors="filtered", **store
     )
     for tenant in (*TENANTS, *TENANTS):
         user.set(tenant)
         assert ask(chain, index, filters_of(tenant), ours) == allowed_of(tenant)
 
 
-def test_where_the_filter_is_not_seen_a_neighbour_agrees_with_its_hit_and_one_warning_says_so(
+def test_where_the_filter_is_not_seen_a_neighbor_agrees_with_its_hit_and_one_warning_says_so(
     chain: Any, stored: Any
 ) -> None:
     index, store = stored
@@ -365,12 +365,12 @@ def test_where_the_filter_is_not_seen_a_neighbour_agrees_with_its_hit_and_one_wa
     assert read == [allowed_of(tenant) for tenant in (*TENANTS, *TENANTS)]
     assert "'acl'" in warning
     assert "ContextAssemblyPostprocessor(filter=MetadataFilters(...))" in warning
-    assert "neighbours='unfiltered'" in warning
+    assert "neighbors='unfiltered'" in warning
 
 
-def test_whoever_needs_no_filter_loses_no_neighbour(chain: Any, stored: Any) -> None:
+def test_whoever_needs_no_filter_loses_no_neighbor(chain: Any, stored: Any) -> None:
     index, store = stored
-    ours = ContextAssemblyPostprocessor(neighbours="unfiltered", **store)
+    ours = ContextAssemblyPostprocessor(neighbors="unfiltered", **store)
     read = ask(chain, index, filters_of("ours"), ours)
     assert read == {*allowed_of("ours"), ("ours", HIT + 1, "secret")}
 
@@ -378,15 +378,15 @@ def test_whoever_needs_no_filter_loses_no_neighbour(chain: Any, stored: Any) -> 
 def test_filtered_refuses_to_run_without_a_filter(chain: Any, stored: Any) -> None:
     index, store = stored
     for none in (None, MetadataFilters(filters=[]), lambda query: None):
-        ours = ContextAssemblyPostprocessor(neighbours="filtered", filter=none, **store)
-        with pytest.raises(ConfigError, match="neighbours"):
+        ours = ContextAssemblyPostprocessor(neighbors="filtered", filter=none, **store)
+        with pytest.raises(ConfigError, match="neighbors"):
             ask(chain, index, filters_of("ours"), ours)
 
 
 async def test_users_who_ask_at_the_same_time_get_what_is_theirs(database_url: str) -> None:
     for make in (_simple, _postgres):
         index, store = make(database_url)
-        ours = ContextAssemblyPostprocessor(filter=lambda query: filters_of(user.get()), neighbours="filtered", **store)
+        ours = ContextAssemblyPostprocessor(filter=lambda query: filters_of(user.get()), neighbors="filtered", **store)
 
         async def asked(tenant: str, index: VectorStoreIndex, ours: ContextAssemblyPostprocessor) -> Read:
             user.set(tenant)

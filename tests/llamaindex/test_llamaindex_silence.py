@@ -1,4 +1,4 @@
-"""Ordinary LlamaIndex indexes: what they lack for neighbours is said, once an object, with the line that mends it."""
+"""Ordinary LlamaIndex indexes: what they lack for neighbors is said, once an object, with the line that mends it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
-    DocstoreNeighbours,
-    VectorStoreNeighbours,
+    DocstoreNeighbors,
+    VectorStoreNeighbors,
     number_chunks,
 )
 from llamaindex_samples import TextVectorStore, WordEmbedding, scored
@@ -61,7 +61,7 @@ def index_over(vector_store: Any, nodes: list[BaseNode]) -> VectorStoreIndex:
 
 
 def ours(**settings: Any) -> ContextAssemblyPostprocessor:
-    return ContextAssemblyPostprocessor(neighbours="unfiltered", **settings)
+    return ContextAssemblyPostprocessor(neighbors="unfiltered", **settings)
 
 
 def warned(run: Any) -> list[str]:
@@ -95,11 +95,11 @@ def test_the_docstore_of_an_index_over_a_vector_store_is_empty_and_that_is_told(
     made, hits = ours(docstore=index.docstore), found_by(index)
 
     (message,) = warned(lambda: run(made, hits))
-    labelled = run(made, hits)  # the warning was given
+    labeled = run(made, hits)  # the warning was given
 
     assert message.startswith("The store has none of the chunks next to the hits, but chunk ")
     assert "ContextAssemblyPostprocessor(vector_store=index.vector_store)" in message
-    assert labelled[0].metadata["trace"]["missing"] == message
+    assert labeled[0].metadata["trace"]["missing"] == message
     answered = warned(lambda: run(ours(vector_store=index.vector_store), hits))
     assert [each for each in answered if not each.startswith("Pages '")] == []  # each page is a document here
 
@@ -153,9 +153,9 @@ def test_places_without_a_source_are_told_and_number_chunks_mends_it(
     assert "number_chunks(nodes), which gives each node its SOURCE" in message
 
     numbered = number_chunks(nodes)
-    (labelled,) = run(over(numbered), scored(numbered[4]))
+    (labeled,) = run(over(numbered), scored(numbered[4]))
     assert [f"a.pdf#{at}" for at in (3, 4, 5)] == [
-        each for each in labelled.metadata["chunk_ids"] if each in {"a.pdf#3", "a.pdf#4", "a.pdf#5"}
+        each for each in labeled.metadata["chunk_ids"] if each in {"a.pdf#3", "a.pdf#4", "a.pdf#5"}
     ]
 
 
@@ -184,8 +184,8 @@ def test_links_without_a_source_are_followed(run: Any, window: int) -> None:
 
 def test_hits_that_are_linked_to_each_other_are_joined_without_a_store(run: Any) -> None:
     nodes = linked(*YEARS[:3])
-    (labelled,) = run(ours(), scored(nodes[1], nodes[0], nodes[2]))
-    assert labelled.metadata["chunk_ids"] == ["n0", "n1", "n2"]
+    (labeled,) = run(ours(), scored(nodes[1], nodes[0], nodes[2]))
+    assert labeled.metadata["chunk_ids"] == ["n0", "n1", "n2"]
     apart = run(ours(), scored(*linked(*YEARS[:1]), *[TextNode(id_="x", text="Another.")]))
     assert [each.metadata["chunk_ids"] for each in apart] == [["n0"], ["x"]]
 
@@ -200,10 +200,10 @@ def test_chroma_has_documents_without_links_beside_those_with(chroma: ChromaVect
     lone = next(node for node in nodes if node.metadata["file_name"] == "b.txt")
     hits = scored(lone, nodes[3])
 
-    labelled = run(ours(vector_store=index.vector_store), hits)
+    labeled = run(ours(vector_store=index.vector_store), hits)
 
-    assert len(labelled[1].metadata["chunk_ids"]) >= 3
-    assert labelled[0].metadata["trace"]["notes"] == []
+    assert len(labeled[1].metadata["chunk_ids"]) >= 3
+    assert labeled[0].metadata["trace"]["notes"] == []
 
 
 class NoDocuments(TextVectorStore):
@@ -226,12 +226,12 @@ def test_what_one_query_finds_is_not_lost_to_another_that_fails(run: Any) -> Non
 
     made, hits = ours(vector_store=store), scored(alone[0], nodes[3])
     (message,) = warned(lambda: run(made, hits))
-    labelled = run(made, hits)  # the warning was given
+    labeled = run(made, hits)  # the warning was given
 
     assert message.startswith("The store failed, so hits lack neighbors (ValueError: no such index). Fix: ")
-    assert len(labelled[1].metadata["chunk_ids"]) >= 3
-    noted = "store: no neighbours (ValueError: no such index), what else was asked for came"
-    assert labelled[0].metadata["trace"]["notes"] == [noted]
+    assert len(labeled[1].metadata["chunk_ids"]) >= 3
+    noted = "store: no neighbors (ValueError: no such index), what else was asked for came"
+    assert labeled[0].metadata["trace"]["notes"] == [noted]
 
 
 # Numbered
@@ -243,11 +243,11 @@ def test_pages_become_one_document(run: Any) -> None:
     docstore.add_documents(nodes)
     last_of_page_1 = max(at for at, node in enumerate(nodes) if node.metadata["page_label"] == "1")
 
-    (labelled,) = run(ours(docstore=docstore), scored(nodes[last_of_page_1]))
+    (labeled,) = run(ours(docstore=docstore), scored(nodes[last_of_page_1]))
 
-    assert {f"a.pdf#{last_of_page_1}", f"a.pdf#{last_of_page_1 + 1}"} <= set(labelled.metadata["chunk_ids"])
-    assert labelled.metadata["citation"]["document_id"] == "a.pdf"
-    assert len(labelled.metadata["citation"]["pages"]) == 2
+    assert {f"a.pdf#{last_of_page_1}", f"a.pdf#{last_of_page_1 + 1}"} <= set(labeled.metadata["chunk_ids"])
+    assert labeled.metadata["citation"]["document_id"] == "a.pdf"
+    assert len(labeled.metadata["citation"]["pages"]) == 2
 
 
 def test_stores_can_be_made_by_hand(run: Any) -> None:
@@ -256,9 +256,9 @@ def test_stores_can_be_made_by_hand(run: Any) -> None:
     docstore.add_documents(nodes)
     vector_store = TextVectorStore()
     vector_store.add(nodes)
-    for store in (DocstoreNeighbours(docstore), VectorStoreNeighbours(vector_store)):
-        (labelled,) = run(ours(store=store), scored(nodes[3]))
-        assert "a.pdf#4" in labelled.metadata["chunk_ids"]
+    for store in (DocstoreNeighbors(docstore), VectorStoreNeighbors(vector_store)):
+        (labeled,) = run(ours(store=store), scored(nodes[3]))
+        assert "a.pdf#4" in labeled.metadata["chunk_ids"]
 
 
 def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any) -> None:
@@ -268,9 +268,9 @@ def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any
         node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="D")
     docstore = SimpleDocumentStore()
     docstore.add_documents(nodes)
-    made = ours(config=AssemblyConfig(keys=keys), store=DocstoreNeighbours(docstore))
-    (labelled,) = made.postprocess_nodes(scored(nodes[4]))
-    assert labelled.metadata["chunk_ids"] == ["n3", "n4", "n5"]
+    made = ours(config=AssemblyConfig(keys=keys), store=DocstoreNeighbors(docstore))
+    (labeled,) = made.postprocess_nodes(scored(nodes[4]))
+    assert labeled.metadata["chunk_ids"] == ["n3", "n4", "n5"]
 
 
 def test_one_warning_is_enough(chroma: ChromaVectorStore, run: Any) -> None:

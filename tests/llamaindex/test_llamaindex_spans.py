@@ -76,7 +76,7 @@ def spans() -> Iterator[Handler]:
 
 
 def postprocessor(**given: Any) -> ContextAssemblyPostprocessor:
-    return ContextAssemblyPostprocessor(store=MemoryStore(bare(NODES)), neighbours="unfiltered", **given)
+    return ContextAssemblyPostprocessor(store=MemoryStore(bare(NODES)), neighbors="unfiltered", **given)
 
 
 def retriever(index: Any = None, **given: Any) -> ContextRetriever:
@@ -119,7 +119,7 @@ async def test_spans_last_as_long_as_their_stages(spans: Handler, awaited: bool)
             time.sleep(0.05)
             return super().fetch(refs)
 
-    slow = ContextAssemblyPostprocessor(store=Slow(bare(NODES)), neighbours="unfiltered")
+    slow = ContextAssemblyPostprocessor(store=Slow(bare(NODES)), neighbors="unfiltered")
     await slow.apostprocess_nodes(scored(NODES[3])) if awaited else slow.postprocess_nodes(scored(NODES[3]))
     assert (spans.one("ctxassembly.expand").duration or 0) >= 0.05
     stages = [span for span in spans.every() if name(span) in STAGES]
@@ -172,7 +172,7 @@ async def test_a_cancelled_assembly_leaves_no_span_open(spans: Handler) -> None:
             asked.set()
             await asyncio.sleep(60)
 
-    slow = ContextAssemblyPostprocessor(store=Slow(), neighbours="unfiltered")
+    slow = ContextAssemblyPostprocessor(store=Slow(), neighbors="unfiltered")
     task = asyncio.ensure_future(slow.apostprocess_nodes(scored(NODES[3])))
     await asked.wait()
     task.cancel()

@@ -21,7 +21,7 @@ from ctxassembly import ChunkRef, MetadataKeys, NothingToJoinWarning
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
-    PGVectorNeighbours,
+    PGVectorNeighbors,
     anumber_stored_chunks,
     number_stored_chunks,
 )
@@ -94,13 +94,13 @@ def bare(nodes: Sequence[BaseNode], **metadata: Any) -> list[TextNode]:
 
 
 def places(store: PGVectorStore, document_id: str) -> dict[int, str]:
-    """The text at each index of a document, as neighbours are found."""
-    found = PGVectorNeighbours(store).fetch([ChunkRef(document_id, index) for index in range(100)])
+    """The text at each index of a document, as neighbors are found."""
+    found = PGVectorNeighbors(store).fetch([ChunkRef(document_id, index) for index in range(100)])
     return {chunk.index: chunk.text for chunk in found if chunk.index is not None}
 
 
 def over(store: PGVectorStore) -> ContextAssemblyPostprocessor:
-    return ContextAssemblyPostprocessor(vector_store=store, neighbours="unfiltered")
+    return ContextAssemblyPostprocessor(vector_store=store, neighbors="unfiltered")
 
 
 def answer(store: PGVectorStore, made: ContextAssemblyPostprocessor | None = None, hits: int = 1) -> list[Any]:
@@ -222,7 +222,7 @@ def test_a_table_in_a_schema_of_its_own(stored: Stored) -> None:
     assert rows(store, "SELECT 1 FROM pg_indexes WHERE schemaname = 'archive' AND indexdef LIKE '%chunk_index%'")
 
 
-def test_neighbours_are_found_by_the_index_that_the_table_gets(stored: Stored) -> None:
+def test_neighbors_are_found_by_the_index_that_the_table_gets(stored: Stored) -> None:
     texts = [f"In year {year} nothing happened." for year in range(2_000)]
     nodes = [TextNode(text=text, metadata={"source": "a.csv", "row": at}) for at, text in enumerate(texts)]
     store = stored(nodes)
@@ -239,8 +239,8 @@ def test_neighbours_are_found_by_the_index_that_the_table_gets(stored: Stored) -
     with store._session() as session, session.begin():  # type: ignore[operator]
         session.execute(sqlalchemy.text("ANALYZE data_chunks"))
     sqlalchemy.event.listen(store._engine, "before_cursor_execute", note)
-    neighbours = PGVectorNeighbours(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
-    assert len(neighbours.fetch([ChunkRef("a.csv", 7), ChunkRef("a.csv", 9)])) == 2
+    neighbors = PGVectorNeighbors(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
+    assert len(neighbors.fetch([ChunkRef("a.csv", 7), ChunkRef("a.csv", 9)])) == 2
     sqlalchemy.event.remove(store._engine, "before_cursor_execute", note)
     statement, parameters = seen[-1]
     with store._session() as session:  # type: ignore[operator]
@@ -308,7 +308,7 @@ def test_keys_of_ones_own(stored: Stored) -> None:
     store = stored(nodes)
     keys = MetadataKeys(document_id=("doc", "source"), index="seq")
     number_stored_chunks(store, keys=keys)
-    found = PGVectorNeighbours(store, keys=keys).fetch([ChunkRef("D", 1), ChunkRef("D", 2)])
+    found = PGVectorNeighbors(store, keys=keys).fetch([ChunkRef("D", 1), ChunkRef("D", 2)])
     assert sorted(chunk.text for chunk in found) == YEARS[1:3]
 
 
@@ -327,7 +327,7 @@ def test_what_cannot_be_ordered_is_told_and_left_alone(stored: Stored) -> None:
     unordered = [TextNode(text=text, metadata={"file_name": "a.txt"}) for text in YEARS[:5]]
     store = stored([*unordered, TextNode(text="Alone.")])
     told = told_and_left(store)
-    assert (told.documents, told.unordered, told.unordered_documents, told.nameless) == (0, ("a.txt",), 1, 1)
+    assert (told.documents, told.unordered, told.unordered_count, told.nameless) == (0, ("a.txt",), 1, 1)
     assert "trust_insertion_order=True" in str(told)
     assert number_stored_chunks(store, trust_insertion_order=True).documents == 1
     assert places(store, "a.txt") == dict(enumerate(YEARS[:5]))
@@ -364,7 +364,7 @@ def test_offsets_within_a_larger_node_are_none_in_the_document(stored: Stored) -
     assert told.chunks == 0
 
 
-def test_documents_whose_nodes_are_linked_have_their_neighbours_already(stored: Stored) -> None:
+def test_documents_whose_nodes_are_linked_have_their_neighbors_already(stored: Stored) -> None:
     nodes = split(text_file())
     for node in nodes:
         node.start_char_idx = node.end_char_idx = None  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Neighbours from docstores and vector stores: which, in how many calls, and under whose filter."""
+"""Neighbors from docstores and vector stores: which, in how many calls, and under whose filter."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, MetadataKe
 from ctxassembly.testing import store_cases
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
-    DocstoreNeighbours,
-    VectorStoreNeighbours,
+    DocstoreNeighbors,
+    VectorStoreNeighbors,
     number_chunks,
 )
 from llamaindex_ctxassembly.convert.nodes import to_chunk
@@ -49,8 +49,8 @@ def text_store(nodes: Sequence[BaseNode]) -> TextVectorStore:
     return store
 
 
-def ids(labelled: Sequence[NodeWithScore]) -> list[str]:
-    return [chunk_id for each in labelled for chunk_id in each.metadata["chunk_ids"]]
+def ids(labeled: Sequence[NodeWithScore]) -> list[str]:
+    return [chunk_id for each in labeled for chunk_id in each.metadata["chunk_ids"]]
 
 
 STORES: dict[str, Any] = {
@@ -74,7 +74,7 @@ def run(request: pytest.FixtureRequest) -> Any:
     return call
 
 
-# Which neighbours, in how many calls
+# Which neighbors, in how many calls
 
 
 @pytest.mark.parametrize("window", [1, 2, 3])
@@ -83,12 +83,12 @@ async def test_links_take_one_call_a_step_for_all_hits_together(kind: Any, run: 
     store = kind([*a, *b])
     (asked,) = (each.asked for each in store.values())
 
-    labelled = await run(
+    labeled = await run(
         ContextAssemblyPostprocessor(config=AssemblyConfig(window=window), **store), scored(a[3], b[4], best=0.9)
     )
 
     assert len(asked) == window
-    assert ids(labelled) == [
+    assert ids(labeled) == [
         *(f"A-{place}" for place in range(3 - window, 4 + window)),
         *(f"B-{place}" for place in range(4 - window, min(8, 5 + window))),
     ]
@@ -99,10 +99,10 @@ async def test_one_sided_or_absent_links_take_the_document_whole(kind: Any, run:
     nodes = document(links=links)
     store = kind(nodes)
 
-    labelled = await run(ContextAssemblyPostprocessor(**store), scored(nodes[3]))
+    labeled = await run(ContextAssemblyPostprocessor(**store), scored(nodes[3]))
 
-    assert ids(labelled) == ["A-2", "A-3", "A-4"]
-    assert labelled[0].metadata["trace"]["round_trips"] == {"previous": 2, "none": 1}[links]
+    assert ids(labeled) == ["A-2", "A-3", "A-4"]
+    assert labeled[0].metadata["trace"]["round_trips"] == {"previous": 2, "none": 1}[links]
 
 
 @pytest.mark.parametrize("key", ["chunk_index", "place_in_document"])
@@ -113,19 +113,19 @@ async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any,
         node.metadata[key] = (place, f"{place}", float(place))[place % 3]
     config = AssemblyConfig(keys=MetadataKeys(index=key))
 
-    labelled = await run(ContextAssemblyPostprocessor(config=config, **kind(nodes)), scored(nodes[3], nodes[6]))
+    labeled = await run(ContextAssemblyPostprocessor(config=config, **kind(nodes)), scored(nodes[3], nodes[6]))
 
-    assert ids(labelled) == ["A-2", "A-3", "A-4", "A-5", "A-6", "A-7"]
-    assert labelled[0].metadata["trace"]["round_trips"] == 1
-    assert labelled[0].metadata["trace"]["notes"] == []
+    assert ids(labeled) == ["A-2", "A-3", "A-4", "A-5", "A-6", "A-7"]
+    assert labeled[0].metadata["trace"]["round_trips"] == 1
+    assert labeled[0].metadata["trace"]["notes"] == []
 
 
-async def test_a_neighbour_that_is_gone_is_left_out(kind: Any, run: Any) -> None:
+async def test_a_neighbor_that_is_gone_is_left_out(kind: Any, run: Any) -> None:
     nodes = document()
 
-    labelled = await run(ContextAssemblyPostprocessor(**kind(nodes[:6])), scored(nodes[3], nodes[5]))
+    labeled = await run(ContextAssemblyPostprocessor(**kind(nodes[:6])), scored(nodes[3], nodes[5]))
 
-    assert ids(labelled) == ["A-2", "A-3", "A-4", "A-5"]
+    assert ids(labeled) == ["A-2", "A-3", "A-4", "A-5"]
 
 
 async def test_no_store_is_asked_where_there_is_nothing_to_ask_for(kind: Any, run: Any) -> None:
@@ -133,9 +133,9 @@ async def test_no_store_is_asked_where_there_is_nothing_to_ask_for(kind: Any, ru
     nodes[0].relationships = {}
     store = kind([nodes[0], *document("B")])
 
-    labelled = await run(ContextAssemblyPostprocessor(config=AssemblyConfig(window=0), **store), scored(*nodes))
+    labeled = await run(ContextAssemblyPostprocessor(config=AssemblyConfig(window=0), **store), scored(*nodes))
 
-    assert ids(labelled) == ["A-0"]
+    assert ids(labeled) == ["A-0"]
     assert [each.asked for each in store.values()] == [[]]
 
 
@@ -143,19 +143,19 @@ def test_a_vector_store_is_never_asked_for_no_ids_which_would_mean_all() -> None
     store = text_store(document())
 
     assert len(store.get_nodes(node_ids=[])) == 8
-    assert VectorStoreNeighbours(store).fetch([]) == []
-    assert VectorStoreNeighbours(store).fetch([ChunkRef("none")]) == []
+    assert VectorStoreNeighbors(store).fetch([]) == []
+    assert VectorStoreNeighbors(store).fetch([ChunkRef("none")]) == []
     assert all(node_ids != [] for node_ids, _ in store.asked[1:])
 
 
-@pytest.mark.parametrize("store", [DocstoreNeighbours, VectorStoreNeighbours])
+@pytest.mark.parametrize("store", [DocstoreNeighbors, VectorStoreNeighbors])
 async def test_a_store_answers_all_three_forms_of_reference(store: Any) -> None:
     a, b, c = document("A"), document("B", ["B zero.", "B one."], metadata={}), document("C", ["C zero.", "C one."])
     for place, node in enumerate(c):
         node.metadata["place"] = place
     nodes = [*a, *b, *c]
     made = store(
-        CountingDocstore(nodes) if store is DocstoreNeighbours else text_store(nodes), keys=MetadataKeys(index="place")
+        CountingDocstore(nodes) if store is DocstoreNeighbors else text_store(nodes), keys=MetadataKeys(index="place")
     )
     refs = [
         ChunkRef("A", chunk_id="A-6"),
@@ -200,7 +200,7 @@ def test_a_document_is_in_its_own_order_whatever_the_rank() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # it is a warning
-def test_a_missing_neighbour_is_no_error() -> None:
+def test_a_missing_neighbor_is_no_error() -> None:
     nodes = document()
     incomplete = [nodes[3]]
 
@@ -236,26 +236,26 @@ def tenants(*names: str) -> list[TextNode]:
 MINE = MetadataFilters(filters=[MetadataFilter(key="tenant", value="mine")])
 
 
-async def test_what_the_filter_excludes_does_not_come_in_as_a_neighbour(kind: Any, run: Any) -> None:
+async def test_what_the_filter_excludes_does_not_come_in_as_a_neighbor(kind: Any, run: Any) -> None:
     nodes = tenants("mine", "mine", "other")
 
-    without = await run(ContextAssemblyPostprocessor(neighbours="unfiltered", **kind(nodes)), scored(nodes[1]))
-    labelled = await run(ContextAssemblyPostprocessor(filter=MINE, **kind(nodes)), scored(nodes[1]))
+    without = await run(ContextAssemblyPostprocessor(neighbors="unfiltered", **kind(nodes)), scored(nodes[1]))
+    labeled = await run(ContextAssemblyPostprocessor(filter=MINE, **kind(nodes)), scored(nodes[1]))
 
     assert ids(without) == ["A-0", "A-1", "A-2"]
-    assert ids(labelled) == ["A-0", "A-1"]
-    assert nodes[2].text not in labelled[0].text
+    assert ids(labeled) == ["A-0", "A-1"]
+    assert nodes[2].text not in labeled[0].text
 
 
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # the filter excludes both links
 async def test_nothing_excluded_comes_in_by_way_of_something_excluded(kind: Any, run: Any) -> None:
     nodes = tenants("mine", "other")
 
-    labelled = await run(
+    labeled = await run(
         ContextAssemblyPostprocessor(filter=MINE, config=AssemblyConfig(window=3), **kind(nodes)), scored(nodes[2])
     )
 
-    assert all(int(each[2:]) % 2 == 0 for each in ids(labelled))
+    assert all(int(each[2:]) % 2 == 0 for each in ids(labeled))
 
 
 class SyncOnly:
@@ -271,9 +271,9 @@ async def test_the_filter_holds_for_a_store_of_your_own_too(own: Any, run: Any) 
     nodes = tenants("mine", "mine", "other")
     store = own(bare(nodes))
 
-    labelled = await run(ContextAssemblyPostprocessor(filter=MINE, store=store), scored(nodes[1]))
+    labeled = await run(ContextAssemblyPostprocessor(filter=MINE, store=store), scored(nodes[1]))
 
-    assert ids(labelled) == ["A-0", "A-1"]
+    assert ids(labeled) == ["A-0", "A-1"]
 
 
 async def test_hits_without_a_source_can_be_linked_by_a_document_id_in_their_metadata(kind: Any, run: Any) -> None:
@@ -282,17 +282,17 @@ async def test_hits_without_a_source_can_be_linked_by_a_document_id_in_their_met
         del node.relationships[NodeRelationship.SOURCE]
     nodes[2].relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id="A-3")
 
-    labelled = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[2]))
+    labeled = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[2]))
 
-    assert ids(labelled) == ["A-1", "A-2", "A-3"]
-    assert labelled[0].metadata["citation"]["document_id"] == "handbook"
+    assert ids(labeled) == ["A-1", "A-2", "A-3"]
+    assert labeled[0].metadata["citation"]["document_id"] == "handbook"
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(lambda nodes: DocstoreNeighbours(CountingDocstore(nodes)), id="docstore"),
-        pytest.param(lambda nodes: VectorStoreNeighbours(text_store(nodes)), id="vector store"),
+        pytest.param(lambda nodes: DocstoreNeighbors(CountingDocstore(nodes)), id="docstore"),
+        pytest.param(lambda nodes: VectorStoreNeighbors(text_store(nodes)), id="vector store"),
     ],
 )
 async def test_it_answers_as_every_store_has_to(make: Any) -> None:

@@ -38,8 +38,8 @@ def over(nodes: Sequence[TextNode], window: int) -> ContextAssemblyPostprocessor
     return ContextAssemblyPostprocessor(docstore=docstore, config=AssemblyConfig(window=window))
 
 
-def ids(labelled: Sequence[NodeWithScore]) -> list[str]:
-    return [each for label in labelled for each in label.metadata["chunk_ids"]]
+def ids(labeled: Sequence[NodeWithScore]) -> list[str]:
+    return [each for label in labeled for each in label.metadata["chunk_ids"]]
 
 
 BOTH_SIDES = "a window has two sides: what comes before a hit says what it is about"
@@ -91,7 +91,7 @@ def test_prev_next_links_of_one_side_order_the_nodes(side: NodeRelationship) -> 
 
 @pytest.mark.parametrize(("first", "second"), [(0.9, 0.8), (0.0, 0.8), (None, 0.8)])
 def test_prev_next_hits_keep_their_scores(first: float | None, second: float) -> None:
-    """Theirs leaves neighbours without a score; ours gives them half of their best hit's a step, in the trace."""
+    """Theirs leaves neighbors without a score; ours gives them half of their best hit's a step, in the trace."""
     nodes = chain("012")
     hits = [NodeWithScore(node=nodes[1], score=first), NodeWithScore(node=nodes[0], score=second)]
     (found,) = over(nodes, 1).postprocess_nodes(hits)

@@ -44,20 +44,20 @@ def read(*nodes: NodeWithScore, query: str | None = None, **config: Any) -> list
 
 
 def said(node: NodeWithScore) -> str:
-    """The text of a labelled node, without its header."""
+    """The text of a labeled node, without its header."""
     return node.text.partition("\n")[2]
 
 
 # CitationQueryEngine
 
 
-def test_citation_sources_are_labelled_from_one_in_order() -> None:
+def test_citation_sources_are_labeled_from_one_in_order() -> None:
     """Theirs cuts a long source into pieces with a number each; ours has one label for a document, or with
     cite="passage" for a passage, since a piece in the middle of a sentence is no source."""
     nodes = scored(TextNode(text="A. " * 200), TextNode(text="B. " * 200))
-    labelled = read(*nodes)
-    assert [node.text.split(" ")[0] for node in labelled] == ["[1]", "[2]"]
-    assert said(labelled[0]).count("A.") == 200
+    labeled = read(*nodes)
+    assert [node.text.split(" ")[0] for node in labeled] == ["[1]", "[2]"]
+    assert said(labeled[0]).count("A.") == 200
 
 
 def test_citation_nodes_keep_metadata_and_score_of_their_source() -> None:
@@ -70,8 +70,8 @@ def test_citation_nodes_keep_metadata_and_score_of_their_source() -> None:
 
 def test_citation_nodes_have_ids_of_their_own() -> None:
     nodes = [TextNode(id_="a", text="First.", metadata={"document_id": "d"}), TextNode(id_="b", text="Second.")]
-    labelled = read(*scored(*nodes), cite="chunk")
-    assert len({node.node_id for node in labelled}) == len(labelled) == 2
+    labeled = read(*scored(*nodes), cite="chunk")
+    assert len({node.node_id for node in labeled}) == len(labeled) == 2
 
 
 def test_citation_templates_are_those_of_the_synthesizer() -> None:
@@ -84,7 +84,7 @@ def test_citation_templates_are_those_of_the_synthesizer() -> None:
     assert prompts["response_synthesizer:refine_template"] == CITATION_REFINE_TEMPLATE
 
 
-def test_citation_a_query_gives_the_labelled_sources_to_the_model_once() -> None:
+def test_citation_a_query_gives_the_labeled_sources_to_the_model_once() -> None:
     llm = Answering(says="mock response")
     response = AnswerQueryEngine(llm, Fixed(scored(TextNode(text="abc " * 50)))).query("abc?")
     assert str(response) == "mock response"
@@ -120,15 +120,15 @@ def test_metadata_replacement_before_ours_is_what_is_read() -> None:
     """It changes its input; ours doesn't, and comes after it."""
     node = TextNode(text="This is a test 1.", metadata={"window": "This is another test."})
     replaced = MetadataReplacementPostProcessor(target_metadata_key="window").postprocess_nodes(scored(node))
-    [labelled] = read(*replaced)
-    assert said(labelled) == "This is another test."
+    [labeled] = read(*replaced)
+    assert said(labeled) == "This is another test."
 
 
 @pytest.mark.parametrize("metadata", [{}, {"window": None}])
 def test_metadata_replacement_without_the_key_leaves_the_text(metadata: dict[str, Any]) -> None:
     replacement = MetadataReplacementPostProcessor(target_metadata_key="window")
-    [labelled] = read(*replacement.postprocess_nodes(scored(TextNode(text="original content", metadata=metadata))))
-    assert said(labelled) == "original content"
+    [labeled] = read(*replacement.postprocess_nodes(scored(TextNode(text="original content", metadata=metadata))))
+    assert said(labeled) == "original content"
 
 
 # FixedRecencyPostprocessor, EmbeddingRecencyPostprocessor
@@ -154,7 +154,7 @@ def test_embedding_recency_keeps_the_newest_of_duplicates_and_nothing_else_is_lo
     nodes = dated(
         ("n0", "alpha beta gamma delta.", "01"), ("n1", "alpha beta gamma delta.", "03"), ("n2", "Looms.", "02")
     )
-    kept = read(*nodes, prefer=prefer, keys=MetadataKeys(updated_at="date"))
+    kept = read(*nodes, prefer_version=prefer, keys=MetadataKeys(updated_at="date"))
     ids = {chunk_id for node in kept for chunk_id in node.metadata["chunk_ids"]}
     assert ids == ({"n1", "n2"} if prefer == "newest" else {"n0", "n2"})
     [collapsed] = [one for one in kept[0].metadata["trace"]["decisions"] if one["outcome"] == "duplicate"]

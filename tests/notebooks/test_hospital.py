@@ -19,7 +19,7 @@ def asked(question: str | Question, config: RetrievalConfig | None = None) -> Re
 
 
 def ids(retrieved: Retrieved) -> Sequence[str]:
-    return [found.chunk.id for found in retrieved.found]
+    return [found.chunk.id for found in retrieved.chunks]
 
 
 def test_it_has_34_chunks_of_departments_that_there_are() -> None:
@@ -47,13 +47,13 @@ def test_what_people_say_is_resolved(said: str, names: tuple[str, ...]) -> None:
 
 def test_28_candidates_by_vectors_become_7_hits_with_the_doctors_first() -> None:
     retrieved = asked(QUESTION)
-    assert RetrievalConfig(limit=7).per_channel == 28
+    assert RetrievalConfig(limit=7).candidates_per_channel == 28
     assert ids(retrieved)[:3] == [
         "artsenlijst:kinderneuroloog A",
         "artsenlijst:kinderneuroloog B",
         "epilepsie-kinderen#1",
     ]
-    assert len(retrieved.found) == 7
+    assert len(retrieved.chunks) == 7
 
 
 def test_boosts_of_20_and_10_percent_multiply() -> None:
@@ -61,8 +61,8 @@ def test_boosts_of_20_and_10_percent_multiply() -> None:
         Boost("category", 1.2, {"category": "clinical_info"}),
         Boost("entity", 1.1, {"department": "Kinderneurologie"}),
     )
-    plain = {found.chunk.id: found.score for found in asked(QUESTION).found}
-    best = asked(Question(QUESTION, boosts=boosts)).found[2]
+    plain = {found.chunk.id: found.score for found in asked(QUESTION).chunks}
+    best = asked(Question(QUESTION, boosts=boosts)).chunks[2]
     assert best.score == pytest.approx(plain[best.chunk.id] * 1.32)
 
 
@@ -76,11 +76,11 @@ def test_the_way_to_a_wheelchair_is_no_way_to_cardiology() -> None:
 def test_a_list_needs_its_intent() -> None:
     text = "Geef mij alle kinderneurologen"
     assert ids(asked(Question(text, intent="list")))[0] == "artsenlijst:list:Kinderneurologie"
-    assert not any("list" in found.channels for found in asked(text).found)
+    assert not any("list" in found.channels for found in asked(text).chunks)
 
 
 def test_psoriasis_is_rescued_and_epilepsie_is_not() -> None:
     retrieved = asked("Mag mijn kind met epilepsie en psoriasis medicijnen krijgen?")
-    assert [(found.chunk.id, found.because_of) for found in retrieved.found if "rescue" in found.channels] == [
+    assert [(found.chunk.id, found.because_of) for found in retrieved.chunks if "rescue" in found.channels] == [
         ("huid#1", ("psoriasis",))
     ]

@@ -22,10 +22,10 @@ def shown() -> Context:
 
 
 def brightness(path: Path) -> float:
-    """The mean grey of a picture, 0 to 255."""
+    """The mean gray of a picture, 0 to 255."""
     with Image.open(path) as picture:
-        grey = picture.convert("L")
-        return sum(value * count for value, count in enumerate(grey.histogram())) / (grey.width * grey.height)
+        gray = picture.convert("L")
+        return sum(value * count for value, count in enumerate(gray.histogram())) / (gray.width * gray.height)
 
 
 @each_picture
@@ -52,12 +52,12 @@ def test_other_words_make_another_digest(shown: Context) -> None:
 
 
 def test_the_picture_shows_a_whole_story(shown: Context) -> None:
-    """Overlap, copies, neighbours, and something that had no room."""
+    """Overlap, copies, neighbors, and something that had no room."""
     trace = shown.trace
     assert trace.stripped_chars
     assert {decision.outcome for decision in trace.decisions} >= {"kept", "dropped", "duplicate"}
-    assert trace.left_out
-    assert any(decision.distance and decision.stands for decision in trace.decisions)
+    assert trace.excluded
+    assert any(decision.distance and decision.is_in_context for decision in trace.decisions)
 
 
 def test_a_page_that_shows_its_time_in_another_way_is_refused(shown: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def context_of(documents: list[Document], **options: Any) -> Context:
     """The context of all `documents`, retrieved from an ordinary index: ids are UUIDs."""
     index = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
     index.add_documents([each.model_copy(update={"id": str(uuid4())}) for each in documents])
-    config = AssemblyConfig(neighbours="unfiltered", dedup="none", stop_below=0, **options)
+    config = AssemblyConfig(neighbors="unfiltered", dedup="none", min_relevance=0, **options)
     retriever = ContextAssemblyRetriever.from_vectorstore(index, hits=len(documents), config=config)
     made = retriever.context("What came to the valley?")
     assert isinstance(made, Context)
@@ -92,7 +92,7 @@ def test_the_header_path_of_llamaindex_is_the_section() -> None:
         MarkdownNodeParser().get_nodes_from_documents([File(text=MARKDOWN, metadata={"file_name": "valley.md"})]),
         embed_model=MockEmbedding(embed_dim=8),
     )
-    config = AssemblyConfig(format="source", cite="chunk", neighbours="unfiltered")
+    config = AssemblyConfig(format="source", cite="chunk", neighbors="unfiltered")
     assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore)
     context = assembly.context(index.as_retriever(similarity_top_k=9).retrieve("What came?"))
     assert {citation.section for citation in context.citations} == {None, "Valley", "Valley/Looms"}
@@ -249,7 +249,7 @@ def test_docling_through_llamaindex() -> None:
         node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="one")
         nodes.append(node)
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8))
-    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(cite="chunk", neighbours="unfiltered"))
+    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(cite="chunk", neighbors="unfiltered"))
     context = assembly.context(index.as_retriever(similarity_top_k=9).retrieve("What came?"))
     assert headers(context.text) == {f"[{n}] Source: valley.pdf{page}" for n, page in numbered(context)}
     assert taken(context.citations) == TAKEN
@@ -258,7 +258,7 @@ def test_docling_through_llamaindex() -> None:
 def test_an_exclusion_of_the_callers_own_still_hides_doclings_file() -> None:
     node = TextNode(text="The looms came.", metadata=LOOMS, excluded_llm_metadata_keys=["origin"])
     index = VectorStoreIndex([node], embed_model=MockEmbedding(embed_dim=8))
-    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(neighbours="unfiltered"))
+    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(neighbors="unfiltered"))
     context = assembly.context(index.as_retriever().retrieve("What came?"))
     assert headers(context.text) == {"[1] Source: unknown, pages 3-4"}
 

@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:builtin type:DeprecationWarning"),  # FAISS's own
 ]
-CONFIG = AssemblyConfig(neighbours="unfiltered")
+CONFIG = AssemblyConfig(neighbors="unfiltered")
 EMBEDDING = DeterministicFakeEmbedding(size=8)
 QUERY = "When did the weavers come over the northern pass?"
 HITS = 3

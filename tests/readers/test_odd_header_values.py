@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, Context, Heading, MetadataKeys
-from ctxassembly.serialization.plain import plain
+from ctxassembly.serialization.plain import to_plain
 from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
@@ -55,9 +55,9 @@ def everything(heading: Heading) -> str:
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("assembled", [by_langchain, by_llamaindex])
 def test_an_odd_value_costs_no_text(assembled: Any, key: str) -> None:
-    config = AssemblyConfig(format=everything, header_keys=(key,), prefer="newest")
+    config = AssemblyConfig(format=everything, header_keys=(key,), prefer_version="newest")
     for name in ODD.keys() - {"no class"}:
         value = ODD[name]()
         context = assembled(key, value, config)
         assert all(text in context.text for text in TEXTS), name
-        json.dumps([plain(context.citations), plain(context.sources())], allow_nan=False)
+        json.dumps([to_plain(context.citations), to_plain(context.sources())], allow_nan=False)

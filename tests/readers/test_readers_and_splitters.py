@@ -1,6 +1,6 @@
-"""What readers and splitters write into the metadata of one document's chunks costs no neighbours, and lets none in.
+"""What readers and splitters write into the metadata of one document's chunks costs no neighbors, and lets none in.
 
-Where nobody knows how the caller filters, a neighbour has to agree with its hit on every key but those that vary
+Where nobody knows how the caller filters, a neighbor has to agree with its hit on every key but those that vary
 within a document. The first two tables show that ordinary indexes lose nothing by it, the others that no tenant, group,
 owner or version passes.
 """
@@ -28,7 +28,7 @@ Metadata = dict[str, Any]
 
 
 def kept_by(chunks: Sequence[Chunk], place: int, config: AssemblyConfig = CONFIG) -> set[str]:
-    """The neighbours that the chunk at `place` gets, where nobody knows how the caller filters."""
+    """The neighbors that the chunk at `place` gets, where nobody knows how the caller filters."""
     context = assemble([Hit(chunks[place])], config, store=MemoryStore(chunks))
     assert context.trace.unscoped is not None
     read = {chunk_id for passage in context.passages for chunk_id in passage.chunk_ids}
@@ -70,7 +70,7 @@ RUN = {name: langchain(make) for name, make in LANGCHAIN.items()} | {
 
 
 @pytest.mark.parametrize("pipeline", RUN)
-def test_no_index_loses_neighbours_by_what_its_reader_and_splitter_write(files: Path, pipeline: str) -> None:
+def test_no_index_loses_neighbors_by_what_its_reader_and_splitter_write(files: Path, pipeline: str) -> None:
     varying = VARYING.get(pipeline, set())
     chunks = one_document(RUN[pipeline](files))
 
@@ -187,7 +187,7 @@ WRITTEN: dict[str, tuple[Metadata, Metadata]] = {
 
 
 @pytest.mark.parametrize("tool", WRITTEN)
-def test_no_index_loses_neighbours_by_what_other_tools_write(tool: str) -> None:
+def test_no_index_loses_neighbors_by_what_other_tools_write(tool: str) -> None:
     first, second = WRITTEN[tool]
     for chunks in (of_two(first, second), of_two(second, first)):
         assert kept_by(chunks, 0) == {"D#1"}
@@ -205,7 +205,7 @@ def test_no_index_loses_neighbours_by_what_other_tools_write(tool: str) -> None:
         ("madde_no", {"madde_no": 4}, {"madde_no": 5}),
     ],
 )
-def test_neighbours_that_a_key_of_ones_own_keeps_out_come_in_once_it_is_named(
+def test_neighbors_that_a_key_of_ones_own_keeps_out_come_in_once_it_is_named(
     key: str, first: Metadata, second: Metadata
 ) -> None:
     assert kept_by(of_two(first, second), 0) == set()
@@ -245,7 +245,7 @@ def pairs_of(metadata: Metadata, other: Metadata, key: str, one: Any, two: Any) 
 
 
 @pytest.mark.parametrize("key", KEEPING_APART.split())
-def test_no_neighbour_comes_in_from_another_tenant_group_owner_or_version(key: str) -> None:
+def test_no_neighbor_comes_in_from_another_tenant_group_owner_or_version(key: str) -> None:
     ordinary = {"file_name": "a.md", "page": 3, "title": "Wool"}, {"file_name": "a.md", "page": 4, "title": "Dyers"}
     for values in VALUES:
         for one, two in permutations(values):
@@ -296,7 +296,7 @@ def test_values_that_mean_the_same_agree() -> None:
     assert kept_by(of_two(one, same), 0) == {"D#1"}
 
 
-def test_a_neighbour_has_to_agree_with_the_hit_and_not_with_what_stands_between() -> None:
+def test_a_neighbor_has_to_agree_with_the_hit_and_not_with_what_stands_between() -> None:
     chunks = one_document(
         Chunk("", "", f"Text {place}.", metadata=metadata)
         for place, metadata in enumerate(({"tenant": "a"}, {"tenant": "b"}, {"tenant": "b"}, {"tenant": "a"}))

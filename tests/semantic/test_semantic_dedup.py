@@ -74,7 +74,7 @@ def test_the_better_ranked_one_stays_whichever_it_is(embeddings: Counted) -> Non
     assert context.citations[0].document_id == "paraphrase"
 
 
-def test_hits_and_neighbours_are_embedded_together_in_one_batch(embeddings: Counted) -> None:
+def test_hits_and_neighbors_are_embedded_together_in_one_batch(embeddings: Counted) -> None:
     stored = [Chunk(f"{name}#1", name, text, index=1) for name, text in (("fast", TEXTS["after"]), ("fee", FAST_TOO))]
     found = hits(fast=TEXTS["fast"], fee=TEXTS["fee"])
     context = assemble(
@@ -84,7 +84,7 @@ def test_hits_and_neighbours_are_embedded_together_in_one_batch(embeddings: Coun
         embeddings=embeddings,
     )
     assert embeddings.asked == [[TEXTS["fast"], TEXTS["fee"], TEXTS["after"], FAST_TOO]]
-    assert context.text.endswith(TEXTS["fee"])  # its neighbour says what the better document says
+    assert context.text.endswith(TEXTS["fee"])  # its neighbor says what the better document says
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from ctxassembly import Chunk
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.connection import engine_of
+from ctxassembly.stores.postgres.connection import get_engine
 
 TEXTS = (
     "Ferritin is measured in the morning, before breakfast.",
@@ -62,7 +62,7 @@ def vectors(count: int, dimensions: int, seed: int = 7) -> list[list[float]]:
 @contextmanager
 def statements(index: PostgresIndex) -> Iterator[list[str]]:
     """What goes over the wire for an index."""
-    engine = engine_of(index.server)
+    engine = get_engine(index.server)
     seen: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:

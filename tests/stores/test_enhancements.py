@@ -26,7 +26,7 @@ from ctxassembly import (
     retrieve,
 )
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.text.words import unaccented, words
+from ctxassembly.text.words import strip_accents, words
 from tour.hospital import chunks, embed, hospital_taxonomy
 
 QUESTIONS = {"afspraken#1": ["Kan ik mijn consult annuleren?", "Hoe zeg ik een consult af?"]}
@@ -68,7 +68,7 @@ def by_pairs_of_words(query: str, some: Sequence[Chunk]) -> list[tuple[int, floa
     """A reranker that reads query and chunk together: words count that stand beside each other in both."""
 
     def pairs(text: str) -> set[tuple[str, str]]:
-        said = words(unaccented(text))
+        said = words(strip_accents(text))
         return set(pairwise(said))
 
     scores = [float(len(pairs(query) & pairs(chunk.text))) / 10 for chunk in some]
@@ -214,9 +214,9 @@ def answer(index: Any, question: str | Question, setup: Setup) -> Answer:
         taxonomy=TAXONOMY if setup.has_taxonomy else None,
         rerankers=[noted("rerank", reranker) for reranker in setup.rerankers],
     )
-    store = Counted(index.under(None), asked)
+    store = Counted(index.with_filter(None), asked)
     context = assemble(retrieved.hits, setup.reading, query=retrieved.query, store=store)
-    hits = tuple((found.chunk.id, found.score) for found in retrieved.found)
+    hits = tuple((found.chunk.id, found.score) for found in retrieved.chunks)
     return Answer(hits, context.text, retrieved.trace.notes, tuple(asked))
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Term, Vocabulary, retrieve
+from ctxassembly import Chunk, MemoryIndex, QueryVocabulary, RetrievalConfig, TermStats, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.stores.memory.index import occurrences
-from ctxassembly.stores.memory.lexemes import NEAR, NearWords, lexemes
+from ctxassembly.stores.memory.index import count_occurrences
+from ctxassembly.stores.memory.lexemes import MIN_SIMILARITY, NearWords, lexemes
 
 TEXTS = [
     "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",
@@ -41,7 +41,7 @@ def test_the_words_of_ordinary_text(connection: psycopg.Connection, text: str):
 def test_the_score_of_a_word(connection: psycopg.Connection, times: int):
     text = "water " * times
     (rank,) = connection.execute("SELECT ts_rank(to_tsvector('simple', %s), 'water')", (text,)).fetchone() or ()
-    vocabulary = Vocabulary(1, (Term("water", 1),))
+    vocabulary = QueryVocabulary(1, (TermStats("water", 1),))
     (found,) = MemoryIndex([Chunk("A0", "A", text)]).search(SearchChunks(1, None, vocabulary, None))
     assert found.keyword_score == pytest.approx(rank * vocabulary.weights["water"], rel=1e-5)
 
@@ -54,7 +54,7 @@ def test_the_bytes_of_words(connection: psycopg.Connection, texts: list[str]):
         connection.execute("CREATE TEMPORARY TABLE words (tsv tsvector) ON COMMIT DROP")
         connection.execute(f"INSERT INTO words SELECT {words}", texts)
         (size,) = connection.execute("SELECT pg_column_size(tsv) FROM words").fetchone() or ()
-    assert occurrences([lexemes(text) for text in texts], (1.0, 1.0)).size == size
+    assert count_occurrences([lexemes(text) for text in texts], (1.0, 1.0)).size == size
 
 
 def test_the_similarity_of_words(connection: psycopg.Connection):
@@ -63,8 +63,10 @@ def test_the_similarity_of_words(connection: psycopg.Connection):
     similar = "SELECT similarity(word, %s), word FROM unnest(%s::text[]) AS word"
     for word in ("epilepsei", "patient", "behandelen", "ziekenhuizen", "well-know"):
         rows = connection.execute(similar, (word, words)).fetchall()
-        wanted = sorted((word not in other, -value, other) for value, other in rows if value >= NEAR or word in other)
-        assert near.to(word, 10) == [other for _, _, other in wanted][:10]
+        wanted = sorted(
+            (word not in other, -value, other) for value, other in rows if value >= MIN_SIMILARITY or word in other
+        )
+        assert near.find(word, 10) == [other for _, _, other in wanted][:10]
         assert wanted
 
 
@@ -124,7 +126,7 @@ def test_both_know_the_same_words(both: tuple[MemoryIndex, Any], query: str):
     for most in (32, 3):
         request = FindTerms(query, most, 4)
         memory, postgres = (index.find_terms(request) for index in both)
-        assert memory.chunks == postgres.chunks == len(STORED)
+        assert memory.chunk_count == postgres.chunk_count == len(STORED)
         assert sorted(memory.terms) == sorted(postgres.terms)
 
 
@@ -189,8 +191,8 @@ def check_same(both: tuple[MemoryIndex, Any], request: SearchChunks) -> None:
 def test_a_whole_retrieval_is_the_same(both: tuple[MemoryIndex, Any], query: str):
     config = RetrievalConfig(limit=3)
     one, other = (retrieve(query, config, index=index, embed=lambda _: VECTORS[4]) for index in both)
-    assert [found.chunk.id for found in one.found] == [found.chunk.id for found in other.found]
-    assert [found.score for found in one.found] == pytest.approx([found.score for found in other.found], rel=1e-4)
-    assert [found.because_of for found in one.found] == [found.because_of for found in other.found]
+    assert [found.chunk.id for found in one.chunks] == [found.chunk.id for found in other.chunks]
+    assert [found.score for found in one.chunks] == pytest.approx([found.score for found in other.chunks], rel=1e-4)
+    assert [found.because_of for found in one.chunks] == [found.because_of for found in other.chunks]
     assert one.trace.notes == other.trace.notes
     assert one.trace.evidence == pytest.approx(other.trace.evidence, rel=1e-4)

@@ -13,16 +13,16 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, Hit, RetrievalConfig, aretrieve, retrieve
+from ctxassembly import Chunk, ChunkRef, ConfigError, Hit, OffsetRange, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.retrieval import Scored, Term, Vocabulary
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.stores.postgres import PostgresIndex, search
-from ctxassembly.stores.postgres.connection import engine_of, server_url
-from ctxassembly.stores.postgres.search import candidates
+from ctxassembly.stores.postgres.connection import get_engine, server_url
+from ctxassembly.stores.postgres.search import candidate_query
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
 
 
-def by_words(index: PostgresIndex, text: str, limit: int = 10, condition: Any = None) -> list[Scored]:
+def by_words(index: PostgresIndex, text: str, limit: int = 10, condition: Any = None) -> list[ScoredChunk]:
     found = index.search(SearchChunks(limit, None, index.find_terms(FindTerms(text, 32, 4)), condition))
     return sorted(found, key=lambda one: -(one.keyword_score or 0.0))
 
@@ -31,7 +31,7 @@ def ids_of(hits: Sequence[Hit]) -> list[str]:
     return [hit.chunk.id for hit in hits]
 
 
-def ids(found: list[Scored]) -> list[str]:
+def ids(found: list[ScoredChunk]) -> list[str]:
     return [one.chunk.id for one in found]
 
 
@@ -50,7 +50,7 @@ def test_a_statement_used_often_is_not_prepared(index: PostgresIndex):
     # Preparing would be a round trip of its own, and a pooler between would lose what is prepared.
     for _ in range(7):
         by_words(index, "ferritin")
-    with engine_of(index.server).connect() as connection:
+    with get_engine(index.server).connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar() == 0
 
 
@@ -68,21 +68,24 @@ def test_the_second_query_is_not_the_first_ones(index: PostgresIndex):
 
 
 def test_words_are_counted_in_the_order_of_the_query(index: PostgresIndex):
-    assert index.find_terms(FindTerms("is Ferritin epilepsie ferritin", 32, 4)) == Vocabulary(
-        5, (Term("is", 3), Term("ferritin", 2), Term("epilepsie", 0, ("kinderepilepsie",)))
+    assert index.find_terms(FindTerms("is Ferritin epilepsie ferritin", 32, 4)) == QueryVocabulary(
+        5, (TermStats("is", 3), TermStats("ferritin", 2), TermStats("epilepsie", 0, ("kinderepilepsie",)))
     )
 
 
 def test_of_many_words_the_rarest_are_kept_and_those_that_no_chunk_has_go_first(index: PostgresIndex):
-    assert index.find_terms(FindTerms("is unknown measured", 2, 0)).terms == (Term("is", 3), Term("measured", 1))
-    assert index.find_terms(FindTerms("the unknown is measured", 1, 0)).terms == (Term("measured", 1),)
+    assert index.find_terms(FindTerms("is unknown measured", 2, 0)).terms == (
+        TermStats("is", 3),
+        TermStats("measured", 1),
+    )
+    assert index.find_terms(FindTerms("the unknown is measured", 1, 0)).terms == (TermStats("measured", 1),)
 
 
 def test_counts_are_exact_without_statistics(database_url: str):
     index = PostgresIndex.create(database_url, dimensions=16)
     execute(database_url, *(_inserted(at) for at in range(30)))
     known = index.find_terms(FindTerms("common word7", 32, 0))
-    assert known == Vocabulary(30, (Term("common", 30), Term("word7", 1)))
+    assert known == QueryVocabulary(30, (TermStats("common", 30), TermStats("word7", 1)))
 
 
 def _inserted(at: int) -> str:
@@ -110,8 +113,8 @@ def test_each_chunk_has_both_scores_whichever_channel_found_it(index: PostgresIn
     assert [(one.keyword_score, one.terms) for one in alone] == [(None, ())]
 
 
-def known(*counts: int) -> Vocabulary:
-    return Vocabulary(1_000_000, tuple(Term(chr(ord("a") + at), count) for at, count in enumerate(counts)))
+def known(*counts: int) -> QueryVocabulary:
+    return QueryVocabulary(1_000_000, tuple(TermStats(chr(ord("a") + at), count) for at, count in enumerate(counts)))
 
 
 @pytest.mark.parametrize(
@@ -130,17 +133,17 @@ def known(*counts: int) -> Vocabulary:
     ],
 )
 def test_candidates_are_few_however_large_the_table(counts: tuple[int, ...], expected: str):
-    assert candidates(known(*counts), 1_000) == expected
+    assert candidate_query(known(*counts), 1_000) == expected
 
 
 def test_under_a_filter_there_may_be_ten_times_as_many():
-    assert candidates(known(5_000, 170_000, 300_000), 10_000) == "'a' | 'b' & 'c'"
+    assert candidate_query(known(5_000, 170_000, 300_000), 10_000) == "'a' | 'b' & 'c'"
 
 
 def test_common_words_do_not_crowd_out_the_rare_one(database_url: str, monkeypatch: pytest.MonkeyPatch):
     # More chunks have both common words than are scored, and they are stored before those with the rare one.
-    monkeypatch.setattr(search, "ENOUGH", 10)
-    monkeypatch.setattr(search, "MOST_SCORED", 100)
+    monkeypatch.setattr(search, "TARGET_CANDIDATES", 10)
+    monkeypatch.setattr(search, "MAX_SCORED", 100)
     index = PostgresIndex.create(database_url, dimensions=16)
     common = [Chunk(f"c#{at}", "c", "raise and use", at) for at in range(300)]
     rare = [Chunk(f"r#{at}", "r", "bare raise" if at % 2 else "bare use", at) for at in range(40)]
@@ -184,8 +187,8 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
     request = SearchChunks(100, vectors(1, 8, seed=1)[0], None, None)
     assert len(index.search(request)) == 100
     by_hnsw_alone(database_url)
-    engine_of(index.server).dispose()
-    with engine_of(index.server).connect() as connection:
+    get_engine(index.server).dispose()
+    with get_engine(index.server).connect() as connection:
         plan = connection.exec_driver_sql(
             "EXPLAIN SELECT id FROM chunks ORDER BY embedding <=> '[1,2,3,4,5,6,7,8]' LIMIT 9"
         ).all()
@@ -229,7 +232,7 @@ def test_three_thousand_dimensions_are_indexed(database_url: str):
     index = PostgresIndex.create(database_url, dimensions=3072)
     index.add(chunks(), vectors(5, 3072), progress=False)
     assert ids(index.search(SearchChunks(1, vectors(5, 3072)[3], None, None))) == ["lab#3"]
-    with engine_of(index.server).connect() as connection:
+    with get_engine(index.server).connect() as connection:
         made = connection.exec_driver_sql("SELECT indexdef FROM pg_indexes WHERE tablename = 'chunks'").scalars().all()
     assert any("hnsw" in one and "halfvec_cosine_ops" in one for one in made)
 
@@ -237,7 +240,7 @@ def test_three_thousand_dimensions_are_indexed(database_url: str):
 def test_words_are_kept_in_the_row(database_url: str):
     # Out of line, each look at the words of a chunk fetches them anew: 5 to 9 times the time.
     index = PostgresIndex.create(database_url, dimensions=16)
-    with engine_of(index.server).connect() as connection:
+    with get_engine(index.server).connect() as connection:
         kept = connection.exec_driver_sql(
             "SELECT attstorage::text, attstattarget FROM pg_attribute"
             " WHERE attname = 'ctxassembly_tsv' AND attrelid = 'chunks'::regclass"
@@ -293,7 +296,7 @@ def test_a_query_without_a_known_word_gives_nothing(index: PostgresIndex, query:
 def test_only_stop_words_give_nothing(database_url: str):
     index = PostgresIndex.create(database_url, dimensions=16, language="english")
     index.add(chunks(), progress=False)
-    assert index.find_terms(FindTerms("is it in the", 32, 4)) == Vocabulary(5, ())
+    assert index.find_terms(FindTerms("is it in the", 32, 4)) == QueryVocabulary(5, ())
     assert by_words(index, "is it in the") == []
     assert ids(by_words(index, "measuring")) == ["lab#0"]
 
@@ -301,13 +304,13 @@ def test_only_stop_words_give_nothing(database_url: str):
 @pytest.mark.parametrize("word", ["a' | 'b", "\\", "x" * 3_000, "fer\0ritin", "\ud800", "'", ""])
 def test_any_word_of_a_vocabulary_can_be_searched(index: PostgresIndex, word: str):
     # They are made elsewhere, too: rescue searches the near ones.
-    vocabulary = Vocabulary(5, (Term(word, 1), Term("wheelchair", 1)))
+    vocabulary = QueryVocabulary(5, (TermStats(word, 1), TermStats("wheelchair", 1)))
     assert ids(index.search(SearchChunks(5, None, vocabulary, None))) == ["lab#3"]
 
 
 def test_a_word_that_no_chunk_has_is_rescued_by_one_that_it_is_part_of(index: PostgresIndex):
     retrieved = retrieve("epilepsie wheelchair", RetrievalConfig(strategy="keyword"), index=index)
-    assert [(one.chunk.id, one.because_of) for one in retrieved.found] == [("lab#3", ()), ("lab#2", ("epilepsie",))]
+    assert [(one.chunk.id, one.because_of) for one in retrieved.chunks] == [("lab#3", ()), ("lab#2", ("epilepsie",))]
     pattern = index.find_terms(FindTerms("%_%", 32, 4))
     assert pattern.terms == ()
 
@@ -316,7 +319,7 @@ def test_a_word_that_no_chunk_has_is_rescued_by_one_that_it_is_part_of(index: Po
 def test_any_name_will_do_for_a_table(database_url: str, table: str):
     index = PostgresIndex.create(database_url, table, dimensions=16)
     index.add(chunks(), embed=embed, progress=False)
-    assert PostgresIndex.create(database_url, table, dimensions=16).home == index.home
+    assert PostgresIndex.create(database_url, table, dimensions=16).table == index.table
     assert ids(by_words(index, "wheelchair")) == ["lab#3"]
     assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 1)])] == ["lab#1"]
     index.refresh()
@@ -400,21 +403,25 @@ def test_a_vector_of_another_length_is_an_error(index: PostgresIndex):
     assert len(index.search(SearchChunks(5, [0.0] * 16, None, None))) == 5  # no direction: nothing is nearer
 
 
-def test_neighbours_come_by_place_by_id_and_by_document(index: PostgresIndex):
+def test_neighbors_come_by_place_by_id_and_by_document(index: PostgresIndex):
     stored = index.fetch([ChunkRef("lab", 0), ChunkRef("lab", 1), ChunkRef("lab", chunk_id="lab#4"), ChunkRef("no", 1)])
     assert sorted(stored, key=lambda chunk: chunk.id) == [chunks()[at] for at in (0, 1, 4)]
     assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
     assert index.fetch([ChunkRef("a\0b", 1)]) == []
 
 
-def test_neighbours_of_a_chunk_without_an_index_come_by_offset(database_url: str):
+def test_neighbors_of_a_chunk_without_an_index_come_by_offset(database_url: str):
     index = PostgresIndex.create(database_url, dimensions=16)
     index.add([Chunk(f"c{at}", "d", "text", start=at * 100) for at in range(5)], progress=False)
     assert index.finds_offsets
-    assert sorted(chunk.id for chunk in index.fetch([ChunkRef("d", beside=Beside(200, 1))])) == ["c1", "c2", "c3"]
+    assert sorted(chunk.id for chunk in index.fetch([ChunkRef("d", around_offset=OffsetRange(200, 1))])) == [
+        "c1",
+        "c2",
+        "c3",
+    ]
 
 
-async def test_neighbours_are_awaited_too(index: PostgresIndex):
+async def test_neighbors_are_awaited_too(index: PostgresIndex):
     assert await index.afetch([ChunkRef("lab", 3)]) == [chunks()[3]]
 
 

@@ -22,9 +22,9 @@ from attached_samples import Hashed, langchain_store, names, searched
 from ctxassembly import ChunkRef, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, ingest, migrate
-from ctxassembly.stores.postgres.connection import engine_of
-from ctxassembly.stores.postgres.ingest import Added
-from ctxassembly.stores.postgres.vocabulary import lexemes_missing
+from ctxassembly.stores.postgres.connection import get_engine
+from ctxassembly.stores.postgres.ingest import IngestReport
+from ctxassembly.stores.postgres.vocabulary import missing_lexeme_steps
 from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
 
 COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
@@ -89,16 +89,16 @@ def test_who_finds_nothing_missing_waits_for_nobody(engine: PGEngine, database_u
 
 def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: pytest.MonkeyPatch):
     def cut_short(home: Any, found: Any) -> Iterator[Any]:
-        yield from list(lexemes_missing(home, found))[:1]
+        yield from list(missing_lexeme_steps(home, found))[:1]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(migrate, "lexemes_missing", cut_short)
+        patched.setattr(migrate, "missing_lexeme_steps", cut_short)
         with pytest.raises(KeyboardInterrupt):
             PostgresIndex.create(database_url, "cut", dimensions=16)
     whole = PostgresIndex.create(database_url, "whole", dimensions=16)
     finished = PostgresIndex.create(database_url, "cut", dimensions=16)
-    with engine_of(finished.server).connect() as connection:
+    with get_engine(finished.server).connect() as connection:
         indexes = {
             name: connection.exec_driver_sql("SELECT count(*) FROM pg_indexes WHERE tablename = %s", (name,)).scalar()
             for name in ("whole", "cut")
@@ -117,45 +117,45 @@ def test_threads_create_the_same_table(database_url: str):
 
 
 def test_the_same_documents_are_added_twice_at_once(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ingest, "BATCH", 7)
+    monkeypatch.setattr(ingest, "BATCH_SIZE", 7)
     stored = [one for name in "abcd" for one in chunks([f"{name} {at}" for at in range(40)], name)]
     added = together(*[lambda: index.add(stored, vectors(160, 16), progress=False)] * 3)
     assert all((one.added + one.unchanged, one.deleted) == (160, 0) for one in added)
     assert len(index.fetch([ChunkRef(name) for name in "abcd"])) == 160
-    assert index.add(stored, vectors(160, 16), progress=False) == Added(0, 160, 0)
+    assert index.add(stored, vectors(160, 16), progress=False) == IngestReport(0, 160, 0)
 
 
 def test_different_documents_are_added_at_once(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ingest, "BATCH", 7)
+    monkeypatch.setattr(ingest, "BATCH_SIZE", 7)
 
-    def adds(name: str) -> Callable[[], Added]:
+    def adds(name: str) -> Callable[[], IngestReport]:
         return lambda: index.add(chunks([f"{name} {at}" for at in range(40)], name), vectors(40, 16), progress=False)
 
-    assert together(*map(adds, "abcd")) == [Added(40, 0, 0)] * 4
+    assert together(*map(adds, "abcd")) == [IngestReport(40, 0, 0)] * 4
     assert len(index.fetch([ChunkRef(name) for name in "abcd"])) == 160
-    assert index.check().missing == ()
+    assert index.check().missing_indexes == ()
 
 
 def test_of_two_versions_of_a_document_one_stands_whole(index: PostgresIndex):
     """Each run deletes what the other has written of the document: one of them would have left nothing."""
     first, second = ([replace(one, id=f"{side}{one.id}") for one in chunks()] for side in "ab")
     both_wrote = threading.Barrier(2)
-    written = ingest._write
+    written = ingest._write_rows
 
     def write(*given: Any) -> None:
         written(*given)
         both_wrote.wait(60)
 
-    def outcome(mine: Any) -> Added | StoreError:
+    def outcome(mine: Any) -> IngestReport | StoreError:
         try:
             return index.add(mine, progress=False)
         except StoreError as error:
             return error
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_write", write)
+        patch.setattr(ingest, "_write_rows", write)
         outcomes = together(lambda: outcome(first), lambda: outcome(second))
-    assert {type(one) for one in outcomes} == {Added, StoreError}
+    assert {type(one) for one in outcomes} == {IngestReport, StoreError}
     (error,) = (one for one in outcomes if isinstance(one, StoreError))
     assert "another run" in str(error)
     assert "'lab'" in str(error)
@@ -182,7 +182,7 @@ async def test_the_long_ones_block_no_loop(engine: PGEngine, database_url: str):
         PostgresIndex.acreate(database_url, dimensions=16),
     )
     locked = "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
-    assert await while_locked(locked, own.aadd(chunks(), embed=embed, progress=False)) == Added(5, 0, 0)
+    assert await while_locked(locked, own.aadd(chunks(), embed=embed, progress=False)) == IngestReport(5, 0, 0)
     assert (await while_locked(locked, own.acheck(sample=2))).chunks == 5
     await while_locked(locked, own.arefresh())
     index = await while_locked("LOCK TABLE documents IN ACCESS EXCLUSIVE MODE", PostgresIndex.aattach(store))
@@ -211,12 +211,12 @@ def test_eight_threads_ask_for_all_at_once(index: PostgresIndex):
         return names([*found.hits, *index.fetch([ChunkRef("lab", 4)])])
 
     assert together(*[asks] * 8) == [["lab#3", "lab#4"]] * 8
-    assert engine_of(index.server).pool.checkedout() == 0  # type: ignore[attr-defined]
+    assert get_engine(index.server).pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
 async def test_a_search_that_is_cancelled_leaves_no_broken_connection(index: PostgresIndex, database_url: str):
     request = SearchChunks(5, embed_query("water"), None, None)
-    pool: Any = engine_of(index.server).pool
+    pool: Any = get_engine(index.server).pool
     with held(database_url, "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"):
         searches = [asyncio.ensure_future(index.asearch(request)) for _ in range(5)]
         while pool.checkedout() < len(searches):  # noqa: ASYNC110
@@ -273,7 +273,7 @@ def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monke
     from ctxassembly.stores.postgres import connection as engines
 
     inside, go_on = threading.Event(), threading.Event()
-    made = engines._made
+    made = engines._make_engine
 
     def slow(*given: Any, **options: Any) -> Any:
         if threading.current_thread().name == "slow":
@@ -281,9 +281,9 @@ def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monke
             go_on.wait(60)
         return made(*given, **options)
 
-    monkeypatch.setattr(engines, "_made", slow)
+    monkeypatch.setattr(engines, "_make_engine", slow)
     other = index.server._replace(ef_search=77)
-    migrate = threading.Thread(target=engine_of, args=(other,), name="slow")
+    migrate = threading.Thread(target=get_engine, args=(other,), name="slow")
     migrate.start()
     assert inside.wait(60)
     pid = os.fork()

@@ -14,18 +14,18 @@ from llama_index.core.vector_stores.types import FilterCondition, FilterOperator
 from attached_samples import Hashed, langchain_store, llamaindex_store, names, searched
 from ctxassembly import (
     AssemblyConfig,
-    Beside,
     Chunk,
     ChunkRef,
     ConfigError,
     InputError,
+    OffsetRange,
     RetrievalConfig,
     assemble,
     retrieve,
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.connection import engine_of
+from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.schema import Plan
 from postgres_samples import TEXTS, embed_query, execute
 
@@ -40,7 +40,7 @@ def test_a_langchain_table_is_searched_as_it_is(engine: PGEngine, columns: bool)
     assert (retrieved.hits[0].chunk.document_id, retrieved.hits[0].chunk.index) == ("lab", 0)
     assert retrieved.hits[0].chunk.metadata["tenant"] == "a"
     assert names(index.fetch([ChunkRef("lab", 1), ChunkRef("lab", 2), ChunkRef("lab", 99)])) == ["lab#1", "lab#2"]
-    context = assemble(retrieved.hits[:1], AssemblyConfig(window=1), store=index.under(None))
+    context = assemble(retrieved.hits[:1], AssemblyConfig(window=1), store=index.with_filter(None))
     assert TEXTS[1] in context.text
     # The store goes on as before, and what it adds is found.
     store.add_documents([Document(id="new", page_content="Juniper berries", metadata={"document_id": "new"})])
@@ -61,7 +61,7 @@ def test_a_langchain_table_as_it_is_by_default_is_searched_too(engine: PGEngine)
     assert names(index.fetch([ChunkRef("lab.pdf", chunk_id=ids[1])])) == [ids[1]]
     assert len(index.fetch([ChunkRef("lab.pdf")])) == len(TEXTS)
     assert index.finds_offsets
-    beside = index.fetch([ChunkRef("lab.pdf", beside=Beside(300, 1))])
+    beside = index.fetch([ChunkRef("lab.pdf", around_offset=OffsetRange(300, 1))])
     assert names(beside) == sorted(ids[2:5])
 
 
@@ -94,7 +94,7 @@ def test_a_filter_means_what_it_means_to_the_langchain_store(
     assert sorted(one.id or "" for one in store.similarity_search("x", k=10, filter=condition)) == wanted
     assert names(index.search(SearchChunks(10, embed_query("x"), None, condition))) == wanted
     assert searched(index, " ".join(TEXTS), condition) == wanted
-    assert names(index.under(condition).fetch([ChunkRef("lab")])) == wanted
+    assert names(index.with_filter(condition).fetch([ChunkRef("lab")])) == wanted
 
 
 def test_a_second_attach_changes_nothing(engine: PGEngine, database_url: str):
@@ -106,7 +106,7 @@ def test_a_second_attach_changes_nothing(engine: PGEngine, database_url: str):
     assert "STORAGE MAIN" in written
     assert "CREATE INDEX CONCURRENTLY" in written
     assert '("document_id", "chunk_index")' in written
-    with engine_of(PostgresIndex.create(database_url, "other").server).connect() as connection:
+    with get_engine(PostgresIndex.create(database_url, "other").server).connect() as connection:
         columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = 'documents'"
         before = connection.exec_driver_sql(columns).scalar()
         PostgresIndex.attach(store)
@@ -145,12 +145,12 @@ def test_what_attach_makes_is_what_check_wants(engine: PGEngine, database_url: s
     store = langchain_store(engine)
     plan = str(PostgresIndex.attach(store, dry_run=True))
     assert 'CREATE INDEX CONCURRENTLY IF NOT EXISTS "documents_ctxassembly_hnsw"' in plan
-    assert PostgresIndex.attach(store).check().missing == ()
+    assert PostgresIndex.attach(store).check().missing_indexes == ()
     execute(database_url, "DROP INDEX documents_ctxassembly_hnsw")
     plan = str(PostgresIndex.attach(store, dry_run=True, hnsw=False))
     assert plan == "-- no HNSW index: vectors are compared one by one, exactly; attach(..., hnsw=True) makes one"
     state = PostgresIndex.attach(store, hnsw=False).check()
-    assert (state.missing, state.recall) == (("HNSW on the vectors",), None)
+    assert (state.missing_indexes, state.recall) == (("HNSW on the vectors",), None)
     assert "attach(...) by the table's owner" in str(state)
 
 
@@ -158,7 +158,7 @@ def test_an_hnsw_index_of_their_own_is_taken(engine: PGEngine, database_url: str
     store = langchain_store(engine)
     execute(database_url, "CREATE INDEX ON documents USING hnsw (embedding vector_cosine_ops)")
     assert "hnsw" not in str(PostgresIndex.attach(store, dry_run=True)).lower()
-    assert PostgresIndex.attach(store).check().missing == ()
+    assert PostgresIndex.attach(store).check().missing_indexes == ()
 
 
 @pytest.mark.parametrize("kind", ["vector", "vector(5000)"])
@@ -170,7 +170,7 @@ def test_vectors_that_no_index_takes_are_compared_one_by_one(engine: PGEngine, d
         PostgresIndex.attach(store, dry_run=True)
     )
     index = PostgresIndex.attach(store)
-    assert index.check().missing == ()
+    assert index.check().missing_indexes == ()
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
     assert searched(index, "wheelchair") == ["lab#3"]
 
@@ -227,7 +227,7 @@ def test_without_pg_trgm_there_are_no_near_words_and_a_warning(engine: PGEngine,
     execute(database_url, "DROP EXTENSION pg_trgm")
     with pytest.warns(UserWarning, match="There is no pg_trgm"):
         index = PostgresIndex.attach(store)
-    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ()
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].variants == ()
     assert searched(index, "wheelchair") == ["lab#3"]
     assert "CREATE EXTENSION pg_trgm" in str(PostgresIndex.attach(store, dry_run=True))
     assert "CREATE EXTENSION pg_trgm, then attach(...) by the table's owner" in str(index.check())
@@ -241,7 +241,7 @@ def test_pg_trgm_that_comes_later_is_used_after_another_attach(engine: PGEngine,
     execute(database_url, "CREATE EXTENSION pg_trgm")
     assert "gin_trgm_ops" in str(PostgresIndex.attach(store, dry_run=True))
     index = PostgresIndex.attach(store)
-    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ("kinderepilepsie",)
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].variants == ("kinderepilepsie",)
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
 
 
@@ -251,7 +251,7 @@ def test_another_language_has_words_of_its_own(engine: PGEngine, database_url: s
     PostgresIndex.attach(store)
     execute(database_url, "ALTER TABLE documents DROP COLUMN ctxassembly_tsv")
     index = PostgresIndex.attach(store, language="english")
-    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ("kinderepilepsi",)
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].variants == ("kinderepilepsi",)
     assert PostgresIndex.attach(store, dry_run=True, language="english").steps == ()
 
 
@@ -260,7 +260,7 @@ def test_a_table_made_anew_knows_no_words_of_the_old_one(engine: PGEngine, datab
     execute(database_url, "DROP TABLE documents")  # as `init_vectorstore_table(..., overwrite_existing=True)` does
     index = PostgresIndex.attach(langchain_store(engine, texts=("Juniper berries are blue.",)))
     for word, near in (("epilepsie", ()), ("junipr", ("juniper",))):
-        assert index.find_terms(FindTerms(word, 32, 4)).terms[0].near == near
+        assert index.find_terms(FindTerms(word, 32, 4)).terms[0].variants == near
 
 
 @pytest.mark.parametrize("store", [None, object(), "postgresql://", []])
@@ -277,10 +277,10 @@ def test_a_llamaindex_table_is_searched_as_it_is(database_url: str, jsonb: bool,
     retrieved = retrieve("When is ferritin measured?", index=index, embed=embed_query)
     first = retrieved.hits[0].chunk
     assert (first.id, first.document_id, first.index, first.text) == ("lab#0", "lab", 0, TEXTS[0])
-    assert (first.metadata["tenant"], first.unread) == ("a", {"n"})
+    assert (first.metadata["tenant"], first.hidden_from_model) == ("a", {"n"})
     assert names(index.fetch([ChunkRef("lab", 1), ChunkRef("lab", chunk_id="lab#4")])) == ["lab#1", "lab#4"]
     assert not index.finds_offsets
-    assert retrieve("epilepsie", RetrievalConfig(strategy="keyword"), index=index).found[0].chunk.id == "lab#2"
+    assert retrieve("epilepsie", RetrievalConfig(strategy="keyword"), index=index).chunks[0].chunk.id == "lab#2"
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
 
 
@@ -343,11 +343,11 @@ def test_a_filter_of_llamaindex_holds_in_every_channel(
     wanted = [f"lab#{at}" for at in expected]
     assert names(of_llamaindex.search(SearchChunks(10, embed_query("x"), None, condition))) == wanted
     assert searched(of_llamaindex, " ".join(TEXTS), condition) == wanted
-    assert names(of_llamaindex.under(condition).fetch([ChunkRef("lab")])) == wanted
+    assert names(of_llamaindex.with_filter(condition).fetch([ChunkRef("lab")])) == wanted
 
 
 def test_two_filters_of_llamaindex_hold_both(of_llamaindex: PostgresIndex):
-    held = of_llamaindex.under(MetadataFilters(filters=[A])).under(MetadataFilters(filters=[LATE]))
+    held = of_llamaindex.with_filter(MetadataFilters(filters=[A])).with_filter(MetadataFilters(filters=[LATE]))
     assert names(held.fetch([ChunkRef("lab")])) == ["lab#2", "lab#4"]
 
 
@@ -365,8 +365,8 @@ def test_a_table_dropped_and_made_anew_gets_its_own_words(engine: PGEngine, data
     PostgresIndex.attach(langchain_store(engine, texts=("Ferritin is measured.",)))
     execute(database_url, "DROP TABLE documents")
     index = PostgresIndex.attach(langchain_store(engine, texts=("Insulin is cooled.",)))
-    assert index.find_terms(FindTerms("insuline", 8, 4)).terms[0].near == ("insulin",)
-    assert index.find_terms(FindTerms("ferritine", 8, 4)).terms[0].near == ()
+    assert index.find_terms(FindTerms("insuline", 8, 4)).terms[0].variants == ("insulin",)
+    assert index.find_terms(FindTerms("ferritine", 8, 4)).terms[0].variants == ()
 
 
 @pytest.mark.parametrize(

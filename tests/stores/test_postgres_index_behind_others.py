@@ -22,7 +22,7 @@ from attached_samples import langchain_store, searched
 from ctxassembly import ChunkRef, RetrievalConfig, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.connection import engine_of
+from ctxassembly.stores.postgres.connection import get_engine
 from own_server import Server, server_of_ones_own
 from owners import PATIENCE
 from postgres_samples import chunks, embed, embed_query, execute, vectors
@@ -84,7 +84,7 @@ def test_a_query_is_two_round_trips_with_its_settings(database_url: str, tmp_pat
     index.add(chunks(), embed=embed, progress=False)
     config = RetrievalConfig(rescue="off")
     assert retrieve("wheelchair", config, index=index, embed=embed_query).hits
-    with engine_of(index.server).connect() as connection:
+    with get_engine(index.server).connect() as connection:
         driver: Any = connection.connection.driver_connection
     with (tmp_path / "trace").open("w") as file:
         driver.pgconn.trace(file.fileno())
@@ -115,7 +115,7 @@ from ctxassembly.stores.postgres import PostgresIndex, ingest
 def killed(*_):
     print("written", flush=True)
     sys.stdin.read()
-ingest.keep_words = killed
+ingest.insert_words = killed
 index = PostgresIndex.create(sys.argv[1], dimensions=2)
 index.add([Chunk("d#0", "d", "text", 0)], [[1.0, 2.0]], progress=False)
 """
@@ -170,7 +170,7 @@ def test_enrichment_gives_up_behind_an_idle_transaction(engine: PGEngine, databa
     index = replace(PostgresIndex.attach(langchain_store(engine)), timeout_seconds=HURRIED)
     with idle(database_url, "SELECT count(*) FROM documents"), pytest.raises(TimeoutError, match=NAMED):
         index.with_enrichment()
-    assert index.with_enrichment().home.has_notes
+    assert index.with_enrichment().table.has_notes
 
 
 @pytest.mark.direct
@@ -182,7 +182,7 @@ def test_an_index_built_concurrently_gives_up_behind_an_idle_transaction(engine:
         pytest.raises(TimeoutError, match=NAMED),
     ):
         PostgresIndex.attach(store, timeout_seconds=HURRIED)
-    assert PostgresIndex.attach(store).check().missing == ()
+    assert PostgresIndex.attach(store).check().missing_indexes == ()
 
 
 @pytest.mark.pooled

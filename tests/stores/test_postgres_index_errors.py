@@ -29,10 +29,10 @@ from ctxassembly import (
     aretrieve,
     retrieve,
 )
-from ctxassembly.safe_repr import failure
+from ctxassembly.safe_repr import describe_error
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.connection import engine_of
-from ctxassembly.stores.postgres.deadline import read
+from ctxassembly.stores.postgres.connection import get_engine
+from ctxassembly.stores.postgres.deadline import fetch_rows
 from owners import PATIENCE, wait_until
 from postgres_samples import chunks, embed, embed_query, execute
 
@@ -192,8 +192,8 @@ def test_an_error_has_no_statement_and_no_parameters(database_url: str, index: P
 def test_an_error_of_any_store_over_sqlalchemy_has_no_statement_in_its_note(database_url: str):
     engine = create_engine(database_url)
     with pytest.raises(ProgrammingError) as caught:
-        read(lambda: engine, (text("SELECT :secret FROM nowhere"), {"secret": "private"}), 10)
-    assert failure(caught.value) == 'UndefinedTable: relation "nowhere" does not exist'
+        fetch_rows(lambda: engine, (text("SELECT :secret FROM nowhere"), {"secret": "private"}), 10)
+    assert describe_error(caught.value) == 'UndefinedTable: relation "nowhere" does not exist'
     engine.dispose()
 
 
@@ -225,21 +225,21 @@ def test_queries_that_wait_for_a_connection_do_not_blame_the_server(database_url
     with all_taken(engine, 2):
         taken: list[Any] = []
         event.listen(engine, "checkout", lambda *given: taken.append(given))
-        said = said_by(lambda: read(lambda: engine, (text("SELECT 1"), {}), 1.0), 6)
+        said = said_by(lambda: fetch_rows(lambda: engine, (text("SELECT 1"), {}), 1.0), 6)
     assert sum("waited for the 2 connections of the pool" in each for each in said) == 6
     assert all("pool_size" in each and "fewer" in each and "dropped" not in each for each in said)
     assert any(": 6 queries waited" in each for each in said)
     # Each of those that were late gets a connection in turn, and closes it.
     wait_until(lambda: len(taken) == 6 and engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
     with pytest.raises(TimeoutError, match="the statement was given up"):
-        read(lambda: engine, (text("SELECT pg_sleep(60)"), {}), 0.2)
+        fetch_rows(lambda: engine, (text("SELECT pg_sleep(60)"), {}), 0.2)
     wait_until(lambda: engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
     engine.dispose()
 
 
 def test_the_index_says_so_for_all_that_are_asked_at_once(index: PostgresIndex):
     hurried = replace(index, timeout_seconds=1.5)
-    with all_taken(engine_of(index.server), 15):
+    with all_taken(get_engine(index.server), 15):
         said = said_by(lambda: hurried.fetch([ChunkRef("lab", 0)]), 200)  # more than there are threads for
     assert sum("of the pool, and this one was not sent" in each for each in said) == 200
     assert any("queries waited for the 15 connections of the pool" in each for each in said)

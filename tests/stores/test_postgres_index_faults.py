@@ -18,8 +18,8 @@ from sqlalchemy.exc import OperationalError
 from ctxassembly import Chunk, ChunkRef, Hit, RetrievalConfig, Retrieved, SearchError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, connection
-from ctxassembly.stores.postgres.connection import engine_of
-from ctxassembly.stores.postgres.ingest import BATCH, Added
+from ctxassembly.stores.postgres.connection import get_engine
+from ctxassembly.stores.postgres.ingest import BATCH_SIZE, IngestReport
 from own_server import Server, server_of_ones_own
 from owners import PATIENCE, wait_until
 from postgres_samples import chunks, embed, embed_query
@@ -102,7 +102,7 @@ def test_a_frozen_server_costs_its_channel(server: Server, index: PostgresIndex,
 
 async def test_cancelled_while_frozen_it_leaves_no_broken_connection(server: Server, index: PostgresIndex):
     request = SearchChunks(5, embed_query("water"), None, None)
-    pool: Any = engine_of(index.server).pool
+    pool: Any = get_engine(index.server).pool
     await index.asearch(request)
     with server.frozen():
         searches = [asyncio.ensure_future(index.asearch(request)) for _ in range(4)]
@@ -146,7 +146,7 @@ index.add([Chunk(f"d#{at}", "d", f"text {at}", at) for at in range(int(sys.argv[
 
 
 def test_a_run_that_was_killed_goes_on_where_it_was(server: Server):
-    stored = [Chunk(f"d#{at}", "d", f"text {at}", at) for at in range(3 * BATCH + 5)]
+    stored = [Chunk(f"d#{at}", "d", f"text {at}", at) for at in range(3 * BATCH_SIZE + 5)]
     adder = subprocess.Popen(
         [sys.executable, "-c", ADDER, server.url, str(len(stored))], stdout=subprocess.PIPE, text=True
     )
@@ -161,10 +161,10 @@ def test_a_run_that_was_killed_goes_on_where_it_was(server: Server):
         return [[1.0, float(len(text))] for text in given]
 
     index = PostgresIndex.create(server.url, "resumed", dimensions=2)
-    assert index.add(stored, embed=embedded, progress=False) == Added(BATCH + 5, 2 * BATCH, 0)
-    assert texts == [chunk.text for chunk in stored[2 * BATCH :]]
+    assert index.add(stored, embed=embedded, progress=False) == IngestReport(BATCH_SIZE + 5, 2 * BATCH_SIZE, 0)
+    assert texts == [chunk.text for chunk in stored[2 * BATCH_SIZE :]]
     state = index.check(sample=5)
-    assert (state.chunks, state.without_vector, state.missing) == (len(stored), 0, ())
+    assert (state.chunks, state.without_vector, state.missing_indexes) == (len(stored), 0, ())
 
 
 def test_the_driver_waits_as_long_as_its_url_says(server: Server, monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""A filter holds in every channel and for neighbours: each operator is tried in each, of both indexes."""
+"""A filter holds in every channel and for neighbors: each operator is tried in each, of both indexes."""
 
 from __future__ import annotations
 
@@ -136,13 +136,13 @@ def names(found: Any) -> str:
 
 
 @pytest.mark.parametrize(("condition", "expected"), CASES, ids=lambda value: str(value)[:60])
-def test_a_filter_holds_in_every_channel_and_for_neighbours(index: Any, condition: Any, expected: str):
+def test_a_filter_holds_in_every_channel_and_for_neighbors(index: Any, condition: Any, expected: str):
     words = index.find_terms(FindTerms("ferritin measured", 32, 4))
     vector = embed_query("ferritin")
     assert names(index.search(SearchChunks(10, vector, None, condition))) == expected
     assert names(index.search(SearchChunks(10, None, words, condition))) == expected
     assert names(index.search(SearchChunks(10, vector, words, condition))) == expected
-    held = index.under(condition)
+    held = index.with_filter(condition)
     assert names(held.fetch([ChunkRef("doc")])) == expected
     assert names(held.fetch([ChunkRef("doc", at) for at in range(6)])) == expected
     assert names(held.search(SearchChunks(10, vector, words, None))) == expected
@@ -156,19 +156,19 @@ def test_a_filter_holds_in_rescue_too(index: Any):
 
 
 def test_a_filter_of_the_index_and_one_of_the_request_hold_both(index: Any):
-    held = index.under({"year": {"$gte": 2020}})
+    held = index.with_filter({"year": {"$gte": 2020}})
     request = SearchChunks(10, embed_query("ferritin"), None, {"ok": True})
     assert names(held.search(request)) == "a"
-    assert names(held.under({"tenant": "theirs"}).fetch([ChunkRef("doc")])) == "b"
-    assert names(held.under({}).fetch([ChunkRef("doc")])) == "abf"
-    assert names(index.under({}).under({"tenant": "theirs"}).fetch([ChunkRef("doc")])) == "b"
-    assert (index.holds_filter, index.under(None).holds_filter, held.holds_filter) == (None, False, True)
+    assert names(held.with_filter({"tenant": "theirs"}).fetch([ChunkRef("doc")])) == "b"
+    assert names(held.with_filter({}).fetch([ChunkRef("doc")])) == "abf"
+    assert names(index.with_filter({}).with_filter({"tenant": "theirs"}).fetch([ChunkRef("doc")])) == "b"
+    assert (index.holds_filter, index.with_filter(None).holds_filter, held.holds_filter) == (None, False, True)
 
 
 def check_refused(index: Any, condition: Any, message: str) -> None:
     for ask in (
         lambda: index.search(SearchChunks(10, embed_query("x"), None, condition)),
-        lambda: index.under(condition),
+        lambda: index.with_filter(condition),
     ):
         with pytest.raises(ConfigError, match=message):
             ask()
@@ -235,7 +235,7 @@ def test_a_filter_beyond_the_limits_is_refused_at_once_without_being_shown(index
     with pytest.raises(ConfigError, match=words) as caught:
         index.search(SearchChunks(10, embed_query("ferritin"), None, condition))
     with pytest.raises(ConfigError, match=words):
-        index.under(condition).search(SearchChunks(10, embed_query("ferritin"), None))
+        index.with_filter(condition).search(SearchChunks(10, embed_query("ferritin"), None))
     with pytest.raises(ConfigError, match=words):
         retrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index, filter=condition)
     assert time.process_time() - began < 8  # some 2 s on a machine at rest

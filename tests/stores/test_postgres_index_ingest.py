@@ -12,7 +12,7 @@ import pytest
 from ctxassembly import Chunk, ChunkRef, ConfigError, InputError, MemoryIndex
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, ingest
-from ctxassembly.stores.postgres.ingest import Added
+from ctxassembly.stores.postgres.ingest import IngestReport
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, vectors
 
 
@@ -36,8 +36,8 @@ class Counted:
 
 def test_a_second_run_embeds_and_writes_nothing(index: PostgresIndex):
     embeddings = Counted()
-    assert index.add(chunks(), embed=embeddings, progress=False) == Added(5, 0, 0)
-    assert index.add(chunks(), embed=embeddings, progress=False) == Added(0, 5, 0)
+    assert index.add(chunks(), embed=embeddings, progress=False) == IngestReport(5, 0, 0)
+    assert index.add(chunks(), embed=embeddings, progress=False) == IngestReport(0, 5, 0)
     assert embeddings.texts == list(TEXTS)
 
 
@@ -45,12 +45,12 @@ def test_a_changed_chunk_is_written_anew_and_one_that_left_its_document_goes(ind
     index.add([*chunks(), *chunks(document_id="other")], embed=embed, progress=False)
     changed = [replace(chunks()[0], text="Juniper."), *chunks()[2:]]
     embeddings = Counted()
-    assert index.add(changed, embed=embeddings, progress=False) == Added(1, 3, 1)
+    assert index.add(changed, embed=embeddings, progress=False) == IngestReport(1, 3, 1)
     assert embeddings.texts == ["Juniper."]
     assert ids(index, "lab") == ["lab#0", "lab#2", "lab#3", "lab#4"]
     assert len(ids(index, "other")) == 5
-    assert index.find_terms(FindTerms("juniper", 9, 0)).terms[0].chunks == 1
-    assert str(Added(1, 3, 1)) == "1 added, 3 unchanged, 1 deleted"
+    assert index.find_terms(FindTerms("juniper", 9, 0)).terms[0].chunk_count == 1
+    assert str(IngestReport(1, 3, 1)) == "1 added, 3 unchanged, 1 deleted"
 
 
 def test_changed_metadata_count_as_a_change(index: PostgresIndex):
@@ -60,7 +60,7 @@ def test_changed_metadata_count_as_a_change(index: PostgresIndex):
 
 
 def test_a_run_that_was_ended_goes_on_where_it_was(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ingest, "BATCH", 2)
+    monkeypatch.setattr(ingest, "BATCH_SIZE", 2)
 
     def broken() -> Iterator[Chunk]:
         yield from chunks()[:3]
@@ -71,7 +71,7 @@ def test_a_run_that_was_ended_goes_on_where_it_was(index: PostgresIndex, monkeyp
         index.add(broken(), embed=embed, progress=False)
     assert ids(index, "lab") == ["lab#0", "lab#1"]  # batches commit each; the one under way is lost whole
     embeddings = Counted()
-    assert index.add(chunks(), embed=embeddings, progress=False) == Added(3, 2, 0)
+    assert index.add(chunks(), embed=embeddings, progress=False) == IngestReport(3, 2, 0)
     assert embeddings.texts == list(TEXTS[2:])
 
 
@@ -79,7 +79,7 @@ def test_chunks_without_vectors_are_found_by_words_and_embedded_later(index: Pos
     assert index.add(chunks(), progress=False).added == 5
     words = index.find_terms(FindTerms("wheelchair", 9, 0))
     assert [one.chunk.id for one in index.search(SearchChunks(9, embed_query("x"), words, None))] == ["lab#3"]
-    assert index.add(chunks(), embed=embed, progress=False) == Added(5, 0, 0)
+    assert index.add(chunks(), embed=embed, progress=False) == IngestReport(5, 0, 0)
     assert len(index.search(SearchChunks(9, embed_query("x"), None, None))) == 5
 
 
@@ -134,23 +134,25 @@ def test_an_id_that_another_run_takes_meanwhile_is_refused(index: PostgresIndex)
 
 def test_other_vectors_of_the_same_texts_replace_the_stored_ones(index: PostgresIndex):
     first, second = ([[float(at == one) for at in range(16)]] * 5 for one in (3, 9))
-    assert index.add(chunks(), first, progress=False) == Added(5, 0, 0)
-    assert index.add(chunks(), first, progress=False) == Added(0, 5, 0)
-    assert index.add(chunks(), second, progress=False) == Added(5, 0, 0)
+    assert index.add(chunks(), first, progress=False) == IngestReport(5, 0, 0)
+    assert index.add(chunks(), first, progress=False) == IngestReport(0, 5, 0)
+    assert index.add(chunks(), second, progress=False) == IngestReport(5, 0, 0)
     assert nearest(index, second[0]) == pytest.approx(1)
     in_chunks = [replace(chunk, vector=first[0]) for chunk in chunks()]
-    assert index.add(in_chunks, progress=False) == Added(5, 0, 0)
+    assert index.add(in_chunks, progress=False) == IngestReport(5, 0, 0)
     assert nearest(index, first[0]) == pytest.approx(1)
 
 
 def test_another_model_embeds_what_is_stored_again(index: PostgresIndex):
     old, new = Model("small"), Model("larger")
-    assert index.add(chunks(), embed=old, progress=False) == Added(5, 0, 0)
-    assert index.add(chunks(), embed=old.embed_documents, progress=False) == Added(0, 5, 0)
-    assert index.add(chunks(), embed=new, progress=False) == Added(5, 0, 0)
+    assert index.add(chunks(), embed=old, progress=False) == IngestReport(5, 0, 0)
+    assert index.add(chunks(), embed=old.embed_documents, progress=False) == IngestReport(0, 5, 0)
+    assert index.add(chunks(), embed=new, progress=False) == IngestReport(5, 0, 0)
     assert nearest(index, [float(at == len("larger")) for at in range(16)]) == pytest.approx(1)
-    assert index.add(chunks(), embed=embed, progress=False) == Added(0, 5, 0)  # a function has no name to compare
-    assert index.add(chunks(), progress=False) == Added(0, 5, 0)
+    assert index.add(chunks(), embed=embed, progress=False) == IngestReport(
+        0, 5, 0
+    )  # a function has no name to compare
+    assert index.add(chunks(), progress=False) == IngestReport(0, 5, 0)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_vectors_that_do_not_fit_are_an_error(index: PostgresIndex, made: Any, m
 
 def test_a_framework_writes_to_its_own_table(index: PostgresIndex):
     with pytest.raises(ConfigError, match="call the vector store's own"):
-        replace(index, home=replace(index.home, is_own=False)).add(chunks())
+        replace(index, table=replace(index.table, is_own=False)).add(chunks())
 
 
 def test_a_bar_shows_what_is_done(index: PostgresIndex, capfd: pytest.CaptureFixture[str]):
@@ -262,7 +264,7 @@ def test_the_state_of_an_index_is_measured_on_its_own_table(index: PostgresIndex
     stored = [*chunks([f"text {at}" for at in range(300)]), Chunk("empty", "empty", "")]
     index.add(stored, vectors(301, 16), progress=False)
     state = index.check(sample=10, limit=5)
-    assert (state.chunks, state.without_words, state.without_vector, state.missing) == (301, 1, 0, ())
+    assert (state.chunks, state.without_words, state.without_vector, state.missing_indexes) == (301, 1, 0, ())
     assert state.recall is not None
     assert state.recall > 0.9
     assert (state.sampled, state.limit, state.remedies) == (10, 5, {})
@@ -274,7 +276,7 @@ def test_the_state_of_an_index_is_measured_on_its_own_table(index: PostgresIndex
     )
     execute(database_url, "SELECT pg_stat_force_next_flush()")
     state = index.check(sample=10)
-    assert (state.without_vector, state.recall, state.missing) == (100, None, ("HNSW on the vectors",))
+    assert (state.without_vector, state.recall, state.missing_indexes) == (100, None, ("HNSW on the vectors",))
     assert set(state.remedies) >= {"vectors", "indexes"}
     assert "add(chunks, embed=...) embeds them" in str(state)
 

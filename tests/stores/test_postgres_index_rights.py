@@ -40,7 +40,7 @@ def readers(reader_url: str) -> Iterator[Opened]:
 
 
 def near(index: PostgresIndex, word: str) -> tuple[str, ...]:
-    return index.find_terms(FindTerms(word, 8, 4)).terms[0].near
+    return index.find_terms(FindTerms(word, 8, 4)).terms[0].variants
 
 
 def test_who_may_read_the_chunks_may_read_their_words(engine: PGEngine, database_url: str, readers: Opened):
@@ -57,7 +57,7 @@ def test_who_may_read_the_chunks_may_read_their_words(engine: PGEngine, database
     assert searched(index, "wheelchair") == ["lab#3"]
     assert len(index.fetch([ChunkRef("lab")])) == 5
     state = index.check()
-    assert (state.chunks, state.missing) == (5, ())
+    assert (state.chunks, state.missing_indexes) == (5, ())
     with pytest.raises(ConfigError, match=r"one for which this user may do that.*permission denied"):
         index.refresh()
 
@@ -79,10 +79,10 @@ def test_a_reader_who_came_later_is_told_and_searches_without_the_words(
     with pytest.warns(UserWarning, match=r'may not read "public"\."documents_lexemes".*GRANT SELECT ON '):
         index = PostgresIndex.attach(readers())
     assert searched(index, "wheelchair") == ["lab#3"]
-    assert [term.chunks for term in index.find_terms(FindTerms("is ferritin epilepsie", 8, 4)).terms] == [3, 2, 0]
+    assert [term.chunk_count for term in index.find_terms(FindTerms("is ferritin epilepsie", 8, 4)).terms] == [3, 2, 0]
     assert near(index, "epilepsie") == ()
     state = index.check()
-    assert state.missing == ("right to read it",)
+    assert state.missing_indexes == ("right to read it",)
     assert "attach(...) by the table's owner" in str(state)
     PostgresIndex.attach(store)
     assert near(PostgresIndex.attach(readers()), "epilepsie") == ("kinderepilepsie",)
@@ -104,7 +104,7 @@ def test_a_reader_opens_a_table_that_its_owner_made(database_url: str, reader_ur
     index = PostgresIndex.create(reader_url, dimensions=16)
     assert searched(index, "wheelchair") == ["lab#3"]
     assert near(index, "epilepsie") == ("kinderepilepsie",)
-    assert index.check().missing == ()
+    assert index.check().missing_indexes == ()
     with pytest.raises(ConfigError, match=r"one for which this user may do that.*permission denied"):
         index.add(chunks(["More."], "more"), embed=embed, progress=False)
 
@@ -168,7 +168,7 @@ def test_policies_switched_on_later_hide_the_words_at_once(
     )
     assert words() == 0
     assert near(index, "weelchair") == ()
-    assert [term.chunks for term in index.find_terms(FindTerms("wheelchair", 8, 4)).terms] == [0]
+    assert [term.chunk_count for term in index.find_terms(FindTerms("wheelchair", 8, 4)).terms] == [0]
     owners = opened_by_owner()  # revokes
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         words()
@@ -187,9 +187,9 @@ def test_words_that_an_older_version_left_open_are_reported_and_closed(engine: P
     )
     plan = str(PostgresIndex.attach(store, dry_run=True))
     assert 'REVOKE SELECT ON "public"."documents_lexemes" FROM PUBLIC' in plan
-    assert index.check().missing == ("policy that hides the words of other rows",)
+    assert index.check().missing_indexes == ("policy that hides the words of other rows",)
     PostgresIndex.attach(store)
-    assert index.check().missing == ()
+    assert index.check().missing_indexes == ()
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
 
 
@@ -199,12 +199,12 @@ def test_policies_hold_in_every_channel_and_for_words(of_a: PostgresIndex):
         assert {hit.chunk.metadata["tenant"] for hit in retrieved.hits} == {"a"}
         assert "a wheelchair" not in said(retrieved)
     assert near(of_a, "weelchair") == ()
-    assert [(term.text, term.chunks) for term in of_a.find_terms(FindTerms("wheelchair", 8, 4)).terms] == [
+    assert [(term.text, term.chunk_count) for term in of_a.find_terms(FindTerms("wheelchair", 8, 4)).terms] == [
         ("wheelchair", 0)
     ]
     assert len(of_a.fetch([ChunkRef("lab")])) == 3
     state = of_a.check()
-    assert (state.chunks, state.missing) == (3, ())
+    assert (state.chunks, state.missing_indexes) == (3, ())
 
 
 def said(retrieved: Retrieved) -> str:

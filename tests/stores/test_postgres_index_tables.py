@@ -60,7 +60,7 @@ def test_any_names_will_do_for_a_langchain_table(oddly_named: PGVectorStore):
         assert names(index.search(SearchChunks(9, embed_query("x"), None, condition))) == ["lab#1", "lab#3"]
         assert searched(index, " ".join(TEXTS), condition) == ["lab#1", "lab#3"]
     assert searched(index, "b") == ["lab#1", "lab#3"]  # a column as title
-    assert index.check().missing == ()
+    assert index.check().missing_indexes == ()
     index.refresh()
 
 
@@ -95,7 +95,7 @@ def test_three_thousand_dimensions_are_indexed_in_half_precision(engine: PGEngin
     assert names(found) == ["lab#3"]
     assert found[0].similarity == pytest.approx(1, abs=1e-3)
     state = index.check()
-    assert (state.missing, state.recall) == ((), 1.0)
+    assert (state.missing_indexes, state.recall) == ((), 1.0)
     with pytest.raises(ConfigError, match="embed must be of 3072 dimensions"):
         index.search(SearchChunks(1, made[3][:-1], None, None))
 
@@ -146,4 +146,4 @@ def test_a_llamaindex_table_of_another_schema_and_case_is_searched(database_url:
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
     assert retrieve("wheelchair", index=index, embed=embed_query, filter={"tenant": "b"}).hits[0].chunk.id == "lab#3"
     assert names(index.fetch([ChunkRef("lab", 1)])) == ["lab#1"]
-    assert index.check().missing == ()
+    assert index.check().missing_indexes == ()

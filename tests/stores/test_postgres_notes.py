@@ -38,8 +38,8 @@ from ctxassembly import (
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, enrichment
-from ctxassembly.stores.postgres.catalog import described
-from ctxassembly.stores.postgres.maintenance import upkeep
+from ctxassembly.stores.postgres.catalog import describe_table
+from ctxassembly.stores.postgres.maintenance import open_maintenance
 from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
 from langchain_ctxassembly import ContextRetriever
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
@@ -168,7 +168,7 @@ def test_a_chunk_is_found_by_words_of_its_notes_alone(opened: Opened, word: str)
     assert texts(index, word)[:1] == [TEXTS["visit"][1]]
     assert texts(opened(), word)[:1] == [TEXTS["visit"][1]]
     (term,) = index.find_terms(FindTerms(word, 9, 0)).terms
-    assert term.chunks == 1
+    assert term.chunk_count == 1
 
 
 def test_a_chunk_is_found_by_the_vector_of_its_context(opened: Opened):
@@ -177,7 +177,7 @@ def test_a_chunk_is_found_by_the_vector_of_its_context(opened: Opened):
     query = "zusammenhang: visitkontext2."
 
     def nearest() -> tuple[str, float]:
-        [found] = retrieve(query, config, index=index, embed=embed_query).found
+        [found] = retrieve(query, config, index=index, embed=embed_query).chunks
         return found.chunk.text, found.similarity or 0.0
 
     before = nearest()
@@ -196,10 +196,10 @@ def test_a_summary_stands_once_and_what_chunks_are_found_by_nowhere(opened: Open
     index = opened().with_enrichment()
     enrich(index, Scripted(), embed=Hashed(), progress=False)
     hits = retrieve("labkontext1 labfrage1", KEYWORD, index=index).hits
-    context = assemble(hits[:1], store=index.under(None), query="labkontext1")
+    context = assemble(hits[:1], store=index.with_filter(None), query="labkontext1")
     assert context.text.count("Überblick lab.") == 1
     assert context.text.index("Überblick lab.") < context.text.index(TEXTS["lab"][0])
-    assert TEXTS["lab"][1] in context.text  # a neighbour, which brings no second summary
+    assert TEXTS["lab"][1] in context.text  # a neighbor, which brings no second summary
     for hidden in HIDDEN:
         assert hidden not in context.text
         assert hidden not in repr((context.citations, context.provenance, context.passages))
@@ -316,30 +316,30 @@ def test_the_column_of_words_stays_as_it_was_made(engine: PGEngine, database_url
     """Before PostgreSQL 17 it can only be made anew."""
     index = PostgresIndex.attach(langchain_store(engine))
     before = column_of_words(database_url)
-    with upkeep(index.server, 10.0) as work:
-        found = replace(described(work.connection, "public", "documents"), version=version)
-    for step in enrichment.missing(replace(index.home, has_notes=True), found, index.fields):
+    with open_maintenance(index.server, 10.0) as work:
+        found = replace(describe_table(work.connection, "public", "documents"), server_version=version)
+    for step in enrichment.missing_steps(replace(index.table, has_notes=True), found, index.fields):
         execute(database_url, step.sql)
     assert column_of_words(database_url) == before
     whole = index.with_enrichment()
     enrich(whole, Scripted(), progress=False)
     assert texts(whole, "visitfrage2")[:1] == [TEXTS["visit"][1]]
-    assert whole.check().missing == index.check().missing
+    assert whole.check().missing_indexes == index.check().missing_indexes
 
 
 def test_a_table_of_our_own_has_them_from_the_beginning(own: PostgresIndex, database_url: str):
     assert str(own.with_enrichment(dry_run=True)) == "-- nothing is missing"
-    assert own.with_enrichment().home == own.home == PostgresIndex.create(database_url, dimensions=16).home
+    assert own.with_enrichment().table == own.table == PostgresIndex.create(database_url, dimensions=16).table
 
 
 def test_a_table_of_our_own_that_is_older_gets_them(own: PostgresIndex, database_url: str):
-    older = replace(own.home, has_notes=False)
+    older = replace(own.table, has_notes=False)
     columns = ", ".join(f"DROP COLUMN {name} CASCADE" for name in ("ctxassembly_tsv", *enrichment.NOTES))
     execute(database_url, f"ALTER TABLE chunks {columns}")
-    for step in (*enrichment.added_words(older, own.fields, 180_000), *enrichment.words_indexed(older)):
+    for step in (*enrichment.words_column_steps(older, own.fields, 180_000), *enrichment.words_index_steps(older)):
         execute(database_url, step.sql)
     index = PostgresIndex.create(database_url, dimensions=16)
-    assert not index.home.has_notes
+    assert not index.table.has_notes
     index.add(chunks({"more": ("Juniper.",)}), embed=embed, progress=False)
     with pytest.raises(ConfigError, match="with_enrichment"):
         enrich(index, Scripted(), progress=False)
@@ -383,7 +383,7 @@ def test_a_second_run_asks_for_nothing(opened: Opened):
     model = Scripted()
     enrich(opened().with_enrichment(), model, embed=embed, progress=False)
     again = enrich(opened(), model, embed=embed, progress=False)
-    assert (again.documents, again.left, len(model.requests)) == (0, 0, 3)
+    assert (again.documents, again.remaining, len(model.requests)) == (0, 0, 3)
 
 
 def _killed(url: str) -> None:
@@ -457,7 +457,7 @@ def test_a_document_deleted_while_the_model_writes_is_left_alone(own: PostgresIn
         return notes_on(request)
 
     config = EnrichmentConfig(concurrency=1)
-    result = enrich(own.under({"document_id": "lab"}), Scripted(answer), config, progress=False)
+    result = enrich(own.with_filter({"document_id": "lab"}), Scripted(answer), config, progress=False)
     assert result.failed == {"lab": "its chunks were changed meanwhile"}
 
 
@@ -522,7 +522,7 @@ def test_vectors_that_the_table_does_not_take_leave_it_as_it_was(own: PostgresIn
 
 def test_only_the_documents_under_a_filter_are_asked_for(opened: Opened):
     model = Scripted()
-    enrich(opened().with_enrichment().under({"source": "lab.pdf"}), model, progress=False)
+    enrich(opened().with_enrichment().with_filter({"source": "lab.pdf"}), model, progress=False)
     assert model.titles == ["lab"]
 
 

@@ -61,12 +61,12 @@ def test_a_retrieval_answers_from_them(url: str):
     taxonomy = read_taxonomy(url, **SETTINGS)
     graph = RetrievalConfig(strategy="graph")
     everyone = retrieve("Welke artsen behandelen hartfalen?", graph, taxonomy=taxonomy)
-    assert [found.chunk.text for found in everyone.found] == [
+    assert [found.chunk.text for found in everyone.chunks] == [
         "Dr. cardioloog D is verbonden aan Cardiologie op Zuid.",
         "Dr. cardioloog E is verbonden aan Cardiologie op Noord.",
     ]
     some = retrieve(Question("alle cardiologen", intent="list"), graph, taxonomy=taxonomy, filter={"campus": "Zuid"})
-    assert [found.chunk.text.splitlines()[1:] for found in some.found] == [["- cardioloog D"]]
+    assert [found.chunk.text.splitlines()[1:] for found in some.chunks] == [["- cardioloog D"]]
 
 
 def test_they_are_read_in_one_round_trip(url: str):

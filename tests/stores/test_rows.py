@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import langchain_ctxassembly
 import llamaindex_ctxassembly
 from ctxassembly import Chunk, ChunkRef
-from ctxassembly.stores.postgres.deadline import read
+from ctxassembly.stores.postgres.deadline import fetch_rows
 from own_server import Server, server_of_ones_own
 from owners import wait_until
 from pauses import TRIES, limit, pauses
@@ -91,7 +91,7 @@ def _llamaindex(server: Server) -> LlamaIndexPGVectorStore:
 
 
 Made = tuple[Any, Any]
-"""A store of neighbours and the engine that it asks."""
+"""A store of neighbors and the engine that it asks."""
 
 
 async def _own_loop(server: Server, stack: AsyncExitStack, driver: str) -> Made:
@@ -143,15 +143,15 @@ STORES = [
 
 
 class Store:
-    """A store of neighbours with the deadline of these tests, to be asked sync or async, and its one connection."""
+    """A store of neighbors with the deadline of these tests, to be asked sync or async, and its one connection."""
 
-    def __init__(self, kind: str, neighbours: Any, engine: Any, way: str) -> None:
-        self.table, self.neighbours, self.engine, self.way = TABLES[kind], neighbours, engine, way
+    def __init__(self, kind: str, neighbors: Any, engine: Any, way: str) -> None:
+        self.table, self.neighbors, self.engine, self.way = TABLES[kind], neighbors, engine, way
 
     async def fetch(self) -> list[Chunk]:
         if self.way == "sync":
-            return await asyncio.to_thread(self.neighbours.fetch, REFS)
-        return list(await self.neighbours.afetch(REFS))
+            return await asyncio.to_thread(self.neighbors.fetch, REFS)
+        return list(await self.neighbors.afetch(REFS))
 
     async def late(self) -> str:
         """What the error says of a fetch that must be late; how late is checked here."""
@@ -168,7 +168,7 @@ class Store:
             with self.engine.connect():
                 yield
             return
-        loop = getattr(getattr(self.neighbours, "vectorstore", None), "_engine", None)
+        loop = getattr(getattr(self.neighbors, "vectorstore", None), "_engine", None)
         taken = self.engine.connect()
         await _on(getattr(loop, "_loop", None), taken.start())
         try:
@@ -205,7 +205,7 @@ async def store(server: Server, request: pytest.FixtureRequest) -> AsyncIterator
     package = llamaindex_ctxassembly if kind == "llamaindex" else langchain_ctxassembly
     async with AsyncExitStack() as stack:
         vectorstore, engine = await make(server, stack, driver)
-        store = Store(kind, package.PGVectorNeighbours(vectorstore, timeout_seconds=TIMEOUT), engine, way)
+        store = Store(kind, package.PGVectorNeighbors(vectorstore, timeout_seconds=TIMEOUT), engine, way)
         await store.answers_again()
         yield store
 
@@ -267,7 +267,7 @@ def test_a_connection_that_comes_too_late_is_closed(server: Server) -> None:
     engine = create_engine(server.url, **POOL, connect_args={"application_name": "late"})
     held = engine.connect()
     with pytest.raises(TimeoutError):
-        read(lambda: engine, (text("SELECT 1"), {}), TIMEOUT)
+        fetch_rows(lambda: engine, (text("SELECT 1"), {}), TIMEOUT)
     engine.dispose()
 
     def none_is_left() -> bool:

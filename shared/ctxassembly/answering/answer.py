@@ -15,12 +15,13 @@ from ctxassembly.citations.references import Reference
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit, Span
 from ctxassembly.data.citations import Citation
-from ctxassembly.data.retrieval import Understanding
+from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.data.sanitize import sanitize_hit
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.serialization.plain import plain
+from ctxassembly.serialization.plain import to_plain
 from ctxassembly.text.sentences import sentence_ends
 
-_SAID, _FIRST = re.compile(r"\S"), re.compile(r"\s*\[")
+_NON_SPACE, _LEADING_MARKER = re.compile(r"\S"), re.compile(r"\s*\[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,12 @@ class Quality:
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> context = assemble([Hit(Chunk(name, name, f"Ask the {name}.")) for name in ("nurse", "surgeon")])
     >>> said = "Ask the nurse [1]. Or anybody [7]. It helps."
-    >>> quality_of(said, context.resolve(said, mode="keep"), context.check_quotes(said))
-    Quality(sentences=3, labelled=0.3333333333333333, unknown_labels=1, quotes=0, quotes_not_found=0, unused=1)
+    >>> measure_quality(said, context.resolve(said, mode="keep"), context.check_quotes(said))
+    Quality(sentences=3, labeled=0.3333333333333333, unknown_labels=1, quotes=0, quotes_not_found=0, unused=1)
     """
 
     sentences: int
-    labelled: float | None
+    labeled: float | None
     """Share of the sentences with a label that the context has; None without sentences."""
     unknown_labels: int
     quotes: int
@@ -44,14 +45,14 @@ class Quality:
     """Citations of the context that the answer doesn't use."""
 
 
-def quality_of(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Quality:
+def measure_quality(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Quality:
     """The quality of `text`, the answer as the model wrote it."""
     ends = [*sentence_ends(text), len(text)]
     sentences = [(begin, end) for begin, end in pairwise([0, *ends]) if text[begin:end].strip()]
-    marked = _marked([mark.span[0] for mark in resolved.marks if mark.labels], text, sentences)
+    labeled_sentences = _labeled_sentences([mark.span[0] for mark in resolved.marks if mark.labels], text, sentences)
     return Quality(
         sentences=len(sentences),
-        labelled=len(marked) / len(sentences) if sentences else None,
+        labeled=len(labeled_sentences) / len(sentences) if sentences else None,
         unknown_labels=len(resolved.unknown),
         quotes=len(quotes),
         quotes_not_found=sum(not quote.found for quote in quotes),
@@ -59,20 +60,20 @@ def quality_of(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Qualit
     )
 
 
-def _marked(marks: Sequence[int], text: str, sentences: Sequence[Span]) -> set[int]:
-    """The numbers of the sentences that the markers at `marks`, in ascending order, speak for.
+def _labeled_sentences(marker_offsets: Sequence[int], text: str, sentences: Sequence[Span]) -> set[int]:
+    """The numbers of the sentences that the markers at `marker_offsets`, in ascending order, speak for.
 
     One after a full stop speaks for the sentence before, unless the answer puts markers first: "[1] says ... [2] says".
     """
-    comes_first = _FIRST.match(text) is not None
+    has_leading_marker = _LEADING_MARKER.match(text) is not None
     found: set[int] = set()
-    place, begins = -1, -1
-    for at in marks:
-        while place < 0 or at >= sentences[place][1]:
-            place += 1
-            said = _SAID.search(text, *sentences[place])
-            begins = said.start() if said else -1
-        found.add(place - 1 if place and at <= begins and not comes_first else place)
+    sentence, text_start = -1, -1
+    for offset in marker_offsets:
+        while sentence < 0 or offset >= sentences[sentence][1]:
+            sentence += 1
+            first_character = _NON_SPACE.search(text, *sentences[sentence])
+            text_start = first_character.start() if first_character else -1
+        found.add(sentence - 1 if sentence and offset <= text_start and not has_leading_marker else sentence)
     return found
 
 
@@ -100,9 +101,10 @@ class Answer:
 
     >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
-    >>> chain = AnswerChain.over(index, lambda request: "In the morning [1].", RetrievalConfig(strategy="keyword"))
+    >>> keyword = RetrievalConfig(strategy="keyword")
+    >>> chain = AnswerChain.from_index(index, lambda request: "In the morning [1].", keyword)
     >>> answer = chain.answer("When is ferritin measured?")
-    >>> print(answer, [citation.document_id for citation in answer.citations], answer.quality.labelled)
+    >>> print(answer, [citation.document_id for citation in answer.citations], answer.quality.labeled)
     In the morning [1]. ['lab'] 1.0
     """
 
@@ -111,7 +113,7 @@ class Answer:
     text: str
     """The answer; for a voice without labels."""
     mode: str
-    understanding: Understanding
+    understanding: QueryUnderstanding
     context: Context | None = None
     """The context that the model read; None if it wasn't asked."""
     resolved: Resolved | None = None
@@ -123,20 +125,20 @@ class Answer:
     """The chunks before assembly, best first."""
     retrieved: Mapping[str, Retrieved] = field(default_factory=dict, hash=False)
     """The outcome of each search, by its name."""
-    abstained: str | None = None
+    abstention_reason: str | None = None
     """The reason that the model wasn't asked; None if it was."""
     unanswered: tuple[str, ...] = ()
     """Sub-questions that couldn't be searched for."""
-    finish: str | None = None
+    finish_reason: str | None = None
     """The reason that the model ended by, in the provider's words, such as "stop"."""
     steps: tuple[AnswerStep, ...] = ()
     notes: tuple[str, ...] = ()
     """Fallbacks taken, and a note if the answer was cut."""
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the model had no more room, so that the end of its answer is missing."""
-        return ModelReply("", self.finish).is_cut
+        return ModelReply("", self.finish_reason).is_truncated
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -154,7 +156,8 @@ class Answer:
         context = self.context
         if context is None:
             return Exchange(self.question, self.text)
-        cited = (hit for hit in self.hits if any(context.cites(citation, hit.chunk) for citation in self.citations))
+        hits = (sanitize_hit(hit, position) for position, hit in enumerate(self.hits))
+        cited = (hit for hit in hits if any(context.cites(citation, hit.chunk) for citation in self.citations))
         return Exchange(self.question, self.text, tuple(cited))
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,19 +166,19 @@ class Answer:
             "question": self.question,
             "answer": self.text,
             "mode": self.mode,
-            "understanding": plain(self.understanding),
+            "understanding": to_plain(self.understanding),
             "context": self.context.to_dict() if self.context else None,
-            "citations": [plain(citation) for citation in self.citations],
+            "citations": [to_plain(citation) for citation in self.citations],
             "unknown_labels": list(self.resolved.unknown) if self.resolved else [],
-            "quotes": [plain(quote) for quote in self.quotes],
-            "quality": plain(self.quality) if self.quality else None,
+            "quotes": [to_plain(quote) for quote in self.quotes],
+            "quality": to_plain(self.quality) if self.quality else None,
             "hits": [{"chunk_id": hit.chunk.id, "score": hit.score} for hit in self.hits],
-            "retrieval": {name: plain(found.trace) for name, found in self.retrieved.items()},
-            "abstained": self.abstained,
+            "retrieval": {name: to_plain(found.trace) for name, found in self.retrieved.items()},
+            "abstained": self.abstention_reason,
             "unanswered": list(self.unanswered),
-            "finish": self.finish,
-            "is_cut": self.is_cut,
-            "steps": [plain(step) for step in self.steps],
+            "finish": self.finish_reason,
+            "is_truncated": self.is_truncated,
+            "steps": [to_plain(step) for step in self.steps],
             "notes": list(self.notes),
         }
 

@@ -17,44 +17,51 @@ import json
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 
-from ctxassembly.answering.call import Call
+from ctxassembly.answering.call import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.retrieval import Understanding
-from ctxassembly.serialization.plain import plain, revived
+from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.data.sanitize import sanitize_hit
+from ctxassembly.serialization.plain import from_plain, to_plain
 
-FORMAT = 2
+CACHE_FORMAT_VERSION = 2
 """Raised when what is kept changes its form, so that older entries are no longer found."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedAnswer:
     """What a cache keeps of an answer."""
 
-    written: str
+    raw_text: str
     context: Context
     hits: tuple[Hit, ...]
 
-    def dumped(self) -> str:
+    def dump_answer(self) -> str:
         """The same as JSON."""
-        hits = [plain(replace(hit, chunk=replace(hit.chunk, vector=None))) for hit in self.hits]
-        return json.dumps({"written": self.written, "context": self.context.to_dict(), "hits": hits})
+        hits = (sanitize_hit(hit, position) for position, hit in enumerate(self.hits))
+        plain_hits = [to_plain(replace(hit, chunk=replace(hit.chunk, vector=None))) for hit in hits]
+        return json.dumps({"written": self.raw_text, "context": self.context.to_dict(), "hits": plain_hits})
 
     @classmethod
-    def loaded(cls, text: str) -> Kept:
-        """The entry that `dumped` gave."""
+    def load_answer(cls, text: str) -> CachedAnswer:
+        """The entry that `dump_answer` gave."""
         data = json.loads(text)
-        hits = tuple(revived(Hit, hit) for hit in data["hits"])
+        hits = tuple(from_plain(Hit, hit) for hit in data["hits"])
         return cls(data["written"], Context.from_dict(data["context"]), hits)
 
 
-def key_of(call: Call, understood: Understanding, config: AnswerConfig) -> str | None:
+def cache_key(call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig) -> str | None:
     """The key of an answer; None if there is no cache, or not all that the call may read has a name."""
-    if call.reach is None or call.reach.why_not is not None:
+    if call.reach is None or call.reach.hidden_reason is not None:
         return None
-    meant = " ".join((understood.rewritten or call.question).casefold().split())
-    settings = {field.name: plain(getattr(config, field.name)) for field in fields(config)}
-    inferred = [understood.intent, plain(understood.filter), understood.keywords, understood.sub_questions]
-    named = [FORMAT, meant, inferred, call.reach.names, call.mode, settings]
-    return sha256(json.dumps(named, sort_keys=True, default=str).encode()).hexdigest()
+    effective_query = " ".join((understanding.rewritten or call.question).casefold().split())
+    settings = {field.name: to_plain(getattr(config, field.name)) for field in fields(config)}
+    inferred = [
+        understanding.intent,
+        to_plain(understanding.filter),
+        understanding.keywords,
+        understanding.sub_questions,
+    ]
+    key_data = [CACHE_FORMAT_VERSION, effective_query, inferred, call.reach.names, call.mode, settings]
+    return sha256(json.dumps(key_data, sort_keys=True, default=str).encode()).hexdigest()

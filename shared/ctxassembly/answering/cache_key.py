@@ -13,9 +13,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.filters import MOST_LEVELS, check_levels, is_filter
+from ctxassembly.data.filters import MAX_LEVELS, check_levels, is_filter
 from ctxassembly.errors import FilterNotSeenWarning
-from ctxassembly.user_warnings import Once, with_remedy
+from ctxassembly.user_warnings import WarnOnce, with_remedy
 
 # What one call may read, as plain data: the filters that hold for it, and the places that they hold in.
 #
@@ -27,15 +27,15 @@ from ctxassembly.user_warnings import Once, with_remedy
 # places, under whatever filter.
 
 
-_SCALARS = (str, int, float, bool, type(None))
-_WRITTEN = (date, datetime, time, Decimal, UUID)
+_SCALAR_TYPES = (str, int, float, bool, type(None))
+_STRINGABLE_TYPES = (date, datetime, time, Decimal, UUID)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hidden:
+class HiddenFilter:
     """An object that may filter in a way that can't be seen."""
 
-    kind: str
+    class_name: str
     """Its name in a warning."""
     thing: Any
     """The object that searches, or whatever else it does."""
@@ -49,52 +49,52 @@ class Reach:
 
     names: Any = None
     """Every filter and place of the call, as plain data."""
-    why_not: str | None = None
+    hidden_reason: str | None = None
     """The reason that nothing is kept; None if everything has a name."""
 
-    def warn(self, once: Once, remedy: str) -> Reach:
+    def warn(self, once: WarnOnce, remedy: str) -> Reach:
         """The same; a warning if nothing is kept."""
-        if self.why_not is not None:
-            fact = f"Answers are not cached: {self.why_not.rstrip('.')}"
+        if self.hidden_reason is not None:
+            fact = f"Answers are not cached: {self.hidden_reason.rstrip('.')}"
             once.warn(with_remedy(fact, remedy), FilterNotSeenWarning, "cache")
         return self
 
 
 def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
-    """The reach of a call by its `facts`: filters, places, or `Hidden` where an object may hide a filter.
+    """The reach of a call by its `facts`: filters, places, or `HiddenFilter` where an object may hide a filter.
 
     >>> reach(filter={"tenant": "a"}, index=("public", "chunks")).names
     {'filter': {'tenant': 'a'}, 'index': ['public', 'chunks']}
-    >>> reach(filter=None, retriever=Hidden("OwnRetriever", print)).why_not
+    >>> reach(filter=None, retriever=HiddenFilter("OwnRetriever", print)).hidden_reason
     "OwnRetriever may filter in a way that can't be seen."
 
     Args:
         told: the facts whose hidden filters somebody has told: they are named by the objects that hide them.
-        facts: each by its name. None says that there is none. Of `neighbours="unfiltered"` nothing hides a filter:
+        facts: each by its name. None says that there is none. Of `neighbors="unfiltered"` nothing hides a filter:
             whoever says so lets everybody read everything.
 
     Raises:
         ConfigError: a filter is nested too deep.
     """
-    is_open = facts.get("neighbours") == "unfiltered"
-    check_levels(facts, 2 * MOST_LEVELS)  # they hold filters in a few levels of their own
+    is_unfiltered = facts.get("neighbors") == "unfiltered"
+    check_levels(facts, 2 * MAX_LEVELS)  # they hold filters in a few levels of their own
     try:
         return Reach(
             {
-                name: _named(fact, is_open=is_open, is_told=name in told)
+                name: _to_plain_data(fact, is_unfiltered=is_unfiltered, is_told=name in told)
                 for name, fact in facts.items()
                 if is_filter(fact)
             }
         )
     except _UnnamedError as reason:
-        return Reach(why_not=str(reason))
+        return Reach(hidden_reason=str(reason))
 
 
 class _UnnamedError(Exception):
     """A fact has no name; the message says why."""
 
 
-def _named(value: Any, *, is_open: bool, is_told: bool, what: str = "a filter") -> Any:
+def _to_plain_data(value: Any, *, is_unfiltered: bool, is_told: bool, what: str = "a filter") -> Any:
     """`value` as plain data.
 
     A hidden object is named by its token if everybody may read all, or somebody has told its filter. So is a function
@@ -103,14 +103,14 @@ def _named(value: Any, *, is_open: bool, is_told: bool, what: str = "a filter") 
     Raises:
         _UnnamedError: it can't be told from another one.
     """
-    named = partial(_named, is_open=is_open, is_told=is_told, what=what)
-    if isinstance(value, Hidden):
-        if not (is_open or is_told):
-            raise _UnnamedError(f"{value.kind} may filter in a way that can't be seen.")
+    named = partial(_to_plain_data, is_unfiltered=is_unfiltered, is_told=is_told, what=what)
+    if isinstance(value, HiddenFilter):
+        if not (is_unfiltered or is_told):
+            raise _UnnamedError(f"{value.class_name} may filter in a way that can't be seen.")
         return [_token(value), named(value.call, what="an argument")]
-    if isinstance(value, _SCALARS):
+    if isinstance(value, _SCALAR_TYPES):
         return value
-    if isinstance(value, _WRITTEN):
+    if isinstance(value, _STRINGABLE_TYPES):
         return {type(value).__name__: str(value)}
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: named(one) for key, one in value.items()}
@@ -122,25 +122,25 @@ def _named(value: Any, *, is_open: bool, is_told: bool, what: str = "a filter") 
     if hasattr(value, "model_dump") and not isinstance(value, type):
         return {type(value).__name__: named(value.model_dump(mode="json"))}
     if callable(value) and is_told:
-        return _token(Hidden("a function", value))
+        return _token(HiddenFilter("a function", value))
     kind = "a function" if callable(value) else f"a {type(value).__name__}"
     raise _UnnamedError(f"{what} that is {kind} can't be compared with another one.")
 
 
-def _token(hidden: Hidden) -> Any:
+def _token(hidden: HiddenFilter) -> Any:
     """The token of a hidden object whose call is checked.
 
     Raises:
         _UnnamedError: it has none.
     """
-    check_levels(hidden.call, 2 * MOST_LEVELS)
-    token = token_of(hidden.thing)
-    if isinstance(token, Hidden):
-        raise _UnnamedError(f"{hidden.kind} can't be told from another one.")
+    check_levels(hidden.call, 2 * MAX_LEVELS)
+    token = object_token(hidden.thing)
+    if isinstance(token, HiddenFilter):
+        raise _UnnamedError(f"{hidden.class_name} can't be told from another one.")
     return token
 
 
-_READING = ("search", "asearch", "fetch", "afetch")
+_READ_METHODS = ("search", "asearch", "fetch", "afetch")
 """The methods by which chunks are read."""
 _tokens: dict[int, tuple[Any, str]] = {}
 """By the `id` of an object a weak reference to it and its token, for as long as it lives."""
@@ -150,14 +150,14 @@ def reach_over(index: Any, filter: Any, assembly: AssemblyConfig, channels: Mapp
     """What a call with `filter` may read of `index` and of `channels`, whose names these are; and further `facts`."""
     return reach(
         filter=filter,
-        index=searched(index),
+        index=index_identity(index),
         channels=dict(channels),
-        neighbours=assembly.neighbours,
+        neighbors=assembly.neighbors,
         **facts,
     )
 
 
-def searched(index: Any) -> Any:
+def index_identity(index: Any) -> Any:
     """The name of an index or a store: its place, and the filters that it is under.
 
     One whose class says neither by `place` nor by `under` may filter by itself; so may a class that searches otherwise
@@ -165,33 +165,33 @@ def searched(index: Any) -> Any:
     """
     if index is None:
         return None
-    kind = type(index)
-    says = min(_depth(kind, name) for name in ("place", "under"))
-    if says == len(kind.__mro__) or any(_depth(kind, name) < says for name in _READING):
-        return Hidden(kind.__name__, index)
-    return {"place": place_of(index), "filters": list(getattr(index, "filters", None) or ())}
+    index_type = type(index)
+    depth = min(_depth(index_type, name) for name in ("place", "with_filter"))
+    if depth == len(index_type.__mro__) or any(_depth(index_type, name) < depth for name in _READ_METHODS):
+        return HiddenFilter(index_type.__name__, index)
+    return {"place": location_of(index), "filters": list(getattr(index, "filters", None) or ())}
 
 
-def place_of(thing: Any) -> Any:
+def location_of(thing: Any) -> Any:
     """The `place` of an index or a store: equal for two over the same chunks. Of any other object a token of its own.
 
     A token means the object itself, in this process: what is held in memory has no other name.
     """
-    return getattr(thing, "place", None) or token_of(thing)
+    return getattr(thing, "place", None) or object_token(thing)
 
 
-def token_of(thing: Any) -> Any:
+def object_token(thing: Any) -> Any:
     """A token for an object, as long as it lives; hidden, if nobody can tell how long it does."""
-    name = id(thing)
-    known = _tokens.get(name)
+    object_id = id(thing)
+    known = _tokens.get(object_id)
     if known is not None and known[0]() is thing:
         return known[1]
     try:
-        made = (weakref.ref(thing, lambda _: _tokens.pop(name, None)), uuid4().hex)
+        entry = (weakref.ref(thing, lambda _: _tokens.pop(object_id, None)), uuid4().hex)
     except TypeError:
-        return Hidden(type(thing).__name__, thing)
-    _tokens[name] = made
-    return made[1]
+        return HiddenFilter(type(thing).__name__, thing)
+    _tokens[object_id] = entry
+    return entry[1]
 
 
 def _depth(kind: type, method: str) -> int:

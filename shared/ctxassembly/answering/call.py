@@ -13,7 +13,7 @@ from ctxassembly.tracing.recorder import Stages
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AnswerCall:
     """A question in a conversation."""
 
     question: str
@@ -23,7 +23,7 @@ class Call:
     """The caller's filter, in the form of the retriever."""
     today: str = ""
     """The date, for words like "this year"."""
-    streamed: bool = False
+    is_streamed: bool = False
     reach: Reach | None = None
     """All that the call may read, if there is a cache to ask."""
     labels: Labels | None = None
@@ -31,12 +31,12 @@ class Call:
 
 
 @dataclass(slots=True)
-class Log(Stages):
+class AnswerRecorder(Stages):
     """The steps so far, and the fallbacks taken. Whoever answers its requests can tell the steps by them."""
 
     steps: list[AnswerStep] = field(default_factory=list)
 
-    def step(self, name: str, outcome: str, model: ModelReply | None = None) -> None:
+    def record_step(self, name: str, outcome: str, reply: ModelReply | None = None) -> None:
         """Note a step that ends now and began where the one before ended."""
-        counts = (model.tokens_in, model.tokens_out) if model else (None, None)
+        counts = (reply.tokens_in, reply.tokens_out) if reply else (None, None)
         self.steps.append(AnswerStep(name, outcome, self.lap(), *counts))

@@ -13,25 +13,25 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from ctxassembly.answering.answer import Answer, AnswerPiece, quality_of
-from ctxassembly.answering.cache import Kept, key_of
-from ctxassembly.answering.call import Call, Log
-from ctxassembly.answering.generate import Told, missing, prompt_for, retelling, telling
-from ctxassembly.answering.requests import AskModel, Assemble, Keep, Recall
+from ctxassembly.answering.answer import Answer, AnswerPiece, measure_quality
+from ctxassembly.answering.cache import CachedAnswer, cache_key
+from ctxassembly.answering.call import AnswerCall, AnswerRecorder
+from ctxassembly.answering.generate import GeneratedAnswer, build_prompt, replay_answer, stream_answer, unanswered_lines
+from ctxassembly.answering.requests import AskModel, Assemble, CacheGet, CacheSet
 from ctxassembly.answering.search import Evidence, evidence_flow
-from ctxassembly.answering.understand import stands_alone, understand_flow
+from ctxassembly.answering.understand import is_standalone, understand_flow
 from ctxassembly.citations.reader import AnswerReader
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.data.retrieval import Understanding
-from ctxassembly.safe_repr import failure
+from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.safe_repr import describe_error
 
 Flow = Generator[Any, Any, Answer]
 _MORE_ROOM = "raise answer_tokens of the mode, or the model's own limit"
 
 
-def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) -> Flow:
+def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], float]) -> Flow:
     """The answer to a question.
 
     Raises:
@@ -39,48 +39,63 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
         SearchError: no search answered.
         AnswerError: the model failed.
     """
-    mode, log = config.mode(call.mode), Log(clock)
-    understood, is_alone = yield from _understand(call, config, log)
-    ending = next((one.answer for one in config.intents if one.label == understood.intent), None)
-    if ending is not None:
-        return (yield from _abstain(ending, f"intent: {understood.intent} ends the chain", call, understood, log))
+    mode, log = config.mode(call.mode), AnswerRecorder(clock)
+    understanding, has_standalone_question = yield from _understand(call, config, log)
+    fixed_answer = next((one.answer for one in config.intents if one.label == understanding.intent), None)
+    if fixed_answer is not None:
+        return (
+            yield from _abstain(
+                fixed_answer, f"intent: {understanding.intent} ends the chain", call, understanding, log
+            )
+        )
     if not call.question.strip():
         reason = "question: there are no words to search for"
-        return (yield from _abstain(config.no_content, reason, call, understood, log))
+        return (yield from _abstain(config.no_content, reason, call, understanding, log))
 
-    key = key_of(call, understood, config) if is_alone else None
-    if kept := (yield from _recalled(key, call.labels, log)):
-        told = yield from retelling(kept.written, _reader(kept.context, config))
-        return _answered(kept.context, Evidence(kept.hits), told, call, understood, log)
+    key = cache_key(call, understanding, config) if has_standalone_question else None
+    if cached := (yield from _recall_answer(key, call.labels, log)):
+        generated = yield from replay_answer(cached.raw_text, _reader(cached.context, config))
+        return _build_answer(cached.context, Evidence(cached.hits), generated, call, understanding, log)
 
-    evidence = yield from evidence_flow(call, understood, mode, log)
+    evidence = yield from evidence_flow(call, understanding, mode, log)
     context: Context | None = None
     if evidence.hits:
-        meant = understood.rewritten or call.question
-        context = yield Assemble(evidence.hits, evidence.query or meant, evidence.supplement, call.filter)
-        log.step("assemble", context.trace.summary)
+        effective_query = understanding.rewritten or call.question
+        context = yield Assemble(evidence.hits, evidence.query or effective_query, evidence.supplement, call.filter)
+        log.record_step("assemble", context.trace.summary)
     if context is None or not context.text:
-        return (yield from _abstain(config.no_content, evidence.lack, call, understood, log, evidence))
-    told = yield from _asked(context, evidence, call, config, log)
-    if told.reply.is_cut:
-        log.notes.append(f"answer: cut, the model ended by {told.reply.finish!r}: {_MORE_ROOM}")
+        return (
+            yield from _abstain(
+                config.no_content, evidence.missing_evidence_message, call, understanding, log, evidence
+            )
+        )
+    generated = yield from _ask_model(context, evidence, call, config, log)
+    if generated.reply.is_truncated:
+        log.notes.append(f"answer: cut, the model ended by {generated.reply.finish_reason!r}: {_MORE_ROOM}")
     elif key and not call.history and not evidence.unanswered:
-        yield from _keep(key, Kept(told.written, context, evidence.hits), log)
-    return _answered(context, evidence, told, call, understood, log)
+        yield from _store_answer(key, CachedAnswer(generated.raw_text, context, evidence.hits), log)
+    return _build_answer(context, evidence, generated, call, understanding, log)
 
 
-def _understand(call: Call, config: AnswerConfig, log: Log) -> Generator[Any, Any, tuple[Understanding, bool]]:
+def _understand(
+    call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
+) -> Generator[Any, Any, tuple[QueryUnderstanding, bool]]:
     """The question understood; True if it stands alone."""
-    understood, reply = yield from understand_flow(call.question, call.history, config, call.today)
-    log.notes += understood.notes
-    if reply or understood.notes:
-        said = (understood.intent, understood.rewritten, *understood.keywords, *understood.sub_questions)
-        log.step("understand", "; ".join(one for one in said if one) or "as it is", reply)
-    return understood, stands_alone(call.question, call.history, config, understood, reply)
+    understanding, reply = yield from understand_flow(call.question, call.history, config, call.today)
+    log.notes += understanding.notes
+    if reply or understanding.notes:
+        parts = (understanding.intent, understanding.rewritten, *understanding.keywords, *understanding.sub_questions)
+        log.record_step("understand", "; ".join(one for one in parts if one) or "as it is", reply)
+    return understanding, is_standalone(call.question, call.history, config, understanding, reply)
 
 
 def _abstain(
-    text: str, reason: str, call: Call, understood: Understanding, log: Log, evidence: Evidence | None = None
+    text: str,
+    reason: str,
+    call: AnswerCall,
+    understanding: QueryUnderstanding,
+    log: AnswerRecorder,
+    evidence: Evidence | None = None,
 ) -> Flow:
     """An answer that no model gave."""
     yield AnswerPiece(text)
@@ -89,82 +104,93 @@ def _abstain(
         call.question,
         text,
         call.mode,
-        understood,
+        understanding,
         hits=evidence.hits,
         retrieved=evidence.retrieved,
-        abstained=reason,
+        abstention_reason=reason,
         unanswered=evidence.unanswered,
         steps=tuple(log.steps),
         notes=tuple(log.notes),
     )
 
 
-def _recalled(key: str | None, labels: Labels | None, log: Log) -> Generator[Recall, str | None, Kept | None]:
+def _recall_answer(
+    key: str | None, labels: Labels | None, log: AnswerRecorder
+) -> Generator[CacheGet, str | None, CachedAnswer | None]:
     """The answer that the cache has; a failing cache is one without it."""
     if key is None:
         return None
     try:
-        entry = yield Recall(key)
-        kept = None if entry is None else Kept.loaded(entry)
+        entry = yield CacheGet(key)
+        cached = None if entry is None else CachedAnswer.load_answer(entry)
     except Exception as error:  # noqa: BLE001 - a cache saves work, and no more
-        log.notes.append(f"cache: {failure(error)}")
+        log.notes.append(f"cache: {describe_error(error)}")
         return None
-    if kept and labels and not labels.claim([int(citation.label) for citation in kept.context.citations]):
+    if cached and labels and not labels.claim([int(citation.label) for citation in cached.context.citations]):
         log.notes.append("cache: the labels of the kept answer are taken in this conversation")
         return None
-    if kept:
-        log.step("recall", f"kept under {key[:12]}")
-    return kept
+    if cached:
+        log.record_step("recall", f"kept under {key[:12]}")
+    return cached
 
 
-def _keep(key: str, kept: Kept, log: Log) -> Generator[Keep, None, None]:
+def _store_answer(key: str, answer: CachedAnswer, log: AnswerRecorder) -> Generator[CacheSet, None, None]:
     try:
-        yield Keep(key, kept.dumped())
+        yield CacheSet(key, answer.dump_answer())
     except Exception as error:  # noqa: BLE001 - see above
-        log.notes.append(f"cache: {failure(error)}")
+        log.notes.append(f"cache: {describe_error(error)}")
 
 
-def _asked(
-    context: Context, evidence: Evidence, call: Call, config: AnswerConfig, log: Log
-) -> Generator[Any, Any, Told]:
+def _ask_model(
+    context: Context, evidence: Evidence, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
+) -> Generator[Any, Any, GeneratedAnswer]:
     """The model's answer."""
-    prompt = prompt_for(call.question, context, call.history, evidence.unanswered, config)
-    if prompt.left_out:
-        log.notes.append(f"history: {prompt.left_out:,} messages left out, more than {config.history_tokens:,} tokens")
+    prompt = build_prompt(call.question, context, call.history, evidence.unanswered, config)
+    if prompt.dropped_count:
+        log.notes.append(
+            f"history: {prompt.dropped_count:,} messages left out, more than {config.history_tokens:,} tokens"
+        )
     request = AskModel(
         "answer",
         prompt.messages,
         config.answer_seconds,
         max_tokens=config.mode(call.mode).answer_tokens,
         mode=call.mode,
-        streamed=call.streamed,
+        is_streamed=call.is_streamed,
     )
-    return (yield from telling(request, _reader(context, config), missing(context, evidence.unanswered)))
+    return (yield from stream_answer(request, _reader(context, config), unanswered_lines(context, evidence.unanswered)))
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:
     return context.reader("remove" if config.voice else "keep")
 
 
-def _answered(
-    context: Context, evidence: Evidence, told: Told, call: Call, understood: Understanding, log: Log
+def _build_answer(
+    context: Context,
+    evidence: Evidence,
+    generated: GeneratedAnswer,
+    call: AnswerCall,
+    understanding: QueryUnderstanding,
+    log: AnswerRecorder,
 ) -> Answer:
     """The answer with its citations, quotes and quality."""
-    quotes = context.check_quotes(told.written)
-    log.step("answer", f"{len(told.resolved.citations):,} of {len(context.citations):,} labels used", told.reply)
+    quotes = context.check_quotes(generated.raw_text)
+    log.record_step(
+        "answer", f"{len(generated.resolved.citations):,} of {len(context.citations):,} labels used", generated.reply
+    )
     return Answer(
         call.question,
-        told.text,
+        generated.text,
         call.mode,
-        understood,
+        understanding,
         context=context,
-        resolved=told.resolved,
+        resolved=generated.resolved,
         quotes=quotes,
-        quality=quality_of(told.written, told.resolved, quotes),
+        quality=measure_quality(generated.raw_text, generated.resolved, quotes),
         hits=evidence.hits,
         retrieved=evidence.retrieved,
         unanswered=evidence.unanswered,
-        finish=told.reply.finish,
+        finish_reason=generated.reply.finish_reason,
         steps=tuple(log.steps),
         notes=tuple(log.notes),
     )

@@ -21,10 +21,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.data.chunks import Hit, Identity
-from ctxassembly.data.id_clashes import told_apart
+from ctxassembly.data.id_clashes import separate_shared_ids
 
 RRF_K = 5
-FOUND_FOR = "sub_questions"
+SUB_QUESTIONS_KEY = "sub_questions"
 """The metadata key that names the sub-questions that found a chunk."""
 
 
@@ -38,34 +38,34 @@ class Ranking(NamedTuple):
     """True for a sub-question: its hits name it."""
 
 
-def merged(rankings: Sequence[Ranking], most: int | None) -> tuple[Hit, ...]:
-    """The best `most` hits of all, the best one with score 1. A single ranking keeps its scores.
+def reciprocal_rank_fusion(rankings: Sequence[Ranking], limit: int | None) -> tuple[Hit, ...]:
+    """The best `limit` hits of all, the best one with score 1. A single ranking keeps its scores.
 
     Hits are merged by the identity of their chunks. Documents of which two rankings disagree are told apart.
 
     >>> from ctxassembly import Chunk
     >>> a, b = (Hit(Chunk(name, name, name)) for name in "ab")
-    >>> [hit.chunk.id for hit in merged([Ranking("one", [a, b], 1.0), Ranking("two", [b], 1.0)], None)]
+    >>> [hit.chunk.id for hit in reciprocal_rank_fusion([Ranking("one", [a, b], 1.0), Ranking("two", [b], 1.0)], None)]
     ['b', 'a']
     """
     if len(rankings) == 1:
-        return tuple(rankings[0].hits[:most])
+        return tuple(rankings[0].hits[:limit])
     hits: dict[Identity, Hit] = {}
     scores: dict[Identity, float] = {}
-    parts: dict[Identity, list[str]] = {}
-    chunks = told_apart([[hit.chunk for hit in ranking.hits] for ranking in rankings])
-    for ranking, own in zip(rankings, chunks, strict=True):
-        for rank, (hit, chunk) in enumerate(zip(ranking.hits, own, strict=True)):
+    sub_questions: dict[Identity, list[str]] = {}
+    chunks = separate_shared_ids([[hit.chunk for hit in ranking.hits] for ranking in rankings])
+    for ranking, own_chunks in zip(rankings, chunks, strict=True):
+        for rank, (hit, chunk) in enumerate(zip(ranking.hits, own_chunks, strict=True)):
             key = chunk.identity
             hits.setdefault(key, hit if chunk is hit.chunk else replace(hit, chunk=chunk))
             scores[key] = scores.get(key, 0.0) + ranking.weight / (RRF_K + rank)
             if ranking.is_part:
-                parts.setdefault(key, []).append(ranking.name)
-    order = sorted(scores, key=lambda key: -scores[key])[:most]
-    return tuple(_named(hits[key], scores[key] / scores[order[0]], parts.get(key)) for key in order)
+                sub_questions.setdefault(key, []).append(ranking.name)
+    order = sorted(scores, key=lambda key: -scores[key])[:limit]
+    return tuple(_with_score(hits[key], scores[key] / scores[order[0]], sub_questions.get(key)) for key in order)
 
 
-def _named(hit: Hit, score: float, parts: list[str] | None) -> Hit:
-    if not parts:
+def _with_score(hit: Hit, score: float, sub_questions: list[str] | None) -> Hit:
+    if not sub_questions:
         return replace(hit, score=score)
-    return Hit(replace(hit.chunk, metadata={**hit.chunk.metadata, FOUND_FOR: parts}), score)
+    return Hit(replace(hit.chunk, metadata={**hit.chunk.metadata, SUB_QUESTIONS_KEY: sub_questions}), score)

@@ -32,7 +32,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Answered with a `ModelReply`; if `streamed`, with None, and the answer is asked for by `NextPiece`.
+    """Answered with a `ModelReply`; if `is_streamed`, with None, and the answer is asked for by `NextPiece`.
 
     >>> from ctxassembly import AnswerConfig, Exchange, understand
     >>> def model(request):
@@ -50,7 +50,7 @@ class AskModel:
     max_tokens: int | None = None
     mode: str = "normal"
     """The mode of the call, by which a caller may choose the model."""
-    streamed: bool = False
+    is_streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class NextPiece:
     timeout_seconds: float
 
 
-CUT_BY = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
+TRUNCATION_REASONS = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
 """What providers call the end of an answer that had no room, in small letters."""
 
 
@@ -68,24 +68,26 @@ CUT_BY = ("length", "max_tokens", "max_output_tokens", "model_length", "model_co
 class ModelReply:
     """Text of a model: all of it, or the next piece.
 
-    >>> ModelReply("Until two hours before [1].", finish="stop", tokens_in=812, tokens_out=9).tokens_out
+    >>> ModelReply("Until two hours before [1].", finish_reason="stop", tokens_in=812, tokens_out=9).tokens_out
     9
     """
 
     text: str
-    finish: str | None = None
+    finish_reason: str | None = None
     """The reason that it ended by, in the provider's words ("stop", "length"); None if it doesn't say."""
     tokens_in: int | None = None
     tokens_out: int | None = None
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the model ended because it had no more room.
 
-        >>> ModelReply("Until two", "length").is_cut, ModelReply("Until two hours.", "stop").is_cut
+        >>> ModelReply("Until two", "length").is_truncated, ModelReply("Until two hours.", "stop").is_truncated
         (True, False)
         """
-        return self.finish is not None and self.finish.lower().rpartition(".")[2] in CUT_BY  # or an enum's text
+        return (
+            self.finish_reason is not None and self.finish_reason.lower().rpartition(".")[2] in TRUNCATION_REASONS
+        )  # or an enum's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,9 @@ class Search:
     question: Question
     mode: Mode
     weight: float
-    narrowed: Mapping[str, Any]
+    inferred_filter: Mapping[str, Any]
     """Conditions beside the caller's filter: both hold."""
-    by_words: bool = False
+    is_keyword_only: bool = False
     """True for a search by keywords alone."""
 
 
@@ -123,14 +125,14 @@ class Readmit:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class CacheGet:
     """Answered with the entry that a cache has under `key`; with None if it has none, or there is no cache."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class CacheSet:
     """A request to a cache to keep `entry` under `key`."""
 
     key: str
@@ -145,4 +147,4 @@ class Assemble:
     query: str
     supplement: Supplement | None
     filter: Any
-    """The caller's filter, which neighbours have to pass, too."""
+    """The caller's filter, which neighbors have to pass, too."""

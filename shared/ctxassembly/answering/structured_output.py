@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from json import JSONDecoder
 from typing import Any
 
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
 _DECODER = JSONDecoder()
 
 
-def parsed(text: str) -> Mapping[str, Any] | None:
+def parse_object(text: str) -> Mapping[str, Any] | None:
     """The first JSON object in `text`, whatever stands around it; None if there is none.
 
     Models put theirs into a fence, or a sentence before it.
 
-    >>> parsed('Sure! {"intent": "practical"} Anything else?'), parsed("practical")
+    >>> parse_object('Sure! {"intent": "practical"} Anything else?'), parse_object("practical")
     ({'intent': 'practical'}, None)
     """
     at = text.find("{")
@@ -31,25 +31,25 @@ def parsed(text: str) -> Mapping[str, Any] | None:
     return None
 
 
-def strings(value: Any, most: int) -> tuple[str, ...] | None:
-    """A list of strings without blanks and repeats, at most `most`; None if `value` is something else.
+def parse_strings(value: Any, max_count: int) -> tuple[str, ...] | None:
+    """A list of strings without blanks and repeats, at most `max_count`; None if `value` is something else.
 
-    >>> strings([" parking ", "", "parking"], 4), strings("parking", 4)
+    >>> parse_strings([" parking ", "", "parking"], 4), parse_strings("parking", 4)
     (('parking',), None)
     """
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         return None
-    return tuple(dict.fromkeys(text for one in value if (text := " ".join(one.split()))))[:most]
+    return tuple(dict.fromkeys(text for one in value if (text := " ".join(one.split()))))[:max_count]
 
 
-def number(value: Any) -> float | None:
+def parse_share(value: Any) -> float | None:
     """`value` as a number from 0 to 1; None if it is something else."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value <= 1 else None
 
 
-def malformed(name: str, value: Any) -> str:
+def parse_error(name: str, value: Any) -> str:
     """A note on a field of the wrong form."""
-    return f"understand: {name} is malformed, {shown(value, 80)}"
+    return f"understand: {name} is malformed, {safe_repr(value, 80)}"

@@ -9,13 +9,13 @@ from typing import Any
 from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import wrong_config
+from ctxassembly.config.hints import hint_for_config
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
-_PASSED_THROUGH: dict[str, Any] = {
+_DISABLED_SETTINGS: dict[str, Any] = {
     "relevance_floor": None,
     "min_chunk_tokens": 0,
     "max_chunk_tokens": None,
@@ -25,7 +25,7 @@ _PASSED_THROUGH: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AssemblyCall:
     """The arguments of `assemble`, as they were given."""
 
     hits: Sequence[Hit]
@@ -40,38 +40,38 @@ class Services:
     """The requests of a flow that somebody answers."""
 
     store: StoreTraits | None = None
-    """None if nobody fetches neighbours."""
+    """None if nobody fetches neighbors."""
     can_embed: bool = False
     can_compress: bool = False
     can_score: bool = False
-    is_watched: bool = False
+    is_observed: bool = False
     """True if somebody is told of the stages."""
 
 
-def checked(call: Call, services: Services) -> tuple[AssemblyConfig, str | None]:
+def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, str | None]:
     """The settings in force and the query.
 
     Raises:
         InputError: `config`, `query` or `labels` is of another type.
-        ConfigError: compression by a language model without one; neighbours that have to be filtered, and no filter;
+        ConfigError: compression by a language model without one; neighbors that have to be filtered, and no filter;
             a first label or a step of labels beside `labels`.
     """
     config = AssemblyConfig() if call.config is None else call.config
     if not isinstance(config, AssemblyConfig):
-        raise InputError(f"config must be an AssemblyConfig or None, got {shown(config)}{wrong_config(config)}")
+        raise InputError(f"config must be an AssemblyConfig or None, got {safe_repr(config)}{hint_for_config(config)}")
     query, labels, store = call.query, call.labels, services.store
     if query is not None and not isinstance(query, str):
-        raise InputError(f"query must be a string or None, got {shown(query)}")
+        raise InputError(f"query must be a string or None, got {safe_repr(query)}")
     if not config.enabled:
-        config = replace(config, **_PASSED_THROUGH)
+        config = replace(config, **_DISABLED_SETTINGS)
     if config.compress == "llm" and not services.can_compress:
         raise ConfigError("compress", "'none' or 'extractive' where no `llm` is given", config.compress)
-    if config.neighbours == "filtered" and store is not None and not store.holds_filter:
+    if config.neighbors == "filtered" and store is not None and not store.holds_filter:
         allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
-        instead = ": give filter= beside it, that of the search, or a store that has one"
-        raise ConfigError("neighbours", allowed, config.neighbours, instead)
+        hint = ": give filter= beside it, that of the search, or a store that has one"
+        raise ConfigError("neighbors", allowed, config.neighbors, hint)
     if not (labels is None or isinstance(labels, Labels)):
-        raise InputError(f"labels must be a Labels or None, got {shown(labels)}")
+        raise InputError(f"labels must be a Labels or None, got {safe_repr(labels)}")
     if labels is not None and config.first_label != 1:
         raise ConfigError("first_label", "left out where labels are given, as Labels(first) has it", config.first_label)
     if labels is not None and config.label_step != 1:

@@ -21,10 +21,12 @@ _ITEM = rf"{_WORD}{_NUMBER}(?:{_DASH}{_WORD}{_NUMBER})?"
 _ITEMS = re.compile(rf" ?{_ITEM}(?: ?[,;] ?{_ITEM})* ?", re.IGNORECASE)
 _PART = re.compile(rf"({_NUMBER})(?:({_DASH}{_WORD})({_NUMBER}))?", re.IGNORECASE)
 
-INSIDE = f"[0-9 ,;:#{DASHES}{''.join(sorted({letter for word in marker_words() for letter in word + word.upper()}))}]"
+MARKER_CHARACTER = (
+    f"[0-9 ,;:#{DASHES}{''.join(sorted({letter for word in marker_words() for letter in word + word.upper()}))}]"
+)
 """A regular expression for a character between the brackets of a marker."""
-_LOWERED = str.maketrans(SUPERSCRIPTS + "⁻", "0123456789-")
-_RAISED = str.maketrans("0123456789-", SUPERSCRIPTS + "⁻", " ")
+_FROM_SUPERSCRIPT = str.maketrans(SUPERSCRIPTS + "⁻", "0123456789-")
+_TO_SUPERSCRIPT = str.maketrans("0123456789-", SUPERSCRIPTS + "⁻", " ")
 
 
 def labels_in(inner: str) -> tuple[str, ...]:
@@ -44,42 +46,42 @@ def labels_in(inner: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def relabelled(inner: str, new: Callable[[str], str]) -> str:
+def relabel(inner: str, new_label: Callable[[str], str]) -> str:
     """The marker with `new(label)` for each label, everything else as it was.
 
     A range whose new labels still follow each other stays a range; any other becomes a list.
 
-    >>> relabelled("1, 3-4", {"1": "2", "3": "5", "4": "1"}.__getitem__)
+    >>> relabel("1, 3-4", {"1": "2", "3": "5", "4": "1"}.__getitem__)
     '2, 5, 1'
     """
 
-    def written(item: re.Match[str]) -> str:
-        labels = [new(str(number)) for number in _numbers(item)]
+    def rewrite(item: re.Match[str]) -> str:
+        labels = [new_label(str(number)) for number in _numbers(item)]
         first, last = int(labels[0]), int(labels[-1])
         if len(labels) > 1 and [int(label) for label in labels] == list(range(first, last + 1)):
             return f"{first}{item[2]}{last}"
         return ", ".join(labels)
 
-    return _PART.sub(written, inner)
+    return _PART.sub(rewrite, inner)
 
 
-def lowered(superscript: str, known: Container[str]) -> str:
+def from_superscript(superscript: str, known: Container[str]) -> str:
     """The marker that superscript digits stand for.
 
     "¹²" is label 12 if that is known. If not, it is labels 1 and 2, provided that both are known.
 
-    >>> lowered("¹²", {"1", "2", "12"}), lowered("¹²", {"1", "2"})
+    >>> from_superscript("¹²", {"1", "2", "12"}), from_superscript("¹²", {"1", "2"})
     ('12', '1,2')
     """
-    inner = superscript.translate(_LOWERED)
+    inner = superscript.translate(_FROM_SUPERSCRIPT)
     if inner.isdecimal() and inner not in known and all(digit in known for digit in inner):
         return ",".join(inner)
     return inner
 
 
-def raised(inner: str) -> str:
+def to_superscript(inner: str) -> str:
     """A marker written in superscript digits."""
-    return inner.translate(_RAISED)
+    return inner.translate(_TO_SUPERSCRIPT)
 
 
 def _numbers(item: re.Match[str]) -> range:

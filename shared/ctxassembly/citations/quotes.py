@@ -1,4 +1,4 @@
-"""The quotes of an answer, looked up in its sources by text search: no judgement of meaning."""
+"""The quotes of an answer, looked up in its sources by text search: no judgment of meaning."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ctxassembly.citations.reader import QUOTED, SINGLE, AnswerReader, Mark, says, sought
+from ctxassembly.citations.reader import (
+    FIRST_SINGLE_GROUP,
+    QUOTE_PATTERN,
+    AnswerReader,
+    Mark,
+    contains_quote,
+    normalize_quote,
+)
 from ctxassembly.data.citations import Block, Passage
-from ctxassembly.text.words import wording
+from ctxassembly.text.words import normalize_wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,54 +48,58 @@ def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passag
 
     See `Context.check_quotes`.
     """
-    if not QUOTED.search(answer):
+    if not QUOTE_PATTERN.search(answer):
         return ()  # reading the sources takes longer than all else
     cited_blocks = [(block.citation, block) for block in blocks if block.citation is not None]
-    sources = {citation.label: _texts(block, passages) for citation, block in cited_blocks}
+    sources = {citation.label: _passage_wordings(block, passages) for citation, block in cited_blocks}
     citations = [citation for citation, _ in cited_blocks]
     reader = AnswerReader(citations, mode="keep", texts=lambda: chain.from_iterable(sources.values()))
     reader.feed(answer)
     reader.close()
-    marks, code = _Following(reader.resolved.marks), _Following([Mark(span, ()) for span in reader.code])
+    marks, code = _MarkCursor(reader.resolved.marks), _MarkCursor([Mark(span, ()) for span in reader.code])
     found: list[Quote] = []
-    for quoted in QUOTED.finditer(answer):
+    for quoted in QUOTE_PATTERN.finditer(answer):
         begin, end = quoted.span()
-        if any(span[0] <= begin for span, _ in code.after(begin)):
+        if any(span[0] <= begin for span, _ in code.next_after(begin)):
             continue
-        mark = next((mark for mark in marks.after(begin) if answer.find("\n", end, mark.span[0]) < 0), None)
+        mark = next((mark for mark in marks.next_after(begin) if answer.find("\n", end, mark.span[0]) < 0), None)
         group = quoted.lastindex or 0
-        text = _without(mark, answer, *quoted.span(group))
-        words = sought(text)
-        if not words or (group >= SINGLE and " " not in words):
+        text = _strip_marker(mark, answer, *quoted.span(group))
+        words = normalize_quote(text)
+        if not words or (group >= FIRST_SINGLE_GROUP and " " not in words):
             continue
-        cited = mark.labels if mark else ()
-        label = next((name for name in cited or sources if any(says(text, words) for text in sources[name])), None)
-        found.append(Quote(text, label or (cited[0] if cited else None), label is not None))
+        labels = mark.labels if mark else ()
+        label = next(
+            (name for name in labels or sources if any(contains_quote(text, words) for text in sources[name])), None
+        )
+        found.append(Quote(text, label or (labels[0] if labels else None), label is not None))
     return tuple(found)
 
 
-class _Following:
+class _MarkCursor:
     """A pass over marks along with the quotes: for all quotes together, each mark is looked at once."""
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks = marks
         self._next = 0
 
-    def after(self, at: int) -> Sequence[Mark]:
+    def next_after(self, at: int) -> Sequence[Mark]:
         """The first mark that ends after `at`, as a sequence of one or none. `at` never goes back."""
         while self._next < len(self._marks) and self._marks[self._next].span[1] <= at:
             self._next += 1
         return self._marks[self._next : self._next + 1]
 
 
-def _without(mark: Mark | None, answer: str, begin: int, end: int) -> str:
+def _strip_marker(mark: Mark | None, answer: str, begin: int, end: int) -> str:
     """The text from `begin` to `end` of the answer, without a marker that the model put inside."""
     if mark is None or mark.span[1] > end:
         return answer[begin:end]
     return answer[begin : mark.span[0]].rstrip() + answer[mark.span[1] : end]
 
 
-def _texts(block: Block, passages: Sequence[Passage]) -> list[str]:
+def _passage_wordings(block: Block, passages: Sequence[Passage]) -> list[str]:
     """The wording of each passage of the block."""
     begin, end = block.span
-    return [wording(passage.text) for passage in passages if begin <= passage.span[0] and passage.span[1] <= end]
+    return [
+        normalize_wording(passage.text) for passage in passages if begin <= passage.span[0] and passage.span[1] <= end
+    ]

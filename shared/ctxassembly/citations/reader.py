@@ -30,12 +30,12 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from ctxassembly.citations.markers import INSIDE, labels_in, lowered, raised, relabelled
+from ctxassembly.citations.markers import MARKER_CHARACTER, from_superscript, labels_in, relabel, to_superscript
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import shown
-from ctxassembly.text.words import wording
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.text.words import normalize_wording
 from ctxassembly.wording.label_guards import BRACKETS, SUPERSCRIPTS
 from ctxassembly.wording.languages import LANGUAGES
 
@@ -54,7 +54,7 @@ _CLOSING: dict[str, str] = {}
 context."""
 for _opening, _closing in (pair for language in LANGUAGES.values() for pair in language.quotes):
     _CLOSING[_opening] = "".join(sorted({*_CLOSING.get(_opening, ""), _closing}))
-QUOTED = re.compile(
+QUOTE_PATTERN = re.compile(
     "|".join(
         (
             f'"([^"\\n]{{0,{QUOTE_CHARS}}})"',
@@ -66,154 +66,154 @@ QUOTED = re.compile(
         )
     )
 )
-SINGLE = 2 + len(_CLOSING)
-"""The first group of `QUOTED` for single quotation marks."""
+FIRST_SINGLE_GROUP = 2 + len(_CLOSING)
+"""The first group of `QUOTE_PATTERN` for single quotation marks."""
 LOOKAHEAD = QUOTE_CHARS + 3
 """Characters after a marker that decide whether it is quoted: the longest quote, and one more."""
 LOOKBACK = 4 * QUOTE_CHARS
 """Characters before a marker, within its line, that are searched for quotes."""
 _OPENING = re.compile(f"[\"'‘{''.join(_CLOSING)}]")
 _MARKER = re.compile(r"[\[【⁰¹²³⁴⁵⁶⁷⁸⁹]")
-_AROUND = " \t.,;:!?…"
+_EDGE_CHARACTERS = " \t.,;:!?…"
 
 
-def sought(quote: str) -> str:
+def normalize_quote(quote: str) -> str:
     """The words of a quote as they are looked for, without punctuation at the ends.
 
-    >>> sought("“Eat  nothing.”"[1:-1])
+    >>> normalize_quote("“Eat  nothing.”"[1:-1])
     'eat nothing'
     """
-    return wording(quote).strip(_AROUND)
+    return normalize_wording(quote).strip(_EDGE_CHARACTERS)
 
 
-def says(text: str, quote: str) -> bool:
+def contains_quote(text: str, quote: str) -> bool:
     """True if a source's `text` has the sought words, with or without the backslashes that a context adds."""
     return quote in text or ("\\" in quote and quote.replace("\\", "") in text)
 
 
-class Quotations:
+class SourceQuotes:
     """Tells whether the markers of an answer are quoted from a source. They have to be asked about in order."""
 
     def __init__(self, texts: Callable[[], Iterable[str]]) -> None:
         self._texts = texts
         """A function that gives the wording of all passages, called for the first marker."""
-        self._read: Sequence[str] | None = None
-        self._held: dict[str, bool] = {}
-        self._next = 0
-        self._inside: Span = (0, 0)
+        self._passages: Sequence[str] | None = None
+        self._is_in_sources: dict[str, bool] = {}
+        self._searched_to = 0
+        self._current_quote: Span = (0, 0)
 
-    def may_be(self, text: str, base: int, marker: Span) -> bool:
+    def can_be_quoted(self, text: str, base: int, marker: Span) -> bool:
         """False if the marker is certainly no source's own, so that nobody has to wait for the end of a quote.
 
         `text` begins at offset `base` of the answer, at least `LOOKBACK` characters before the marker.
         """
         at, end = marker
-        written = wording(text[at:end])
-        if written not in self._held:
-            if self._read is None:
-                self._read = tuple(self._texts())
-            self._held[written] = any(written in passage for passage in self._read)
-        if not self._held[written]:
+        written = normalize_wording(text[at:end])
+        if written not in self._is_in_sources:
+            if self._passages is None:
+                self._passages = tuple(self._texts())
+            self._is_in_sources[written] = any(written in passage for passage in self._passages)
+        if not self._is_in_sources[written]:
             return False
-        if self._inside[1] > at + base:
+        if self._current_quote[1] > at + base:
             return True
-        opening = _OPENING.search(text, self._line(text, base, at), at)
-        self._next = (opening.start() if opening else at) + base
+        opening = _OPENING.search(text, self._search_start(text, base, at), at)
+        self._searched_to = (opening.start() if opening else at) + base
         return opening is not None
 
-    def has(self, text: str, base: int, marker: Span) -> bool:
+    def is_quoted(self, text: str, base: int, marker: Span) -> bool:
         """True if the marker is a source's own.
 
         Ask once `text` has `LOOKAHEAD` characters from the marker on, the rest of its line, or the rest of the answer.
         """
         at, end = marker
-        quote = self._quote(text, base, at)
+        quote = self._find_quote(text, base, at)
         if quote is None:
             return False
         another = _MARKER.search(text, end, quote[1] - 1)
-        words = sought(text[quote[0] + 1 : another.start() if another else quote[1] - 1])
-        return any(says(passage, words) for passage in self._read or ())
+        words = normalize_quote(text[quote[0] + 1 : another.start() if another else quote[1] - 1])
+        return any(contains_quote(passage, words) for passage in self._passages or ())
 
-    def _quote(self, text: str, base: int, at: int) -> Span | None:
+    def _find_quote(self, text: str, base: int, at: int) -> Span | None:
         """The quote around `at` with its quotation marks. Each mark that may open a quote is tried once in all."""
-        if self._inside[1] <= at + base:
-            begin = self._line(text, base, at)
+        if self._current_quote[1] <= at + base:
+            begin = self._search_start(text, base, at)
             while opening := _OPENING.search(text, begin, at):
                 begin = opening.end()
-                if found := QUOTED.match(text, opening.start(), at + LOOKAHEAD):
+                if found := QUOTE_PATTERN.match(text, opening.start(), at + LOOKAHEAD):
                     begin = found.end()
                     if begin > at:
-                        self._inside = (found.start() + base, begin + base)
-            self._next = begin + base
-        begin, end = self._inside
+                        self._current_quote = (found.start() + base, begin + base)
+            self._searched_to = begin + base
+        begin, end = self._current_quote
         return (begin - base, end - base) if end > at + base else None
 
-    def _line(self, text: str, base: int, at: int) -> int:
+    def _search_start(self, text: str, base: int, at: int) -> int:
         """The beginning of the line of `at`, or of that part of it which has not been searched yet."""
-        begin = max(at - LOOKBACK, self._next - base, 0)
+        begin = max(at - LOOKBACK, self._searched_to - base, 0)
         return max(text.rfind("\n", begin, at) + 1, begin)
 
 
 BLANKS = " \t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 
 
-class Spoken:
+class SpokenText:
     """Joins the text around markers, which comes in pieces of any size.
 
     Blanks before a marker go with it. So do a comma or semicolon between two markers, and whatever parts a marker at
     the beginning of a line from its text. A blank that parts two words stays.
 
-    >>> spoken, said = Spoken(), []
+    >>> spoken, said = SpokenText(), []
     >>> for text in ("Drink water ", None, ", ", None, " and rest ", None, "."):
-    ...     said += spoken.say(text) if text else spoken.mark() or []
-    >>> "".join(said + spoken.rest())
+    ...     said += spoken.feed(text) if text else spoken.skip_marker() or []
+    >>> "".join(said + spoken.close())
     'Drink water and rest.'
     """
 
     def __init__(self) -> None:
-        self._held: list[str] = []
+        self._pending: list[str] = []
         """Blanks, and a comma after a marker: the next character decides whether they are said."""
-        self._after_mark = self._comma = self._parted = False
+        self._is_after_marker = self._has_comma = self._has_gap = False
         self._begins_line = True
 
-    def say(self, text: str) -> list[str]:
+    def feed(self, text: str) -> list[str]:
         """The text that is settled once `text` has come."""
         while text:
-            if self._after_mark and not self._comma and text[0] in ",;":
-                self._comma = True
-                self._held.append(text[0])
+            if self._is_after_marker and not self._has_comma and text[0] in ",;":
+                self._has_comma = True
+                self._pending.append(text[0])
                 text = text[1:]
             elif text[0] in BLANKS:
                 body = text.lstrip(BLANKS)
-                self._held.append(text[: len(text) - len(body)])
+                self._pending.append(text[: len(text) - len(body)])
                 text = body
             else:
-                return self._settle(text)
+                return self._flush(text)
         return []
 
-    def mark(self) -> None:
+    def skip_marker(self) -> None:
         """Leave out a marker that comes here."""
-        self._parted = self._parted or bool(self._held)
-        self._held.clear()
-        self._after_mark, self._comma = True, False
+        self._has_gap = self._has_gap or bool(self._pending)
+        self._pending.clear()
+        self._is_after_marker, self._has_comma = True, False
 
-    def rest(self) -> list[str]:
+    def close(self) -> list[str]:
         """The text still held back at the end of the answer."""
-        held, self._held = self._held, []
+        held, self._pending = self._pending, []
         return held
 
-    def _settle(self, text: str) -> list[str]:
+    def _flush(self, text: str) -> list[str]:
         """Decide on the held blanks by `text`, which begins with none, and hold back the blanks at its end."""
-        said = self._held
-        if self._after_mark and self._begins_line:
-            said = []
-        elif self._parted and not said and text[0].isalnum():
-            said = [" "]
+        spoken = self._pending
+        if self._is_after_marker and self._begins_line:
+            spoken = []
+        elif self._has_gap and not spoken and text[0].isalnum():
+            spoken = [" "]
         kept = text.rstrip(BLANKS)
-        self._held = [text[len(kept) :]] if len(kept) < len(text) else []
-        self._after_mark = self._comma = self._parted = False
+        self._pending = [text[len(kept) :]] if len(kept) < len(text) else []
+        self._is_after_marker = self._has_comma = self._has_gap = False
         self._begins_line = kept.endswith("\n")
-        return [*said, kept]
+        return [*spoken, kept]
 
 
 Mode = Literal["keep", "renumber", "remove"]
@@ -224,19 +224,19 @@ Renumbering leaves unknown labels as they are.
 
 CODE_CHARS = 1_000
 """Characters of the longest inline code: the most text that a stray backtick holds back."""
-BEFORE = 64
+CHARS_BEFORE = 64
 """Characters before a marker that decide whether it is an index, an exponent or escaped."""
 
 _LEFT = "".join(left for left, _ in BRACKETS)
-_BRACKETED = re.compile("|".join(rf"\{left}({INSIDE}{{1,256}})\{right}" for left, right in BRACKETS))
-_BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{INSIDE}{{0,256}}\Z")
+_BRACKETED = re.compile("|".join(rf"\{left}({MARKER_CHARACTER}{{1,256}})\{right}" for left, right in BRACKETS))
+_BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{MARKER_CHARACTER}{{0,256}}\Z")
 _TARGET = re.compile(r"\((?=[^\s()]{0,500}[/#:.])[^\s()]{0,500}\)")
 _TARGET_OPEN = re.compile(r"(?:\([^\s()]{0,500})?\Z")
-_RAISED = re.compile(rf"[{SUPERSCRIPTS}]{{1,6}}(?:[,⁻][{SUPERSCRIPTS}]{{1,6}}){{0,9}}")
-_RAISED_OPEN = re.compile(r"[,⁻]?\Z")
+_SUPERSCRIPT = re.compile(rf"[{SUPERSCRIPTS}]{{1,6}}(?:[,⁻][{SUPERSCRIPTS}]{{1,6}}){{0,9}}")
+_SUPERSCRIPT_OPEN = re.compile(r"[,⁻]?\Z")
 _INDEXED = re.compile(r"(?:(?<!\w)[a-z]|_\w{0,40})(?:\[[0-9]{1,6}\])*\Z")
-_RAISED_TO = re.compile(rf"(?:[0-9{SUPERSCRIPTS}⁺⁻]|(?<!\w)(?:[^\W\d_]|[a-zµμ]{{2}}))\Z")
-_RAISED_BEFORE = re.compile(rf"[0-9A-Za-z{SUPERSCRIPTS}⁺⁻]")
+_BEFORE_EXPONENT = re.compile(rf"(?:[0-9{SUPERSCRIPTS}⁺⁻]|(?<!\w)(?:[^\W\d_]|[a-zµμ]{{2}}))\Z")
+_AFTER_EXPONENT = re.compile(rf"[0-9A-Za-z{SUPERSCRIPTS}⁺⁻]")
 
 _FENCE = re.compile(r"[ \t]{0,20}(`{3,100}|~{3,100})")
 _FENCE_OPEN = re.compile(r"[ \t]{0,20}(?:`{0,100}|~{0,100})\Z")
@@ -275,7 +275,7 @@ class Resolved:
     """Labels in the answer that the context doesn't have."""
     unused: tuple[Citation, ...]
     """The citations that the answer doesn't use, in the order of the context."""
-    unlabelled: bool
+    is_unlabeled: bool
     """True if the context shows labels and the answer, which is not empty, has no marker."""
     marks: tuple[Mark, ...]
     """The markers of the answer, in order."""
@@ -297,29 +297,29 @@ class AnswerReader:
         self,
         citations: Sequence[Citation],
         *,
-        labelled: bool = True,
+        has_labels: bool = True,
         mode: Mode = "renumber",
         texts: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """`texts` gives the wording of the passages: a marker that is quoted from one of them cites nothing."""
         if mode not in get_args(Mode):
             raise ConfigError("mode", "one of " + ", ".join(map(repr, get_args(Mode))), mode)
-        self._known: Mapping[str, Citation] = {citation.label: citation for citation in citations}
-        self._labelled = labelled
+        self._citations: Mapping[str, Citation] = {citation.label: citation for citation in citations}
+        self._has_labels = has_labels
         self._mode = mode
-        self._quotations = Quotations(texts)
-        self._spoken = Spoken()
-        # `_text` is the part of the answer in memory: `LOOKBACK` characters that were read, then, from `_at` on, those
-        # to be read. It begins at offset `_base` of the answer.
-        self._text, self._at, self._base = "", 0, 0
+        self._quotations = SourceQuotes(texts)
+        self._spoken = SpokenText()
+        # `_text` is the part of the answer in memory: `LOOKBACK` characters that were read, then, from `_position` on,
+        # those to be read. It begins at offset `_base` of the answer.
+        self._text, self._position, self._base = "", 0, 0
         self._fence = ""
-        self._closed, self._blank = False, True
+        self._is_closed, self._is_blank = False, True
         self._used: dict[str, str] = {}
         self._unknown: dict[str, None] = {}
         self._marks: list[Mark] = []
         self._code: list[Span] = []
-        self._out: list[str] = []
-        self._given: list[str] = []
+        self._pending: list[str] = []
+        self._emitted: list[str] = []
 
     def feed(self, piece: str) -> str:
         """The text that is settled after this piece; mostly the piece itself.
@@ -328,29 +328,29 @@ class AnswerReader:
             InputError: the piece is no string, or the answer was closed.
         """
         if not isinstance(piece, str):
-            raise InputError(f"an answer must be text, got {shown(piece, 80)}{_instead(piece)}")
-        if self._closed:
+            raise InputError(f"an answer must be text, got {safe_repr(piece, 80)}{_field_hint(piece)}")
+        if self._is_closed:
             raise InputError("the answer was closed, and takes no further piece")
-        passed = max(0, self._at - LOOKBACK)
-        self._text = self._text[passed:] + piece
-        self._at, self._base = self._at - passed, self._base + passed
-        self._blank = self._blank and not piece.strip()
+        dropped = max(0, self._position - LOOKBACK)
+        self._text = self._text[dropped:] + piece
+        self._position, self._base = self._position - dropped, self._base + dropped
+        self._is_blank = self._is_blank and not piece.strip()
         return self._read()
 
     def close(self) -> str:
         """End the answer. The rest of its text; empty if it is closed again."""
-        self._closed = True
+        self._is_closed = True
         return self._read()
 
     @property
     def resolved(self) -> Resolved:
         """The citations so far; complete after `close`."""
         return Resolved(
-            text="".join(self._given),
-            citations=tuple(self._known[label] for label in self._used),
+            text="".join(self._emitted),
+            citations=tuple(self._citations[label] for label in self._used),
             unknown=tuple(self._unknown),
-            unused=tuple(citation for label, citation in self._known.items() if label not in self._used),
-            unlabelled=self._labelled and bool(self._known) and not self._marks and not self._blank,
+            unused=tuple(citation for label, citation in self._citations.items() if label not in self._used),
+            is_unlabeled=self._has_labels and bool(self._citations) and not self._marks and not self._is_blank,
             marks=tuple(self._marks),
         )
 
@@ -365,138 +365,138 @@ class AnswerReader:
         return tuple(self._code)
 
     def _read(self) -> str:
-        while self._at < len(self._text):
-            end = self._in_fence() if self._fence else self._in_text()
+        while self._position < len(self._text):
+            end = self._read_fenced_line() if self._fence else self._read_text()
             if end is None:
                 break
-            self._at = end
-        if self._closed:
-            self._out += self._spoken.rest()
-        settled = "".join(self._out)
-        self._out.clear()
+            self._position = end
+        if self._is_closed:
+            self._pending += self._spoken.close()
+        settled = "".join(self._pending)
+        self._pending.clear()
         if settled:
-            self._given.append(settled)
+            self._emitted.append(settled)
         return settled
 
-    def _in_text(self) -> int | None:
-        """Read the construct at `_at`, outside fences."""
-        text, at = self._text, self._at
+    def _read_text(self) -> int | None:
+        """Read the construct at `_position`, outside fences."""
+        text, at = self._text, self._position
         if text[at] in " \t`~" and self._begins_line():
-            if _FENCE_OPEN.match(text, at) and not self._closed:
+            if _FENCE_OPEN.match(text, at) and not self._is_closed:
                 return None
             if fence := _FENCE.match(text, at):
-                return self._fenced(fence)
+                return self._read_fence(fence)
         if text[at] == "`":
-            return self._inline(at)
+            return self._read_inline_code(at)
         if text[at] in _LEFT:
-            return self._bracketed(at)
-        if superscript := _RAISED.match(text, at):
-            return self._raised(superscript)
-        return self._plain(at)
+            return self._read_bracket(at)
+        if superscript := _SUPERSCRIPT.match(text, at):
+            return self._read_superscript(superscript)
+        return self._read_plain(at)
 
-    def _plain(self, at: int) -> int:
+    def _read_plain(self, at: int) -> int:
         special = _SPECIAL.search(self._text, at + 1)
-        return self._say(special.start() if special else len(self._text))
+        return self._emit(special.start() if special else len(self._text))
 
-    def _fenced(self, fence: re.Match[str]) -> int | None:
+    def _read_fence(self, fence: re.Match[str]) -> int | None:
         """Read a line that opens a fence. If a further backtick follows its name, it is inline code instead."""
         text, marks = self._text, fence[1]
         end = fence.end()
         if marks[0] == "`":
             end = next(_FENCE_NAME.finditer(text, end)).end()
-            if end == len(text) and end < fence.end() + 100 and not self._closed:
+            if end == len(text) and end < fence.end() + 100 and not self._is_closed:
                 return None
             if text[end : end + 1] == "`":
-                return self._inline(fence.start(1))
+                return self._read_inline_code(fence.start(1))
         self._fence = marks
-        return self._say_code(end)
+        return self._emit_code(end)
 
-    def _in_fence(self) -> int | None:
+    def _read_fenced_line(self) -> int | None:
         """Read a line of fenced code, or the one that closes the fence."""
-        text, at, mark = self._text, self._at, self._fence[0]
+        text, at, mark = self._text, self._position, self._fence[0]
         if self._begins_line():
             opening = re.compile(rf"[ \t]{{0,20}}{mark}{{0,120}}[ \t]{{0,20}}\r?\Z").match(text, at)
-            if opening and not self._closed:
+            if opening and not self._is_closed:
                 return None
             closing = rf"[ \t]{{0,20}}{mark}{{{len(self._fence)},120}}[ \t]{{0,20}}\r?(?=\n|\Z)"
             if closed := re.compile(closing).match(text, at):
                 self._fence = ""
-                return self._say_code(closed.end())
+                return self._emit_code(closed.end())
         newline = text.find("\n", at)
-        return self._say_code(newline + 1 or len(text))
+        return self._emit_code(newline + 1 or len(text))
 
-    def _inline(self, at: int) -> int | None:
+    def _read_inline_code(self, at: int) -> int | None:
         """Read inline code: it is closed by as many backticks as opened it, in the same line."""
         text = self._text
         if text[at - 1 : at] == "\\":
-            return self._say(at + 1)
+            return self._emit(at + 1)
         begin = next(_BACKTICKS.finditer(text, at)).end()
-        if begin == len(text) and not self._closed:
+        if begin == len(text) and not self._is_closed:
             return None
         stop = min(len(text), begin + CODE_CHARS)
         newline = text.find("\n", begin, stop)
-        settled = newline >= 0 or stop == begin + CODE_CHARS or self._closed
+        is_decided = newline >= 0 or stop == begin + CODE_CHARS or self._is_closed
         stop = newline if newline >= 0 else stop
         closing = re.compile(rf"(?<!`)`{{{begin - at}}}(?!`)").search(text, begin, stop)
-        if not settled and (not closing or closing.end() == stop):
+        if not is_decided and (not closing or closing.end() == stop):
             return None
-        return self._say_code(closing.end()) if closing else self._say(begin)
+        return self._emit_code(closing.end()) if closing else self._emit(begin)
 
-    def _bracketed(self, at: int) -> int | None:
+    def _read_bracket(self, at: int) -> int | None:
         """Read a bracket: a marker with the link target after it, or plain text."""
         text = self._text
-        if _BRACKET_OPEN.match(text, at) and not self._closed:
+        if _BRACKET_OPEN.match(text, at) and not self._is_closed:
             return None
         found = _BRACKETED.match(text, at)
         if not found:
-            return self._plain(at)
+            return self._read_plain(at)
         end = found.end()
-        if _TARGET_OPEN.match(text, end) and not self._closed:
+        if _TARGET_OPEN.match(text, end) and not self._is_closed:
             return None
         inner = found[found.lastindex or 0]
         labels = labels_in(inner)
-        before = text[max(0, at - BEFORE) : at]
+        before = text[max(0, at - CHARS_BEFORE) : at]
         if not labels or before.endswith("\\") or _INDEXED.search(before):
-            return self._say(end)
-        if text[at] == "[" and before[-1:].isalnum() and not any(label in self._known for label in labels):
-            return self._say(end)
-        if (quoted := self._quoted(at, end)) is not False:
-            return quoted and self._say(end)
-        self._cite(labels, at, end)
+            return self._emit(end)
+        if text[at] == "[" and before[-1:].isalnum() and not any(label in self._citations for label in labels):
+            return self._emit(end)
+        if (quoted := self._is_quoted(at, end)) is not False:
+            return quoted and self._emit(end)
+        self._record_marker(labels, at, end)
         target = _TARGET.match(text, end)
         rest = target[0] if target else ""
-        return self._mark(f"{text[at]}{self._renumbered(inner)}{text[end - 1]}{rest}", end + len(rest))
+        return self._emit_marker(f"{text[at]}{self._renumbered(inner)}{text[end - 1]}{rest}", end + len(rest))
 
-    def _raised(self, found: re.Match[str]) -> int | None:
+    def _read_superscript(self, found: re.Match[str]) -> int | None:
         """Read superscripts: a marker, or plain text."""
         text, at, end = self._text, found.start(), found.end()
-        if _RAISED_OPEN.match(text, end) and not self._closed:
+        if _SUPERSCRIPT_OPEN.match(text, end) and not self._is_closed:
             return None
-        inner = lowered(found[0], self._known)
+        inner = from_superscript(found[0], self._citations)
         labels = labels_in(inner)
-        before = text[max(0, at - BEFORE) : at]
-        exponent = before.endswith("\\") or _RAISED_TO.search(before) or _RAISED_BEFORE.match(text, end)
-        if exponent or not labels or not all(label in self._known for label in labels):
-            return self._say(end)
-        if (quoted := self._quoted(at, end)) is not False:
-            return quoted and self._say(end)
-        self._cite(labels, at, end)
-        return self._mark(raised(self._renumbered(inner)), end)
+        before = text[max(0, at - CHARS_BEFORE) : at]
+        exponent = before.endswith("\\") or _BEFORE_EXPONENT.search(before) or _AFTER_EXPONENT.match(text, end)
+        if exponent or not labels or not all(label in self._citations for label in labels):
+            return self._emit(end)
+        if (quoted := self._is_quoted(at, end)) is not False:
+            return quoted and self._emit(end)
+        self._record_marker(labels, at, end)
+        return self._emit_marker(to_superscript(self._renumbered(inner)), end)
 
-    def _quoted(self, at: int, end: int) -> bool | None:
+    def _is_quoted(self, at: int, end: int) -> bool | None:
         """True if the marker is quoted from a source; None if more of the answer is needed to decide."""
         text = self._text
-        if not self._quotations.may_be(text, self._base, (at, end)):
+        if not self._quotations.can_be_quoted(text, self._base, (at, end)):
             return False
-        if not self._closed and len(text) < at + LOOKAHEAD and text.find("\n", at) < 0:
+        if not self._is_closed and len(text) < at + LOOKAHEAD and text.find("\n", at) < 0:
             return None
-        return self._quotations.has(text, self._base, (at, end))
+        return self._quotations.is_quoted(text, self._base, (at, end))
 
-    def _cite(self, labels: Iterable[str], at: int, end: int) -> None:
+    def _record_marker(self, labels: Iterable[str], at: int, end: int) -> None:
         """Note the labels of the marker from `at` to `end`."""
         known = []
         for label in labels:
-            if label in self._known:
+            if label in self._citations:
                 self._used.setdefault(label, str(len(self._used) + 1))
                 known.append(label)
             else:
@@ -504,34 +504,34 @@ class AnswerReader:
         self._marks.append(Mark((self._base + at, self._base + end), tuple(known)))
 
     def _renumbered(self, inner: str) -> str:
-        return relabelled(inner, lambda label: self._used.get(label, label)) if self._mode == "renumber" else inner
+        return relabel(inner, lambda label: self._used.get(label, label)) if self._mode == "renumber" else inner
 
-    def _mark(self, written: str, end: int) -> int:
+    def _emit_marker(self, written: str, end: int) -> int:
         if self._mode == "remove":
-            self._spoken.mark()
+            self._spoken.skip_marker()
             return end
         # Kept means to the letter: a marker written anew may differ in its blanks.
-        self._out.append(written if self._mode == "renumber" else self._text[self._at : end])
+        self._pending.append(written if self._mode == "renumber" else self._text[self._position : end])
         return end
 
     def _begins_line(self) -> bool:
-        return self._at == 0 or self._text[self._at - 1] == "\n"
+        return self._position == 0 or self._text[self._position - 1] == "\n"
 
-    def _say(self, end: int) -> int:
-        said = self._text[self._at : end]
-        self._out += self._spoken.say(said) if self._mode == "remove" else [said]
+    def _emit(self, end: int) -> int:
+        said = self._text[self._position : end]
+        self._pending += self._spoken.feed(said) if self._mode == "remove" else [said]
         return end
 
-    def _say_code(self, end: int) -> int:
-        self._code.append((self._base + self._at, self._base + end))
-        return self._say(end)
+    def _emit_code(self, end: int) -> int:
+        self._code.append((self._base + self._position, self._base + end))
+        return self._emit(end)
 
 
 def resolve(
     answer: str,
     citations: Sequence[Citation],
     *,
-    labelled: bool = True,
+    has_labels: bool = True,
     mode: Mode = "renumber",
     texts: Callable[[], Iterable[str]] = tuple,
 ) -> Resolved:
@@ -540,13 +540,13 @@ def resolve(
     >>> resolve("Drink water [1].", []).unknown
     ('1',)
     """
-    reader = AnswerReader(citations, labelled=labelled, mode=mode, texts=texts)
+    reader = AnswerReader(citations, has_labels=has_labels, mode=mode, texts=texts)
     reader.feed(answer)
     reader.close()
     return reader.resolved
 
 
-def stream(pieces: Iterable[str], reader: AnswerReader) -> Generator[str, None, Resolved]:
+def stream_answer(pieces: Iterable[str], reader: AnswerReader) -> Generator[str, None, Resolved]:
     """Yield the settled text after each piece, unless it is empty; return the resolved answer."""
     for piece in pieces:
         if settled := reader.feed(piece):
@@ -556,7 +556,7 @@ def stream(pieces: Iterable[str], reader: AnswerReader) -> Generator[str, None, 
     return reader.resolved
 
 
-def _instead(given: object) -> str:
+def _field_hint(given: object) -> str:
     """The end of an error for a message, or a framework's response, in place of its text."""
     found = next((name for name in ("text", "content", "response") if isinstance(getattr(given, name, None), str)), "")
     return f": give its .{found}" if found else ""

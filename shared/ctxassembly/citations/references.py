@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.citations import Passage
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.wording.metadata_labels import Particulars
+from ctxassembly.wording.metadata_labels import MetadataReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +38,29 @@ class Reference:
     """Its pages in the context, each once: whole numbers in ascending order, then others."""
 
 
-def references(passages: Iterable[Passage], keys: MetadataKeys) -> tuple[Reference, ...]:
+def list_references(passages: Iterable[Passage], keys: MetadataKeys) -> tuple[Reference, ...]:
     """One reference for each document, in reading order."""
-    read = Particulars(keys)
+    reader = MetadataReader(keys)
     chunks: dict[str, list[Chunk]] = {}
     for passage in passages:
         chunks.setdefault(passage.document_id, []).extend(piece.candidate.chunk for piece in passage.pieces)
-    return tuple(_reference(document_id, members, read) for document_id, members in chunks.items())
+    return tuple(_make_reference(document_id, members, reader) for document_id, members in chunks.items())
 
 
-def _reference(document_id: str, chunks: Sequence[Chunk], read: Particulars) -> Reference:
+def _make_reference(document_id: str, chunks: Sequence[Chunk], reader: MetadataReader) -> Reference:
     def first(name: str) -> str | None:
-        return next((line for chunk in chunks if (line := read.line(chunk, name))), None)
+        return next((line for chunk in chunks if (line := reader.line(chunk, name))), None)
 
     places = ("section", "sheet", "row_number", "start_line")
-    placed = next((chunk for chunk in chunks if any(read.line(chunk, name) for name in places)), chunks[0])
+    located = next((chunk for chunk in chunks if any(reader.line(chunk, name) for name in places)), chunks[0])
     return Reference(
         document_id,
         source=first("source"),
         title=first("title"),
         url=first("url"),
-        section=read.line(placed, "section"),
-        sheet=read.line(placed, "sheet"),
-        row=read.number(placed, "row_number"),
-        start_line=read.number(placed, "start_line"),
-        pages=read.pages(chunks),
+        section=reader.line(located, "section"),
+        sheet=reader.line(located, "sheet"),
+        row=reader.number(located, "row_number"),
+        start_line=reader.number(located, "start_line"),
+        pages=reader.pages(chunks),
     )

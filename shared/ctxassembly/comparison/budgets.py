@@ -14,13 +14,13 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
 from ctxassembly.views.evidence import Evidence
 
-BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
+DEFAULT_BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 """From a voice's few sentences to the default of `AssemblyConfig`."""
 
 
 def compare_budgets(
     hits: Sequence[Hit],
-    budgets: Sequence[int] = BUDGETS,
+    budgets: Sequence[int] = DEFAULT_BUDGETS,
     config: AssemblyConfig | None = None,
     *,
     query: str | None = None,
@@ -46,10 +46,15 @@ def compare_budgets(
         ConfigError: there is no budget, or one that isn't a whole number from 1.
         InputError: a piece of evidence is neither a text nor a span.
     """
-    if not isinstance(budgets, Sequence) or isinstance(budgets, str) or not budgets or not all(map(_is_one, budgets)):
+    if (
+        not isinstance(budgets, Sequence)
+        or isinstance(budgets, str)
+        or not budgets
+        or not all(map(_is_budget, budgets))
+    ):
         raise ConfigError("budgets", "one number of tokens or more, in a list, each a whole number from 1", budgets)
     ascending = sorted(set(budgets))
-    compared = compare(
+    comparison = compare(
         hits,
         [replace(config or AssemblyConfig(), max_tokens=budget) for budget in ascending],
         query=query,
@@ -61,8 +66,8 @@ def compare_budgets(
         llm=llm,
         scorer=scorer,
     )
-    return compared.slider("token budget")
+    return comparison.slider("token budget")
 
 
-def _is_one(budget: object) -> bool:
+def _is_budget(budget: object) -> bool:
     return isinstance(budget, int) and not isinstance(budget, bool) and budget >= 1

@@ -8,15 +8,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ctxassembly.assembly.selection.supplement import Supplement
-from ctxassembly.comparison.row import Compared
+from ctxassembly.comparison.row import ComparisonRow
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
 from ctxassembly.runtime.assemble import assemble
-from ctxassembly.safe_repr import shown
-from ctxassembly.views.evidence import Evidence, Located, checked, located
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.views.evidence import Evidence, LocatedEvidence, check_evidence, locate_evidence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,12 +36,12 @@ class Comparison:
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
     >>> comparison = compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)], names=["roomy", "tight"])
     >>> for row in comparison.rows:
-    ...     print(row.name, "leaves out", [decision.chunk_id for decision in row.context.trace.left_out])
+    ...     print(row.name, "leaves out", [decision.chunk_id for decision in row.context.trace.excluded])
     roomy leaves out []
     tight leaves out ['b#0']
     """
 
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparisonRow, ...]
 
     def plot(self) -> Figure:
         """A figure with a panel of bars for each number, and one with the documents in reading order.
@@ -49,41 +49,41 @@ class Comparison:
         Raises:
             MissingExtraError: matplotlib is not installed.
         """
-        from ctxassembly.comparison.plot import plotted
+        from ctxassembly.comparison.plot import plot_rows
 
-        return plotted(self.rows)
+        return plot_rows(self.rows)
 
-    def slider(self, of: str = "configuration") -> Slider:
+    def slider(self, setting: str = "configuration") -> Slider:
         """The contexts one at a time, in their order, with what is new and what is lost at each stop of a slider.
 
-        `of` is the setting that it moves, for the title.
+        `setting` is the setting that it moves, for the title.
 
         >>> from ctxassembly import Chunk, Hit
         >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
-        >>> configs = [AssemblyConfig(stop_below=value) for value in (0.2, 0.8)]
-        >>> [stop.name for stop in compare(hits, configs).slider("stop_below").stops]
-        ['stop_below=0.2', 'stop_below=0.8']
+        >>> configs = [AssemblyConfig(min_relevance=value) for value in (0.2, 0.8)]
+        >>> [stop.name for stop in compare(hits, configs).slider("min_relevance").stops]
+        ['min_relevance=0.2', 'min_relevance=0.8']
         """
         from ctxassembly.comparison.slider import Slider
 
-        return Slider(self.rows, of)
+        return Slider(self.rows, setting)
 
     def _repr_html_(self) -> str:
-        from ctxassembly.comparison.side_by_side import contrast
+        from ctxassembly.comparison.side_by_side import comparison_html
 
-        return contrast(self.rows)
+        return comparison_html(self.rows)
 
     def to_html(self) -> str:
         """The table and the contexts side by side as an HTML page, below a megabyte and without scripts."""
-        from ctxassembly.views.page import framed
+        from ctxassembly.views.page import wrap_page
 
-        return framed(self._repr_html_())
+        return wrap_page(self._repr_html_())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.comparison.terminal import contrasted
-        from ctxassembly.views.terminal import printed
+        from ctxassembly.comparison.terminal import render_comparison
+        from ctxassembly.views.terminal import render_encodable
 
-        yield from printed(contrasted(self.rows), console, options)
+        yield from render_encodable(render_comparison(self.rows), console, options)
 
 
 def compare(
@@ -116,13 +116,13 @@ def compare(
         ConfigError: there is no configuration, or another number of names.
         InputError: a piece of evidence is neither a text nor a span.
     """
-    if not _are(AssemblyConfig, configs) or not configs:
+    if not _are_all(AssemblyConfig, configs) or not configs:
         raise ConfigError("configs", "one AssemblyConfig or more, in a list", configs)
-    if names is not None and not (_are(str, names) and len(names) == len(configs)):
+    if names is not None and not (_are_all(str, names) and len(names) == len(configs)):
         raise ConfigError("names", f"as many as there are configurations, {len(configs)}, each a text", names)
-    wanted = checked(evidence)
+    evidence_pieces = check_evidence(evidence)
     rows = []
-    for name, config in zip(names or _differences(configs), configs, strict=True):
+    for name, config in zip(names or _default_names(configs), configs, strict=True):
         context = assemble(
             hits,
             config,
@@ -133,46 +133,46 @@ def compare(
             llm=llm,
             scorer=scorer,
         )
-        rows.append(_compared(name, context, wanted))
+        rows.append(_comparison_row(name, context, evidence_pieces))
     return Comparison(tuple(rows))
 
 
-def _are(kind: type, values: object) -> bool:
+def _are_all(kind: type, values: object) -> bool:
     """True if `values` are a sequence of `kind`. A string is no sequence of strings here."""
     return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(x, kind) for x in values)
 
 
-def _compared(name: str, context: Context, evidence: Sequence[Evidence]) -> Compared:
+def _comparison_row(name: str, context: Context, evidence: Sequence[Evidence]) -> ComparisonRow:
     passages = context.passages
-    found = located(context, evidence)
-    return Compared(
+    pieces = locate_evidence(context, evidence)
+    return ComparisonRow(
         name=name,
         tokens=context.token_count,
-        chunks=sum(decision.stands for decision in context.trace.decisions),
+        chunks=sum(decision.is_in_context for decision in context.trace.decisions),
         documents=len({passage.document_id for passage in passages}),
         passages=len(passages),
-        mean_run_chars=fmean(len(passage.text) for passage in passages) if passages else 0.0,
-        evidence=fmean(map(_read, found)) if found else None,
+        mean_passage_chars=fmean(len(passage.text) for passage in passages) if passages else 0.0,
+        evidence=fmean(map(_share_read, pieces)) if pieces else None,
         order=tuple((citation.document_id, citation.source) for citation in context.citations),
         context=context,
-        located=found,
+        located_evidence=pieces,
     )
 
 
-def _read(one: Located) -> float:
+def _share_read(piece: LocatedEvidence) -> float:
     """The share of a span that stands; a text counts whole or not at all."""
-    return float(one.share >= 1) if isinstance(one.evidence, str) else one.share
+    return float(piece.share_read >= 1) if isinstance(piece.evidence, str) else piece.share_read
 
 
-def _differences(configs: Sequence[AssemblyConfig]) -> list[str]:
+def _default_names(configs: Sequence[AssemblyConfig]) -> list[str]:
     """A name for each of `configs`: its settings that differ, defaults left out; numbered if names would be equal."""
-    said = [", ".join(_settings(config, configs)) or "default" for config in configs]
-    return [name if said.count(name) == 1 else f"{place}. {name}" for place, name in enumerate(said, 1)]
+    names = [", ".join(_changed_settings(config, configs)) or "default" for config in configs]
+    return [name if names.count(name) == 1 else f"{place}. {name}" for place, name in enumerate(names, 1)]
 
 
-def _settings(config: AssemblyConfig, among: Sequence[AssemblyConfig]) -> Iterator[str]:
+def _changed_settings(config: AssemblyConfig, configs: Sequence[AssemblyConfig]) -> Iterator[str]:
     default = AssemblyConfig()
     for name in (field.name for field in fields(config)):
         value = getattr(config, name)
-        if value != getattr(default, name) and any(getattr(other, name) != value for other in among):
-            yield f"{name}={shown(value, 60)}"
+        if value != getattr(default, name) and any(getattr(other, name) != value for other in configs):
+            yield f"{name}={safe_repr(value, 60)}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ctxassembly.comparison.row import Compared, sources, titles
+from ctxassembly.comparison.row import ComparisonRow, document_sources, row_titles
 from ctxassembly.errors import MissingExtraError
-from ctxassembly.views.html import visible
-from ctxassembly.views.limits import ID_CHARS, ORDER_LABELS
-from ctxassembly.views.style import COLOURS, LIGHT, letter
+from ctxassembly.views.html import make_visible
+from ctxassembly.views.limits import ID_CHARS, MAX_LABELS
+from ctxassembly.views.style import COLOR_COUNT, LIGHT, document_letter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ _HEIGHT = 0.6
 """Height of a bar, in rows."""
 
 
-def plotted(rows: Sequence[Compared]) -> Figure:
+def plot_rows(rows: Sequence[ComparisonRow]) -> Figure:
     """A figure with a panel of bars for each number, and one with the letters of the documents in reading order.
 
     Raises:
@@ -33,7 +33,7 @@ def plotted(rows: Sequence[Compared]) -> Figure:
     panels: dict[str, list[float]] = {
         "tokens": [row.tokens for row in rows],
         "passages": [row.passages for row in rows],
-        "mean run, characters": [row.mean_run_chars for row in rows],
+        "mean run, characters": [row.mean_passage_chars for row in rows],
     }
     if any(row.evidence is not None for row in rows):
         panels["evidence read"] = [row.evidence or 0.0 for row in rows]
@@ -49,27 +49,27 @@ def plotted(rows: Sequence[Compared]) -> Figure:
         axis.set_xticks([])
         axis.tick_params(left=False)
         axis.spines[["top", "right", "bottom"]].set_visible(False)
-    _order(axes[-1], rows)
+    _draw_order(axes[-1], rows)
     # A dollar would begin a formula.
-    names = [visible(title).replace("$", r"\$") for title in titles(rows, ID_CHARS)]
+    names = [make_visible(title).replace("$", r"\$") for title in row_titles(rows, ID_CHARS)]
     axes[0].set_yticks(range(len(rows)), names)
     axes[0].invert_yaxis()
     return figure
 
 
-def _order(axis: Axes, rows: Sequence[Compared]) -> None:
-    """Draw the labels of each row from left to right, with the letter and colour of their document."""
-    places = {document_id: place for place, document_id in enumerate(sources(rows))}
+def _draw_order(axis: Axes, rows: Sequence[ComparisonRow]) -> None:
+    """Draw the labels of each row from left to right, with the letter and color of their document."""
+    document_numbers = {document_id: place for place, document_id in enumerate(document_sources(rows))}
     for y, row in enumerate(rows):
-        for x, (document_id, _) in enumerate(row.order[:ORDER_LABELS]):
-            colour = f"d{places[document_id] % COLOURS}"
-            axis.barh(y, 0.9, left=x, color=LIGHT[f"{colour}-tint"], edgecolor=LIGHT[colour], height=_HEIGHT)
-            said = letter(places[document_id])
-            axis.text(x + 0.45, y, said, color=LIGHT[colour], ha="center", va="center", fontsize=9)
-        if len(row.order) > ORDER_LABELS:
-            axis.text(ORDER_LABELS, y, f" +{len(row.order) - ORDER_LABELS:,}", va="center", fontsize=9)
+        for x, (document_id, _) in enumerate(row.order[:MAX_LABELS]):
+            color = f"d{document_numbers[document_id] % COLOR_COUNT}"
+            axis.barh(y, 0.9, left=x, color=LIGHT[f"{color}-tint"], edgecolor=LIGHT[color], height=_HEIGHT)
+            letter_text = document_letter(document_numbers[document_id])
+            axis.text(x + 0.45, y, letter_text, color=LIGHT[color], ha="center", va="center", fontsize=9)
+        if len(row.order) > MAX_LABELS:
+            axis.text(MAX_LABELS, y, f" +{len(row.order) - MAX_LABELS:,}", va="center", fontsize=9)
     axis.set_title("documents in reading order", loc="left", fontsize=10)
-    axis.set_xlim(0, ORDER_LABELS + 2)
+    axis.set_xlim(0, MAX_LABELS + 2)
     axis.set_xticks([])
     axis.tick_params(left=False)
     axis.spines[["top", "right", "bottom", "left"]].set_visible(False)

@@ -1,14 +1,14 @@
-"""The look of a comparison: rules beside those of every view, in the same colours.
+"""The look of a comparison: rules beside those of every view, in the same colors.
 
-What stands in some contexts alone has a line at its side and a dotted one below, not only a colour. The slider is a
+What stands in some contexts alone has a line at its side and a dotted one below, not only a color. The slider is a
 group of radio buttons on a line, so arrow keys move it; `:has` shows the pane of the one that is chosen, and without
 `:has` all panes are shown.
 """
 
 from __future__ import annotations
 
-from ctxassembly.views.html import Html, joined
-from ctxassembly.views.page import style
+from ctxassembly.views.html import Html, join_html
+from ctxassembly.views.page import style_tag
 
 _RULES = """
 .cxa .cxa-both{width:100%;min-width:calc(var(--contexts)*15rem);margin:0;
@@ -69,9 +69,9 @@ _RULES = """
 """
 
 
-def styles(stops: int = 0) -> Html:
+def style_tags(stops: int = 0) -> Html:
     """The style sheets of a comparison, with a rule for each stop of a slider."""
-    chosen = "".join(
+    pane_rules = "".join(
         f".cxa:has(.cxa-stop{stop}:checked) .cxa-pane{stop}{{display:block}}" for stop in range(1, stops + 1)
     )
-    return joined(style(), Html(f"<style>{(_RULES + chosen).replace('.cxa ', '.cxa.cxa ')}</style>"))
+    return join_html(style_tag(), Html(f"<style>{(_RULES + pane_rules).replace('.cxa ', '.cxa.cxa ')}</style>"))

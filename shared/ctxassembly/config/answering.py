@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.config.documented import Documented
-from ctxassembly.data.validation import MOST, check_int, check_number
+from ctxassembly.config.documented import DocumentedConfig
+from ctxassembly.data.validation import MAX_INTEGER, check_int, check_number
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.prompts import STYLES
 
 Rewrite = Literal["auto", "always", "off"]
 Decompose = Literal["auto", "off"]
 
-NO_CONTENT = "No relevant content found."
+NO_CONTENT_ANSWER = "No relevant content found."
 """The published answer where nothing usable was retrieved."""
-MOST_SUB_QUESTIONS = 4
+MAX_SUB_QUESTIONS = 4
 """The published limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Intent(metaclass=Documented):
+class Intent(metaclass=DocumentedConfig):
     """A label for what a user may want.
 
-    >>> Intent("off_topic", "Anything but the hospital.", answer="I can only speak of the hospital.").blocked
+    >>> Intent("off_topic", "Anything but the hospital.", answer="I can only speak of the hospital.").is_blocked
     True
     """
 
@@ -42,22 +42,22 @@ class Intent(metaclass=Documented):
             raise ConfigError("intent.answer", "a non-empty string or None", self.answer)
 
     @property
-    def blocked(self) -> bool:
+    def is_blocked(self) -> bool:
         """True if nothing is retrieved for it."""
         return self.answer is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mode(metaclass=Documented):
+class Mode(metaclass=DocumentedConfig):
     """How much is retrieved and said.
 
-    >>> PUBLISHED_MODES["escalated"].candidates, PUBLISHED_MODES["escalated"].kept
+    >>> PUBLISHED_MODES["escalated"].candidates, PUBLISHED_MODES["escalated"].limit
     (100, 20)
     """
 
     candidates: int | None = None
     """Chunks that each channel gives to fusion, and that a reranker sees. None leaves it to the retriever."""
-    kept: int | None = None
+    limit: int | None = None
     """The number of hits. None leaves it to the retriever."""
     min_similarity: float | None = None
     """Vector hits with a lower cosine are left out. None leaves it to the retriever."""
@@ -67,28 +67,28 @@ class Mode(metaclass=Documented):
     """The most tokens of the answer."""
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "kept"):
+        for name in ("candidates", "limit"):
             if getattr(self, name) is not None:
-                check_int(f"mode.{name}", getattr(self, name), 1, MOST)
-        if None not in (self.candidates, self.kept) and self.candidates < self.kept:  # type: ignore[operator]
-            raise ConfigError("mode.candidates", f"at least kept, {self.kept:,}", self.candidates)
+                check_int(f"mode.{name}", getattr(self, name), 1, MAX_INTEGER)
+        if None not in (self.candidates, self.limit) and self.candidates < self.limit:  # type: ignore[operator]
+            raise ConfigError("mode.candidates", f"at least kept, {self.limit:,}", self.candidates)
         if self.min_similarity is not None:
             check_number("mode.min_similarity", self.min_similarity, -1.0, 1.0)
         if not isinstance(self.rerank, bool):
             raise ConfigError("mode.rerank", "True or False", self.rerank)
-        check_int("mode.answer_tokens", self.answer_tokens, 1, MOST)
+        check_int("mode.answer_tokens", self.answer_tokens, 1, MAX_INTEGER)
 
 
 PUBLISHED_MODES: Mapping[str, Mode] = {
     "normal": Mode(answer_tokens=1_000, rerank=False),
-    "full": Mode(candidates=50, kept=15, answer_tokens=1_500),
-    "escalated": Mode(candidates=100, kept=20, min_similarity=0.35, answer_tokens=3_000),
+    "full": Mode(candidates=50, limit=15, answer_tokens=1_500),
+    "escalated": Mode(candidates=100, limit=20, min_similarity=0.35, answer_tokens=3_000),
 }
 """The modes of `AnswerConfig`. The published "full" reranks 20 candidates to 15; 50 leave it more to choose from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerConfig(metaclass=Documented):
+class AnswerConfig(metaclass=DocumentedConfig):
     """The settings of an answer chain. By default it asks the model once, for the answer.
 
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking, visiting hours."),), default_intent="practical")
@@ -121,7 +121,7 @@ class AnswerConfig(metaclass=Documented):
     """The parting of questions: "auto" asks whether one needs independent pieces of evidence, and retrieves for each of
     them; "off" doesn't. Measured with the parts given: .710 of the evidence among the best 5 chunks in place of .513
     (`python -m answering` in tests/bench)."""
-    max_sub_questions: int = MOST_SUB_QUESTIONS
+    max_sub_questions: int = MAX_SUB_QUESTIONS
     """The most parts of a question, 1 to 4."""
 
     # The answer
@@ -136,7 +136,7 @@ class AnswerConfig(metaclass=Documented):
     """The user message, with {context} and {question}. None takes that of the context's own language."""
     history_tokens: int = 8_000
     """The most tokens of the conversation in the prompt, from its end; at least 0. Published: 8,000."""
-    no_content: str = NO_CONTENT
+    no_content: str = NO_CONTENT_ANSWER
     """The answer where nothing usable was retrieved. The model isn't asked then."""
     voice: bool = False
     """True for an answer that is spoken: its labels are removed."""
@@ -164,7 +164,7 @@ class AnswerConfig(metaclass=Documented):
         self._check_prompt()
         check_number("min_confidence", self.min_confidence, 0.0, 1.0)
         check_int("exchanges", self.exchanges, 0)
-        check_int("max_sub_questions", self.max_sub_questions, 1, MOST_SUB_QUESTIONS)
+        check_int("max_sub_questions", self.max_sub_questions, 1, MAX_SUB_QUESTIONS)
         check_int("history_tokens", self.history_tokens, 0)
         for name in ("search_seconds", "understand_seconds", "answer_seconds"):
             check_number(name, getattr(self, name), above=0)

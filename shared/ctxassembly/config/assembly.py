@@ -12,19 +12,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from ctxassembly.config.documented import Documented
+from ctxassembly.config.documented import DocumentedConfig
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
-from ctxassembly.wording.label_guards import sayable
+from ctxassembly.wording.label_guards import is_safe_label
 from ctxassembly.wording.languages import Code, language_of
 
 USES: Mapping[str, Mapping[str, Any]] = {
     "factual_qa": {"order": "interleaved"},
-    "summarisation": {"format": "grouped", "order": "document_order"},
+    "summarization": {"format": "grouped", "order": "document_order"},
     "citation_heavy": {"order": "relevance"},
     "conversational": {"format": "minimal", "order": "relevance", "cite": "passage"},
     "voice": {"format": "minimal"},
@@ -36,7 +36,7 @@ PUBLISHED_RULES = (
     "SOURCE_BLOCKS",
     "BOOKEND",
     "PUBLISHED_FACTUAL_QA",
-    "PUBLISHED_SUMMARISATION",
+    "PUBLISHED_SUMMARIZATION",
     "PUBLISHED_CITATION_HEAVY",
     "PUBLISHED_CONVERSATIONAL",
     "PUBLISHED_TIGHT_BUDGET",
@@ -45,40 +45,40 @@ PUBLISHED_RULES = (
 
 
 Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
-ChooseBy = Literal["query", "rank"]
-AtEdge = Literal["skip", "stop", "truncate"]
+RankBy = Literal["query", "rank"]
+Overflow = Literal["skip", "stop", "truncate"]
 Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
-Prefer = Literal["score", "newest"]
+PreferVersion = Literal["score", "newest"]
 Compress = Literal["none", "extractive", "llm"]
 SupplementPosition = Literal["before", "after"]
 SupplementDefault = Literal["add", "suppress"]
 OnStoreError = Literal["degrade", "raise"]
-Neighbours = Literal["auto", "filtered", "unfiltered"]
+Neighbors = Literal["auto", "filtered", "unfiltered"]
 
 
-class _Unsaid(str):
+class _Default(str):
     """A default that another setting may replace. Its type tells it from the same value given by a caller."""
 
     __slots__ = ()
 
 
-DEFAULT_ENCODING = _Unsaid("cl100k_base")
+DEFAULT_ENCODING = _Default("cl100k_base")
 MAX_WINDOW = 3
 """The widest window of the published five-stage rule."""
-MAX_POOL_WINDOW = 16
-POOL_WINDOW = 3
-"""Neighbours fetched on each side by default. Measured: 8 finds one percent more of the evidence in twice the time."""
+MAX_CANDIDATE_WINDOW = 16
+DEFAULT_CANDIDATE_WINDOW = 3
+"""Neighbors fetched on each side by default. Measured: 8 finds one percent more of the evidence in twice the time."""
 MAX_FIRST_LABEL = 900_000
 """Answers are read for numbers of up to six digits. This leaves room for the labels after the first."""
 MAX_LABEL_STEP = 1_000
-_LEAST_POSITIVE = math.ulp(0.0)
+_MIN_POSITIVE = math.ulp(0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssemblyConfig(metaclass=Documented):
+class AssemblyConfig(metaclass=DocumentedConfig):
     """The settings of an assembly. Every default is measured; all values are checked at construction.
 
     Raises:
@@ -96,23 +96,23 @@ class AssemblyConfig(metaclass=Documented):
     """The switch for everything. False passes the hits through, each as a block of its own, in their order, within the
     budget. Nothing is fetched, joined or compressed. A hit that doesn't fit is left out; only the first one is cut."""
     window: int = 1
-    """Neighbours read on each side of a hit, 0 to 3 chunks. Without a query they stand where hits leave room. Measured
+    """Neighbors read on each side of a hit, 0 to 3 chunks. Without a query they stand where hits leave room. Measured
     so at 8,000 tokens with 20 hits: .932 of the evidence, where the hits one after the other have .908."""
-    pool_window: int | None = None
-    """Neighbours fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same round trip.
+    candidate_window: int | None = None
+    """Neighbors fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same round trip.
     None fetches 3, or none if `window` is 0. If not everything fits, they compete with all others. If the whole window
     fits, only those stand that answer the query better than a hit does. Measured: 8 finds one percent more of the
     evidence than 3, in twice the time."""
-    neighbour_decay: float = 0.5
-    """The factor for a neighbour's score: it is that of its best hit times this, once per step; 0 to 1. The score is
+    neighbor_decay: float = 0.5
+    """The factor for a neighbor's score: it is that of its best hit times this, once per step; 0 to 1. The score is
     reported and decides nothing."""
-    neighbours: Neighbours = "auto"
-    """The neighbours that a caller may read: they are fetched past the search and its filter. "auto" applies the filter
-    if it is known (see `Store`). If it isn't, a neighbour has to agree with its hit on all metadata but the keys that
+    neighbors: Neighbors = "auto"
+    """The neighbors that a caller may read: they are fetched past the search and its filter. "auto" applies the filter
+    if it is known (see `Store`). If it isn't, a neighbor has to agree with its hit on all metadata but the keys that
     vary within a document, and the trace names the keys by which others were left out. "filtered" refuses to run if no
     filter is known. "unfiltered" says that every caller may read everything in the store."""
     varying_keys: tuple[str, ...] = ()
-    """Your own metadata keys in which chunks of one document differ, such as a line number. Neighbours may differ from
+    """Your own metadata keys in which chunks of one document differ, such as a line number. Neighbors may differ from
     their hit there. Whole keys, dotted paths or their last parts. Never name a key that you filter by."""
     on_store_error: OnStoreError = "degrade"
     """The step when a store, embeddings or a scorer fail: "degrade" goes on without what they would have given, and
@@ -134,36 +134,36 @@ class AssemblyConfig(metaclass=Documented):
     o200k_harmony several times as fast, to the same numbers."""
     granularity: Granularity = "auto"
     """The unit that the budget keeps or drops if not everything fits. "sentence" packs the sentences that answer the
-    query best into contiguous passages; `at_edge` and `compress` then have no effect. "chunk" and "passage" (a hit and
+    query best into contiguous passages; `overflow` and `compress` then have no effect. "chunk" and "passage" (a hit and
     the chunks that adjoin it) fill by value, or without a query by rank, hits first. "document" is the published rule:
     documents are dropped from the tail. With each of them the best item is cut at a sentence rather than left out; and
-    if all hits fit whole, neighbours never take the place of a hit's best sentence. "auto" takes the larger units the
+    if all hits fit whole, neighbors never take the place of a hit's best sentence. "auto" takes the larger units the
     more fits: passages if four fifths of everything fetched do, chunks if a third does, else sentences; also sentences
-    if one chunk takes more than a fifth of the room. Without a query, or with `at_edge`, `compress` or
+    if one chunk takes more than a fifth of the room. Without a query, or with `overflow`, `compress` or
     `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lesser one takes its place.
     Measured at 500 tokens with 20 hits: .891 of the evidence with "auto", .802 with "passage", .797 with "chunk"; at
     8,000 .958, .939 and .958."""
-    choose_by: ChooseBy = "query"
+    rank_by: RankBy = "query"
     """The worth of a text: "query" goes by rank and by the words of the query, "rank" by rank alone, as published rules
     do. Measured at 1,000 tokens with 20 hits: .926 of the evidence by the query, .754 by rank."""
-    function_words: Collection[str] | None = None
+    stop_words: Collection[str] | None = None
     """Words of a query that say little of what is asked for, and weigh half. None takes those of its language, the one
     of which it has most: "what", "the", "explain", "waarom". Words of your own, in any case, take their place, and ()
     has all words weigh alike. A word that only begins like one keeps its weight, and in a query that has no other words
     all do."""
-    stop_below: float | None = None
+    min_relevance: float | None = None
     """The worth below which text is left out although it would fit, 0 to 1: the budget is then a cap instead of a
     target. None fills the budget. The best sentence is worth 1, a sentence of the same rank without any word of the
     query 0; a chunk is worth as much as its best sentence, a passage as its best chunk. Measured on three sets at 8,000
     tokens, 0.5 takes 660 to 1,780 tokens and finds .964 of the evidence in place of .984, .917 of .932, and .477 of
     .673 where whole sections are the evidence; 0.3 loses about half as much for twice the tokens."""
-    at_edge: AtEdge = "skip"
+    overflow: Overflow = "skip"
     """The step at the first item that doesn't fit: "skip" it and go on, "stop", or "truncate" it at a sentence and
     stop. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`."""
     min_chunk_tokens: int = 0
     """The tokens below which a chunk makes room first, if not everything fits; at least 0."""
     relevance_floor: float | None = None
-    """The score below which a hit makes room, with its neighbours, if not everything fits. The scale is the
+    """The score below which a hit makes room, with its neighbors, if not everything fits. The scale is the
     retriever's. Hits without a score stay, and all stay if none reaches the floor."""
     max_chunk_tokens: int | None = None
     """The most tokens of one chunk, at least 1, if not everything fits: longer ones are cut. None sets no limit; 2,000
@@ -196,7 +196,7 @@ class AssemblyConfig(metaclass=Documented):
     universal sentence encoder 0.95 leaves all but the same words, 0.90 takes a translation (0.91) and 0.85 a close
     paraphrase (0.88) for the same. But "may eat" and "may not eat" have 0.93, "two euros" and "three euros" 0.93, 5 mg
     and 50 mg 0.88: if such differences matter, stay with "near"."""
-    prefer: Prefer = "score"
+    prefer_version: PreferVersion = "score"
     """The version that stays of two: "score", the better-ranked one, or "newest", the newer one by `keys.updated_at`,
     in the better one's place. If one has no date, the better-ranked one stays."""
     min_overlap_chars: int = 20
@@ -259,8 +259,8 @@ class AssemblyConfig(metaclass=Documented):
     leaves it out. Or a function of the query and that score (None if nothing was retrieved or scored) that returns True
     to add it."""
     supplement_gate: Callable[[Any], bool] | None = None
-    """In place of the threshold, a function of a `Situation`: the query, the best score, the best vector similarity of
-    all hits, the caller's intent."""
+    """In place of the threshold, a function of a `SupplementGateInput`: the query, the best score, the best vector
+    similarity of all hits, the caller's intent."""
     supplement_default: SupplementDefault = "add"
     """The rule if no gate decides: "add" it, or "suppress" it unless the caller forces it."""
 
@@ -289,38 +289,38 @@ class AssemblyConfig(metaclass=Documented):
         if not isinstance(lines, (tuple, list)) or not all(isinstance(key, str) and key.strip() for key in lines):
             raise ConfigError("header_keys", "a tuple of metadata keys", self.header_keys)
         object.__setattr__(self, "header_keys", tuple(lines))
-        self._check_words()
+        self._check_stop_words()
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
         if self.page_base is not None:
             check_int("page_base", self.page_base, 0, 1)
             object.__setattr__(self, "keys", replace(self.keys, page_base=self.page_base))
 
-    def _check_words(self) -> None:
-        given = (self.function_words,) if isinstance(self.function_words, str) else self.function_words
+    def _check_stop_words(self) -> None:
+        given = (self.stop_words,) if isinstance(self.stop_words, str) else self.stop_words
         if given is not None:
-            found = (
+            word_lists = (
                 [words(entry) if isinstance(entry, str) else [] for entry in given] if _is_collection(given) else [[]]
             )
-            if not all(found):
-                raise ConfigError("function_words", "a collection of words, or None", self.function_words)
+            if not all(word_lists):
+                raise ConfigError("stop_words", "a collection of words, or None", self.stop_words)
             # In order, so that equal settings are shown alike; as a query's words are, so that these are found there.
-            object.__setattr__(self, "function_words", tuple(sorted({word for entry in found for word in entry})))
+            object.__setattr__(self, "stop_words", tuple(sorted({word for entry in word_lists for word in entry})))
 
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)
         check_int("first_label", self.first_label, 1, MAX_FIRST_LABEL)
         check_int("label_step", self.label_step, 1, MAX_LABEL_STEP)
-        if self.pool_window is not None:
-            check_int("pool_window", self.pool_window, 0, MAX_POOL_WINDOW)
+        if self.candidate_window is not None:
+            check_int("candidate_window", self.candidate_window, 0, MAX_CANDIDATE_WINDOW)
         for parameter, minimum in _INTEGERS:
             check_int(parameter, getattr(self, parameter), minimum)
         for parameter, minimum in (("max_overlap_chars", self.min_overlap_chars + 1), *_OPTIONAL_INTEGERS):
             if getattr(self, parameter) is not None:
                 check_int(parameter, getattr(self, parameter), minimum)
-        for parameter, allowed, least in _SHARES:
+        for parameter, allowed, lower_bound in _FRACTIONS:
             value = getattr(self, parameter)
-            if not _is_number(value) or not least <= value <= 1:
+            if not _is_number(value) or not lower_bound <= value <= 1:
                 raise ConfigError(parameter, allowed, value)
         if not _is_number(self.llm_timeout_seconds) or self.llm_timeout_seconds <= 0:
             raise ConfigError("llm_timeout_seconds", "a number above 0", self.llm_timeout_seconds)
@@ -330,7 +330,7 @@ class AssemblyConfig(metaclass=Documented):
     def _check_separator(self) -> None:
         line = self.supplement_separator
         if line is not None:
-            if not isinstance(line, str) or len(line.strip().splitlines()) != 1 or not sayable(line):
+            if not isinstance(line, str) or len(line.strip().splitlines()) != 1 or not is_safe_label(line):
                 raise ConfigError("supplement_separator", "one line of text without {}, or None", line)
             object.__setattr__(self, "supplement_separator", str.__str__(line).strip())
 
@@ -346,31 +346,33 @@ class AssemblyConfig(metaclass=Documented):
 
     def _check_effects(self) -> None:
         """Refuse settings without effect in the granularity that was chosen."""
-        for granularity, parameter, idle, instead in _WITHOUT_EFFECT:
-            chosen = self.choose_by == "rank" if granularity == "rank" else self.granularity == granularity
+        for granularity, parameter, idle, hint in _WITHOUT_EFFECT:
+            applies = self.rank_by == "rank" if granularity == "rank" else self.granularity == granularity
             # By rank alone there are no sentences to choose: whole chunks are packed, for which these settings work.
-            if granularity == "sentence" and self.choose_by == "rank":
+            if granularity == "sentence" and self.rank_by == "rank":
                 continue
-            if chosen and getattr(self, parameter) != idle:
-                setting = "choose_by" if granularity == "rank" else "granularity"
-                allowed = f"{idle!r} where {setting} is {granularity!r}, which has no use for it; {instead}"
+            if applies and getattr(self, parameter) != idle:
+                setting = "rank_by" if granularity == "rank" else "granularity"
+                allowed = f"{idle!r} where {setting} is {granularity!r}, which has no use for it; {hint}"
                 raise ConfigError(parameter, allowed, getattr(self, parameter))
 
     def _check_optional_numbers(self) -> None:
-        for parameter, allowed, least, most in _OPTIONAL_NUMBERS:
+        for parameter, allowed, minimum, maximum in _OPTIONAL_NUMBERS:
             value = getattr(self, parameter)
-            if value is not None and not (_is_number(value) and least <= value <= most):
+            if value is not None and not (_is_number(value) and minimum <= value <= maximum):
                 raise ConfigError(parameter, allowed, value)
 
     def _check_budget(self) -> None:
         """Check the token limit and its encoding. A model's budget brings the encoding of the model."""
         if not isinstance(self.max_tokens, TokenBudget):
             check_int("max_tokens", self.max_tokens, 1)
-        elif (own := self.max_tokens.encoding) and self.encoding != own:
+        elif (model_encoding := self.max_tokens.encoding) and self.encoding != model_encoding:
             # A default gives way. An encoding that the caller chose would count other tokens than the model's.
-            if not isinstance(self.encoding, _Unsaid):
-                raise ConfigError("encoding", f"left out beside a TokenBudget, whose own is {own!r}", self.encoding)
-            object.__setattr__(self, "encoding", own)
+            if not isinstance(self.encoding, _Default):
+                raise ConfigError(
+                    "encoding", f"left out beside a TokenBudget, whose own is {model_encoding!r}", self.encoding
+                )
+            object.__setattr__(self, "encoding", model_encoding)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
 
@@ -378,8 +380,8 @@ class AssemblyConfig(metaclass=Documented):
     def for_use(cls, use: str) -> AssemblyConfig:
         """The settings for one use. They keep the same evidence as the default, and write it in another way.
 
-        - "factual_qa", questions with a short answer: labelled documents, the best ones at both ends
-        - "summarisation": documents under their names, in reading order, without labels
+        - "factual_qa", questions with a short answer: labeled documents, the best ones at both ends
+        - "summarization": documents under their names, in reading order, without labels
         - "citation_heavy", answers that cite each claim: a label for each document, the best first
         - "conversational", chat: the text alone, the best passage first
         - "voice", answers that are spoken: the text alone, by document
@@ -392,38 +394,40 @@ class AssemblyConfig(metaclass=Documented):
         """
         if use not in USES:
             rule = use.upper() if isinstance(use, str) else ""
-            instead = f": write presets.{rule} for the published rule" if rule in PUBLISHED_RULES else ""
-            raise ConfigError("use", _one_of(tuple(USES)), use, instead)
+            hint = f": write presets.{rule} for the published rule" if rule in PUBLISHED_RULES else ""
+            raise ConfigError("use", _one_of(tuple(USES)), use, hint)
         return cls(**USES[use])
 
-    def grain(self, query: str | None) -> Granularity:
+    def effective_granularity(self, query: str | None) -> Granularity:
         """The granularity for `query`, given the other settings. For "auto" it is the finest one that may be needed."""
         if not self.enabled:
             return "chunk"
-        chosen = self.chooses(query)
+        is_query_aware = self.is_query_aware(query)
         if self.granularity == "sentence":
-            return "sentence" if chosen else "chunk"
+            return "sentence" if is_query_aware else "chunk"
         if self.granularity != "auto":
             return self.granularity
         # These three say what becomes of chunks, so chunks it is.
-        plain = self.at_edge == "skip" and self.compress == "none" and self.max_chunk_tokens is None
-        return "sentence" if chosen and plain else "chunk"
+        has_chunk_settings = self.overflow == "skip" and self.compress == "none" and self.max_chunk_tokens is None
+        return "sentence" if is_query_aware and has_chunk_settings else "chunk"
 
-    def chooses(self, query: str | None) -> bool:
+    def is_query_aware(self, query: str | None) -> bool:
         """True if the words of `query` value the text; rank alone does otherwise."""
-        return self.enabled and self.choose_by == "query" and bool(query and query.strip())
+        return self.enabled and self.rank_by == "query" and bool(query and query.strip())
 
     @property
-    def cuts_hits(self) -> bool:
+    def may_shorten_hits(self) -> bool:
         """True if a hit that doesn't fit whole is shortened before a lesser one takes its place."""
-        return self.enabled and self.at_edge == "skip" and self.granularity in ("auto", "sentence")
+        return self.enabled and self.overflow == "skip" and self.granularity in ("auto", "sentence")
 
-    def reach(self, query: str | None) -> int:
+    def fetch_window(self, query: str | None) -> int:
         """The number of chunks to fetch on each side of a hit."""
-        # More than the window is fetched only where neighbours compete one by one.
-        if not self.chooses(query) or self.grain(query) in ("document", "passage"):
+        # More than the window is fetched only where neighbors compete one by one.
+        if not self.is_query_aware(query) or self.effective_granularity(query) in ("document", "passage"):
             return self.window
-        pool = (POOL_WINDOW if self.window else 0) if self.pool_window is None else self.pool_window
+        pool = (
+            (DEFAULT_CANDIDATE_WINDOW if self.window else 0) if self.candidate_window is None else self.candidate_window
+        )
         return max(self.window, pool)
 
     @property
@@ -433,35 +437,35 @@ class AssemblyConfig(metaclass=Documented):
 
 
 _ABOVE_0 = "a number above 0 and at most 1"
-_SHARES = (
-    ("neighbour_decay", "a number from 0 to 1", 0),
-    ("near_threshold", _ABOVE_0, _LEAST_POSITIVE),
-    ("semantic_threshold", _ABOVE_0, _LEAST_POSITIVE),
+_FRACTIONS = (
+    ("neighbor_decay", "a number from 0 to 1", 0),
+    ("near_threshold", _ABOVE_0, _MIN_POSITIVE),
+    ("semantic_threshold", _ABOVE_0, _MIN_POSITIVE),
 )
 _INTEGERS = (("min_chunk_tokens", 0), ("min_overlap_chars", 0), ("supplement_max_tokens", 1))
 _OPTIONAL_NUMBERS = (
-    ("stop_below", "a number from 0 to 1, or None", 0, 1),
+    ("min_relevance", "a number from 0 to 1, or None", 0, 1),
     ("relevance_floor", "a number or None", -math.inf, math.inf),
 )
 _OPTIONAL_INTEGERS = (("max_characters", 1), ("max_chunk_tokens", 1))
 _WITHOUT_EFFECT = (
-    ("sentence", "at_edge", "skip", "say granularity='chunk'"),
+    ("sentence", "overflow", "skip", "say granularity='chunk'"),
     ("sentence", "compress", "none", "say granularity='chunk'"),
-    ("document", "stop_below", None, "say granularity='auto'"),
-    ("document", "function_words", None, "say granularity='auto'"),
-    ("document", "pool_window", None, "say window=3, or granularity='auto'"),
-    ("passage", "pool_window", None, "say window=3, or granularity='auto'"),
-    ("rank", "stop_below", None, "say choose_by='query'"),
-    ("rank", "function_words", None, "say choose_by='query'"),
-    ("rank", "pool_window", None, "say window=3, or choose_by='query'"),
+    ("document", "min_relevance", None, "say granularity='auto'"),
+    ("document", "stop_words", None, "say granularity='auto'"),
+    ("document", "candidate_window", None, "say window=3, or granularity='auto'"),
+    ("passage", "candidate_window", None, "say window=3, or granularity='auto'"),
+    ("rank", "min_relevance", None, "say rank_by='query'"),
+    ("rank", "stop_words", None, "say rank_by='query'"),
+    ("rank", "candidate_window", None, "say window=3, or rank_by='query'"),
 )
 """A granularity (or "rank"), a setting without effect there, its default, and the settings to use instead."""
 _CHOICES = (
     ("granularity", Granularity),
-    ("choose_by", ChooseBy),
-    ("at_edge", AtEdge),
+    ("rank_by", RankBy),
+    ("overflow", Overflow),
     ("dedup", Dedup),
-    ("prefer", Prefer),
+    ("prefer_version", PreferVersion),
     ("compress", Compress),
     ("order", Order),
     ("separator", Separator),
@@ -469,7 +473,7 @@ _CHOICES = (
     ("supplement_position", SupplementPosition),
     ("supplement_default", SupplementDefault),
     ("on_store_error", OnStoreError),
-    ("neighbours", Neighbours),
+    ("neighbors", Neighbors),
 )
 
 

@@ -18,7 +18,7 @@ from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any
 
 
-class Documented(type):
+class DocumentedConfig(type):
     """The type of classes whose `__doc__` goes on with their fields: each with its type, default and docstring.
 
     >>> from ctxassembly import AssemblyConfig
@@ -32,7 +32,7 @@ class Documented(type):
         # A dataclass asks for the docstring while it is made, before it has its slots: that is no reader.
         if own is None or "__slots__" not in vars(cls):
             return own
-        parts = [f"{line}\n{indent(text, '    ')}" for line, text in described(cls)]
+        parts = [f"{line}\n{indent(text, '    ')}" for line, text in describe_fields(cls)]
         return "\n\n".join([inspect.cleandoc(own), *parts])
 
     def _write(cls, text: str) -> None:
@@ -62,18 +62,18 @@ class Documented(type):
 
 
 @cache
-def described(cls: type) -> tuple[tuple[str, str], ...]:
+def describe_fields(cls: type) -> tuple[tuple[str, str], ...]:
     """The fields of a class in order, each as the line that declares it and its docstring; none without its source."""
     try:
         source = dedent(inspect.getsource(cls))
     except (OSError, TypeError):
         return ()
-    return tuple(_fields(ast.parse(source).body[0]))
+    return tuple(_parse_fields(ast.parse(source).body[0]))
 
 
-def _fields(node: ast.AST) -> Iterator[tuple[str, str]]:
+def _parse_fields(node: ast.AST) -> Iterator[tuple[str, str]]:
     body = node.body if isinstance(node, ast.ClassDef) else []
-    for statement, below in pairwise(body):
-        if isinstance(statement, ast.AnnAssign) and isinstance(below, ast.Expr):
-            text = ast.literal_eval(below.value)
+    for statement, following in pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(following, ast.Expr):
+            text = ast.literal_eval(following.value)
             yield ast.unparse(statement), inspect.cleandoc(text)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.config.documented import Documented
+from ctxassembly.config.documented import DocumentedConfig
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.validation import MOST, check_int, check_number
+from ctxassembly.data.validation import MAX_INTEGER, check_int, check_number
 from ctxassembly.errors import ConfigError
 
 Strategy = Literal["hybrid", "vector", "keyword", "graph"]
@@ -22,7 +22,7 @@ PUBLISHED_CATEGORIES = ("practical", "appointments", "general", "legal_admin", "
 
 
 @dataclass(frozen=True, slots=True)
-class Boost(metaclass=Documented):
+class Boost(metaclass=DocumentedConfig):
     """A factor for chunks whose metadata agree with the query or the conversation.
 
     >>> Boost("category", 1.2, {"category": "practical"})
@@ -49,10 +49,10 @@ class Boost(metaclass=Documented):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalConfig(metaclass=Documented):
+class RetrievalConfig(metaclass=DocumentedConfig):
     """The settings of a retrieval. The defaults are what is measured best; see `published` for the others.
 
-    >>> RetrievalConfig(limit=10).per_channel
+    >>> RetrievalConfig(limit=10).candidates_per_channel
     40
     """
 
@@ -74,10 +74,10 @@ class RetrievalConfig(metaclass=Documented):
     """The text before the query where it is embedded, as some models want it."""
     max_terms: int = 32
     """The most words of a query that are searched, the rarest ones, 1 to 200."""
-    function_word_weight: float = 0.75
+    stop_word_weight: float = 0.75
     """The part of its weight that a function word of the query ("what", "explain", "waarom") keeps where words are
     searched, 0 to 1. 1 (published) goes by rareness alone: of questions on papers that finds .005 to .009 less of the
-    evidence, with a standard error of .003. Assembly has its own, `function_words`."""
+    evidence, with a standard error of .003. Assembly has its own, `stop_words`."""
     on_search_error: OnSearchError = "degrade"
     """The step when a channel fails: "degrade" goes on without it, and says so in the trace; all failing is an error.
     "raise" raises at the first."""
@@ -86,7 +86,7 @@ class RetrievalConfig(metaclass=Documented):
 
     # How the channels become one list
     fusion: Fusion = "convex"
-    """The way from scores of several channels to one: "convex" adds normalised scores: each divided by the best of its
+    """The way from scores of several channels to one: "convex" adds normalized scores: each divided by the best of its
     channel, the keyword score times `keyword_weight`, the similarity times the rest. "rrf" adds 1 / (rrf_k + rank),
     ranks from 0, in the same proportion; the trace says where that puts all chunks of one channel before those of the
     other. Measured on three sets: "rrf" has .908, .959 and .483 of the evidence among the best 5, "convex" .947, .978
@@ -134,9 +134,9 @@ class RetrievalConfig(metaclass=Documented):
             if getattr(self, name) not in allowed:
                 raise ConfigError(name, "one of " + ", ".join(map(repr, allowed)), getattr(self, name))
         check_int("limit", self.limit, 1)
-        for name, least, most in _INTEGERS:
+        for name, minimum, maximum in _INTEGERS:
             if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
-                check_int(name, value, self.limit if name == "candidates" else least, most)
+                check_int(name, value, self.limit if name == "candidates" else minimum, maximum)
         for name, lowest, highest in _NUMBERS:
             if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
                 check_number(name, value, lowest, highest)
@@ -144,11 +144,11 @@ class RetrievalConfig(metaclass=Documented):
         for name in ("query_prefix", "category_key"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(name, "a string", getattr(self, name))
-        object.__setattr__(self, "boosts", checked_boosts(self.boosts))
+        object.__setattr__(self, "boosts", check_boosts(self.boosts))
         _check_affinity(self.affinity)
 
     @property
-    def per_channel(self) -> int:
+    def candidates_per_channel(self) -> int:
         """The number of chunks that each channel gives to fusion."""
         return max(4 * self.limit, self.rerank_candidates or 0) if self.candidates is None else self.candidates
 
@@ -156,7 +156,7 @@ class RetrievalConfig(metaclass=Documented):
     def published(cls) -> RetrievalConfig:
         """The published numbers: 28 candidates for 7 hits, a similarity of .40 at least, RRF 60, rescue from 6 letters.
 
-        >>> RetrievalConfig.published().per_channel
+        >>> RetrievalConfig.published().candidates_per_channel
         28
         """
         return cls(
@@ -165,7 +165,7 @@ class RetrievalConfig(metaclass=Documented):
             fusion="rrf",
             keyword_weight=0.5,
             adjacency=0.0,
-            function_word_weight=1.0,
+            stop_word_weight=1.0,
             rescue_min_letters=6,
         )
 
@@ -177,25 +177,25 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "on_search_error": get_args(OnSearchError),
 }
 _INTEGERS = (
-    ("candidates", 1, MOST),
-    ("rerank_candidates", 1, MOST),
+    ("candidates", 1, MAX_INTEGER),
+    ("rerank_candidates", 1, MAX_INTEGER),
     ("max_terms", 1, 200),
-    ("rescue_terms", 0, MOST),
-    ("rescue_max_chunks", 0, MOST),
-    ("rescue_min_letters", 1, MOST),
+    ("rescue_terms", 0, MAX_INTEGER),
+    ("rescue_max_chunks", 0, MAX_INTEGER),
+    ("rescue_min_letters", 1, MAX_INTEGER),
 )
 _NUMBERS = (
     ("min_similarity", -1.0, 1.0),
     ("keyword_weight", 0.0, 1.0),
     ("rrf_k", 1.0, math.inf),
     ("adjacency", 0.0, 1.0),
-    ("function_word_weight", 0.0, 1.0),
+    ("stop_word_weight", 0.0, 1.0),
     ("min_evidence", 0.0, 2.0),
 )
 _OPTIONAL = frozenset({"candidates", "rerank_candidates", "rescue_min_letters", "min_similarity", "min_evidence"})
 
 
-def checked_boosts(boosts: Any) -> tuple[Boost, ...]:
+def check_boosts(boosts: Any) -> tuple[Boost, ...]:
     """The boosts as a tuple.
 
     Raises:

@@ -10,7 +10,7 @@ from ctxassembly.config.assembly import MAX_FIRST_LABEL
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 
-OfCall = Union["Labels", Callable[[], "Labels | None"], None]
+LabelsArgument = Union["Labels", Callable[[], "Labels | None"], None]
 """The `labels` of an adapter: those of one conversation, or a function that gives those of the running one."""
 
 
@@ -56,20 +56,20 @@ class Labels:
         """The first label of the next context."""
         return self._next
 
-    def take(self, most: int) -> int:
-        """Reserve `most` labels for one context, and give back the first of them."""
+    def reserve(self, count: int) -> int:
+        """Reserve `count` labels for one context, and give back the first of them."""
         with self._lock:
             first = self._next
-            self._next += most
+            self._next += count
         return first
 
-    def give_back(self, first: int, end: int) -> None:
+    def release(self, first: int, end: int) -> None:
         """Release the unused labels from `first` to before `end`; they are lost if others were reserved meanwhile."""
         with self._lock:
             if self._next == end:
                 self._next = first
 
-    def go_on(self, first: int) -> None:
+    def advance_to(self, first: int) -> None:
         """Give out no label below `first` from here on."""
         with self._lock:
             self._next = max(self._next, first)
@@ -105,7 +105,7 @@ def check_labels(given: object) -> None:
         raise ConfigError("labels", "a Labels(), or a function without arguments that returns one or None", given)
 
 
-def labels_of_call(given: OfCall) -> Labels | None:
+def resolve_labels(given: LabelsArgument) -> Labels | None:
     """The conversation's labels for one call: `given`, or the result of calling it.
 
     Raises:

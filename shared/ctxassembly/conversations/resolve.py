@@ -9,8 +9,8 @@ from ctxassembly.citations.reader import resolve as resolved_of
 from ctxassembly.conversations.sources import known_in
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
-from ctxassembly.text.words import wording
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.text.words import normalize_wording
 
 
 def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
@@ -30,19 +30,19 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     Raises:
         InputError: two sources have the same label, or `sources` has something else in it.
     """
-    return resolved_of(answer, **_over(sources), mode=mode)
+    return resolved_of(answer, **_reader_arguments(sources), mode=mode)
 
 
-def reader_over(sources: Any, mode: Mode = "keep") -> AnswerReader:
+def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
     """A reader for an answer over `sources`, given as to `resolve`, that comes in pieces.
 
     Raises:
         InputError: as `resolve` does.
     """
-    return AnswerReader(**_over(sources), mode=mode)
+    return AnswerReader(**_reader_arguments(sources), mode=mode)
 
 
-def _over(sources: Any) -> dict[str, Any]:
+def _reader_arguments(sources: Any) -> dict[str, Any]:
     """The arguments by which an answer over `sources` is read."""
     known = list(known_in(sources))
     citations: dict[str, Citation] = {}
@@ -50,13 +50,14 @@ def _over(sources: Any) -> dict[str, Any]:
         other = citations.setdefault(citation.label, citation)
         if _identity(other) != _identity(citation):
             raise InputError(
-                f"label {citation.label} is that of two sources, {shown(other.source)} and {shown(citation.source)}: "
+                f"label {citation.label} is that of two sources, {safe_repr(other.source)} and "
+                f"{safe_repr(citation.source)}: "
                 "assemble what is read together with one labels=Labels()"
             )
     return {
         "citations": tuple(citations.values()),
-        "labelled": any(source.labelled for source in known),
-        "texts": lambda: (wording(text) for source in known for text in source.texts),
+        "has_labels": any(source.has_labels for source in known),
+        "texts": lambda: (normalize_wording(text) for source in known for text in source.texts),
     }
 
 

@@ -27,21 +27,21 @@ Reason = Literal[
     "repeated",
 ]
 
-FOR_BUDGET: Final = "budget"
+OVER_BUDGET: Final = "budget"
 TOO_SHORT: Final = "too short"
 BELOW_FLOOR: Final = "below the relevance floor"
 IRRELEVANT: Final = "irrelevant"
 """A language model found nothing in it that helps to answer."""
-STOPPED: Final = "worth too little"
-"""It is worth less than `stop_below` asks for."""
-BEYOND: Final = "beyond the window"
-"""A neighbour farther from its hit than `window`: it was fetched for the query to choose from, and not chosen."""
+BELOW_CUTOFF: Final = "worth too little"
+"""It is worth less than `min_relevance` asks for."""
+OUTSIDE_WINDOW: Final = "beyond the window"
+"""A neighbor farther from its hit than `window`: it was fetched for the query to choose from, and not chosen."""
 EMPTY: Final = "empty"
 """It has no text but white space."""
-EXACT: Final = "duplicate"
+EXACT_DUPLICATE: Final = "duplicate"
 """It is an exact copy. It fits only where its original fits, so it is never tried for itself."""
-NEAR: Final = "near duplicate"
-SEMANTIC: Final = "semantic duplicate"
+NEAR_DUPLICATE: Final = "near duplicate"
+SEMANTIC_DUPLICATE: Final = "semantic duplicate"
 CONTAINED: Final = "contained"
 """A larger chunk has all of its text."""
 REPEATED: Final = "repeated"
@@ -54,44 +54,44 @@ sentences were chosen. "extractive" and "llm": it was compressed. "repeated": a 
 
 
 class Candidate(NamedTuple):
-    """A chunk that may stand in the context: a hit, or a neighbour of one."""
+    """A chunk that may stand in the context: a hit, or a neighbor of one."""
 
     key: int
-    """Number of the candidate in its assembly: hits have their rank, neighbours the numbers after. All forms of a
+    """Number of the candidate in its assembly: hits have their rank, neighbors the numbers after. All forms of a
     candidate share it. Equality leaves it out: another assembly may give the same chunk another number."""
     chunk: Chunk
     rank: int
-    """Rank of the hit, from 0; a neighbour has the rank of its best hit."""
+    """Rank of the hit, from 0; a neighbor has the rank of its best hit."""
     score: float | None = None
     distance: int = 0
     """Steps to the nearest hit: 0 for a hit itself."""
     position: int = 0
     """Place in the document, by index or by the links between chunks. Consecutive means adjacent."""
-    kept: tuple[Span, ...] | None = None
+    kept_spans: tuple[Span, ...] | None = None
     """The slices of the chunk's text that may stand, ascending and disjoint; None for all of it."""
     shortened_by: Shortening | None = None
-    read_from: int | None = None
+    text_offset: int | None = None
     """Set for a chunk too long to be read: `chunk` has only a part of its text, which begins at this character."""
 
     @property
     def text(self) -> str:
         """The text that may stand: the kept slices, joined."""
         text = self.chunk.text
-        return text if self.kept is None else "".join(text[start:end] for start, end in self.kept)
+        return text if self.kept_spans is None else "".join(text[start:end] for start, end in self.kept_spans)
 
     @property
-    def slices(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[Span, ...]:
         """The slices of the chunk's text that may stand. A candidate that isn't shortened has one."""
-        return ((0, len(self.chunk.text)),) if self.kept is None else self.kept
+        return ((0, len(self.chunk.text)),) if self.kept_spans is None else self.kept_spans
 
     @property
-    def is_too_much(self) -> bool:
+    def exceeds_budget(self) -> bool:
         """True if the whole text is known not to fit, without counting."""
-        return self.read_from is not None and self.kept is None
+        return self.text_offset is not None and self.kept_spans is None
 
     @property
     def is_hit(self) -> bool:
-        """True for a retrieved chunk, false for a neighbour."""
+        """True for a retrieved chunk, false for a neighbor."""
         return self.distance == 0
 
     # Without the key. Both operators are spelled out, since a tuple has both.
@@ -108,13 +108,13 @@ class Candidate(NamedTuple):
 class Match(NamedTuple):
     """A text that makes another one superfluous."""
 
-    place: int
+    text_index: int
     """Its place in the list of all texts."""
     is_part: bool = False
     """True if the other text is a part of it, false if it is another version of it."""
 
 
-class LeftOut(NamedTuple):
+class Exclusion(NamedTuple):
     """The reason why a candidate was left out, and the tokens that it would have added to the context."""
 
     reason: Reason
@@ -125,7 +125,7 @@ GAP = "[...]"
 """Marks missing text of the same document: between two pieces, and where the end of a text was cut."""
 
 
-class Header(IntEnum):
+class HeaderDetail(IntEnum):
     """The amount of header above a block, most first. Only a tiny budget needs another than the first."""
 
     FULL = 0
@@ -134,25 +134,25 @@ class Header(IntEnum):
     NONE = 3
 
 
-class Joint(NamedTuple):
+class Join(NamedTuple):
     """The way a chunk continues the one before."""
 
-    shared: int
+    overlap: int
     """Characters at its beginning that the chunk before has already."""
-    glue: str
+    separator: str
     """The white space to write between the two; empty if they touch."""
 
 
-class Piece(NamedTuple):
-    """The verbatim slice `candidate.chunk.text[start:end]` as it stands in a passage, after `glue`."""
+class TextPiece(NamedTuple):
+    """The verbatim slice `candidate.chunk.text[start:end]` as it stands in a passage, after `separator`."""
 
     candidate: Candidate
     start: int
     end: int
-    glue: str
+    separator: str
     """The text between the piece before and this one: white space, nothing if the two touch, or `GAP` if the text
     between them was left out."""
-    shared: int = 0
+    overlap: int = 0
     """Characters of the chunk that are left out here because other pieces have them."""
 
     @property
@@ -161,7 +161,7 @@ class Piece(NamedTuple):
         return self.candidate.chunk.text[self.start : self.end]
 
 
-class Part(NamedTuple):
+class RenderedPart(NamedTuple):
     """A stretch of rendered text: the slice `[start:end]` of a candidate's chunk, or, without one, our own words."""
 
     text: str
@@ -170,20 +170,20 @@ class Part(NamedTuple):
     end: int = 0
 
 
-class Label(NamedTuple):
+class CitationBlock(NamedTuple):
     """One label and the passages under it."""
 
-    passages: Sequence[tuple[Piece, ...]]
-    best: Candidate
-    """The best-ranked of its chunks. Hits rank before neighbours."""
+    passages: Sequence[tuple[TextPiece, ...]]
+    best_candidate: Candidate
+    """The best-ranked of its chunks. Hits rank before neighbors."""
     summary: str
     """The page summary above the text; empty if there is none."""
 
 
-class Share(NamedTuple):
-    """The part of the text that a candidate has, from `begin` to `end`, and the places of the units that it is in."""
+class CandidateSpan(NamedTuple):
+    """The part of the text that a candidate has, from `start` to `end`, and the places of the units that it is in."""
 
     candidate: Candidate
-    begin: int
+    start: int
     end: int
-    places: range
+    sentence_range: range

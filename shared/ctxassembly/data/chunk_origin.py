@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ctxassembly.data.chunks import Origin, PartName
+from ctxassembly.data.chunks import ChunkOrigin, SectionKey
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.varying_keys import of_name, plain_name
-from ctxassembly.safe_repr import as_name
+from ctxassembly.data.varying_keys import cache_by_name, normalize_key
+from ctxassembly.safe_repr import to_id
 
-_NAMES = re.compile(
+_SECTION_KEYS = re.compile(
     r"""
     page(_label|_number|_name|_no|_num|_index|_idx)?|slide(_number|_no|_index)?|sheet(_name)?
     |(sub)?section|chapter|h[1-6]|header_[1-6]|header|heading|headings
@@ -24,43 +24,43 @@ _NAMES = re.compile(
     """,
     re.VERBOSE,
 )
-_PLAIN = (str, int, float)
+_PLAIN_TYPES = (str, int, float)
 """Exact types only: a class of the caller may raise anything when it is compared."""
-_PARTICULARS = ("page", "section", "sheet", "row_number")
+_SECTION_FIELDS = ("page", "section", "sheet", "row_number")
 
 
-def part_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> PartName:
+def section_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> SectionKey:
     """The metadata that name a page or section, sorted by key; empty if there are none.
 
-    >>> part_in({"page": 3, "source": "gastro.pdf", "Header 2": "Fasting"}, MetadataKeys())
+    >>> section_of({"page": 3, "source": "gastro.pdf", "Header 2": "Fasting"}, MetadataKeys())
     (('Header 2', 'Fasting'), ('page', 3))
     """
     found: dict[str, Any] = {}
     if type(metadata) is not dict:  # callers can assign anything to a document
         return ()
-    for particular in _PARTICULARS:
-        for name in getattr(keys, particular):
+    for field_name in _SECTION_FIELDS:
+        for name in getattr(keys, field_name):
             value = metadata.get(name)
-            if type(value) in _PLAIN:
+            if type(value) in _PLAIN_TYPES:
                 found[name] = value
     found |= {
         name: value
         for name, value in metadata.items()
-        if type(value) in _PLAIN and type(name) is str and _is_named(name)
+        if type(value) in _PLAIN_TYPES and type(name) is str and _is_section_key(name)
     }
     return tuple(sorted(found.items()))
 
 
-def origin_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> Origin | None:
+def origin_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> ChunkOrigin | None:
     """The page or section that the offset of a chunk without an index counts in, and the store's name of its document.
 
-    >>> origin_in({"page": 3, "source": "gastro.pdf"}, MetadataKeys()).part
+    >>> origin_of({"page": 3, "source": "gastro.pdf"}, MetadataKeys()).section
     (('page', 3),)
     """
-    part, lookup_id = part_in(metadata, keys), keys.read(metadata, "lookup_id")
-    return Origin(part, lookup_id=as_name(lookup_id)) if part or lookup_id is not None else None
+    part, lookup_id = section_of(metadata, keys), keys.read(metadata, "lookup_id")
+    return ChunkOrigin(part, lookup_id=to_id(lookup_id)) if part or lookup_id is not None else None
 
 
-@of_name
-def _is_named(key: str) -> bool:
-    return _NAMES.fullmatch(plain_name(key)) is not None
+@cache_by_name
+def _is_section_key(key: str) -> bool:
+    return _SECTION_KEYS.fullmatch(normalize_key(key)) is not None

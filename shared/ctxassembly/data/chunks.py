@@ -11,30 +11,30 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import as_text
+from ctxassembly.safe_repr import to_text
 
 Span = tuple[int, int]
 Identity = tuple[str, str, str]
 """The document, the id and the text that make a chunk: see `Chunk.identity`."""
-PartName = tuple[tuple[str, "str | int | float"], ...]
+SectionKey = tuple[tuple[str, "str | int | float"], ...]
 """A page or a section of a document, by the metadata that name it, sorted; empty for the document itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ChunkOrigin:
     """The origin of a chunk, as its reader or splitter recorded it.
 
     The adapters fill it in. Chunks made by hand, with offsets that count in the document, need none.
 
     Here page 7 of a file, whose offsets count from its own beginning, is a document of its own in the store:
 
-    >>> page = Origin(part=(("page", 7),), lookup_id="leaflet.pdf/7")
+    >>> page = ChunkOrigin(section=(("page", 7),), lookup_id="leaflet.pdf/7")
     >>> chunk = Chunk("leaflet#9", "leaflet.pdf", "Drink water.", start=0, origin=page)
     >>> chunk.document_id, chunk.lookup_id
     ('leaflet.pdf', 'leaflet.pdf/7')
     """
 
-    part: PartName = ()
+    section: SectionKey = ()
     """The page or section that `start` counts in."""
     near: int | None = None
     """Approximate offset, where `start` is unknown because another tool replaced the slice by a longer text."""
@@ -71,16 +71,16 @@ class Chunk:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     vector: Sequence[float] | None = field(default=None, repr=False, compare=False)
     """The embedding of `text`, if it is at hand. Semantic deduplication then doesn't compute one."""
-    origin: Origin | None = None
-    unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    origin: ChunkOrigin | None = None
+    hidden_from_model: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """Metadata keys that the model must not read in a summary or under `header_keys`. LlamaIndex's nodes have such."""
-    unnamed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """The keys of `unread` that no header may use for a source, a page or a section; it uses the next key that holds
-    one. A citation, which the model doesn't read, uses them."""
+    hidden_from_header: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The keys of `hidden_from_model` that no header may use for a source, a page or a section; it uses the next key
+    that holds one. A citation, which the model doesn't read, uses them."""
 
-    def is_unread(self, key: str) -> bool:
+    def is_hidden_from_model(self, key: str) -> bool:
         """True if the model must not read the value under `key`, which may be a dotted path."""
-        return key in self.unread or ("." in key and key.partition(".")[0] in self.unread)
+        return key in self.hidden_from_model or ("." in key and key.partition(".")[0] in self.hidden_from_model)
 
     @property
     def identity(self) -> Identity:
@@ -114,7 +114,7 @@ class Hit:
     score: float | None = None
 
 
-class Fragment(NamedTuple):
+class RetrievedFragment(NamedTuple):
     """A hit as the views of a context show it."""
 
     rank: int
@@ -125,24 +125,24 @@ class Fragment(NamedTuple):
     """Length of the whole text."""
 
 
-class Beside(NamedTuple):
+class OffsetRange(NamedTuple):
     """A request for the chunks around an offset: the last ones that begin before it, those at it, the first after it.
 
     >>> from ctxassembly import MemoryStore
     >>> said = ((0, "Drink."), (7, "Rest."), (13, "Go home."), (22, "Call us."))
     >>> store = MemoryStore(Chunk(f"gastro@{start}", "gastro", text, start=start) for start, text in said)
-    >>> [chunk.text for chunk in store.fetch([ChunkRef("gastro", beside=Beside(start=7, each_side=1))])]
+    >>> [chunk.text for chunk in store.fetch([ChunkRef("gastro", around_offset=OffsetRange(start=7, per_side=1))])]
     ['Drink.', 'Rest.', 'Go home.']
     """
 
     start: int
-    each_side: int
+    per_side: int
     """Number of chunks wanted on each side."""
-    part: PartName = ()
+    section: SectionKey = ()
     """The page or section that the offset counts in."""
-    page: str | None = None
-    """The key in `part` that holds the page number. Neighbours may then stand on other pages, whatever the other keys
-    say. None asks for chunks of this part alone."""
+    page_key: str | None = None
+    """The key in `section` that holds the page number. Neighbors may then stand on other pages, whatever the other
+    keys say. None asks for chunks of this part alone."""
     document_id: str | None = None
     """The id that groups the pages, for a store that keeps each page as a document of its own."""
 
@@ -151,8 +151,8 @@ class Beside(NamedTuple):
 class ChunkRef:
     """A request to a store: for one chunk by index or by id, or, with neither, for all chunks of the document.
 
-    With `beside` it asks for the chunks next to an offset. Only a store whose `finds_offsets` is True gets such a
-    request.
+    With `around_offset` it asks for the chunks next to an offset. Only a store whose `finds_offsets` is True gets such
+    a request.
 
     >>> ChunkRef("gastro", index=1).chunk_id is None
     True
@@ -161,13 +161,13 @@ class ChunkRef:
     document_id: str
     index: int | None = None
     chunk_id: str | None = None
-    beside: Beside | None = None
+    around_offset: OffsetRange | None = None
 
 
-Mark = Literal["keep_whole", "no_neighbours"]
+ChunkFlag = Literal["keep_whole", "no_neighbors"]
 
 
-def is_marked(chunk: Chunk, mark: Mark, keys: MetadataKeys) -> bool:
+def has_flag(chunk: Chunk, flag: ChunkFlag, keys: MetadataKeys) -> bool:
     """True if the metadata of `chunk` have the mark: True or 1, or one of them as text, as some stores keep them."""
-    value = keys.read(chunk.metadata, mark)
-    return value is True or (as_text(value) or "").lower() in ("true", "1")
+    value = keys.read(chunk.metadata, flag)
+    return value is True or (to_text(value) or "").lower() in ("true", "1")

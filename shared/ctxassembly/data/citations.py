@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ctxassembly.data.candidates import Piece
-from ctxassembly.data.chunks import Chunk, Fragment, Span
+from ctxassembly.data.candidates import TextPiece
+from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.data.trace import Shortened, Trace
@@ -26,14 +26,14 @@ class Passage:
     """
 
     document_id: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     span: Span = (0, 0)
     """In the context's text, from the first source character to the last."""
 
     @property
     def text(self) -> str:
-        """The joined text, as the document has it: nothing neutralised or escaped."""
-        return "".join(piece.glue + piece.text for piece in self.pieces)
+        """The joined text, as the document has it: nothing neutralized or escaped."""
+        return "".join(piece.separator + piece.text for piece in self.pieces)
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class ContextData:
     """The fields of a `Context`. `Context` adds the methods."""
 
     text: str
@@ -149,7 +149,7 @@ class Assembled:
     labels they all show, else "custom"."""
     language: str = "en"
     keys: MetadataKeys = field(default_factory=MetadataKeys)
-    hits: tuple[Fragment, ...] = field(default=(), repr=False, compare=False)
+    hits: tuple[RetrievedFragment, ...] = field(default=(), repr=False, compare=False)
     """The hits that the views show or count, by rank. Most of the hits that were left out are not kept."""
     encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
     """The encoding behind `token_count`. None if unknown: pickling leaves a function behind."""
@@ -172,12 +172,12 @@ class Assembled:
         if chunk.id not in citation.chunk_ids:
             return False
         first, last = citation.span
-        alike = [
+        same_id = [
             (first <= passage.span[0] < last, piece.candidate.chunk)
             for passage in self.passages
             for piece in passage.pieces
             if piece.candidate.chunk.id == chunk.id
         ]
         # The document isn't compared: the context may have told it apart under another name.
-        same = [is_cited for is_cited, other in alike if other.identity[1:] == chunk.identity[1:]]
-        return any(same) if same else True
+        same_text = [is_cited for is_cited, other in same_id if other.identity[1:] == chunk.identity[1:]]
+        return any(same_text) if same_text else True

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import as_text
+from ctxassembly.safe_repr import to_text
 
 SUMMARY_KEY = "page_summary"
 """The metadata key of a chunk for the summary of its document, which `AssemblyConfig.summary_key` reads first."""
@@ -45,7 +45,7 @@ class Outline:
     """The keys of its rows, in the order of its chunks."""
     content_hash: str
     """A hash of its texts."""
-    marks: frozenset[str]
+    fingerprints: frozenset[str]
     """The marks of the notes that its chunks have; "" for a chunk without notes."""
 
 
@@ -77,7 +77,7 @@ class WriteNotes:
     """None leaves those that are stored."""
     vectors: Sequence[Sequence[float]] | None
     """One for each chunk; None leaves those that are stored."""
-    mark: str
+    fingerprint: str
 
 
 class StoredChunk(NamedTuple):
@@ -85,26 +85,26 @@ class StoredChunk(NamedTuple):
 
     key: Any
     chunk: Chunk
-    mark: str
+    fingerprint: str
     """The mark of its notes; "" without notes."""
 
 
-def outlined(rows: Iterable[StoredChunk]) -> list[Outline]:
+def group_outlines(rows: Iterable[StoredChunk]) -> list[Outline]:
     """The documents among `rows`, in the order of their ids."""
     documents: dict[str, list[tuple[Any, Any, bytes, str]]] = defaultdict(list)
     for key, chunk, mark in rows:
         digest = hashlib.sha256(chunk.text.encode(errors="surrogatepass")).digest()
-        documents[chunk.document_id].append((place_of(chunk), key, digest, mark))
-    found: list[Outline] = []
+        documents[chunk.document_id].append((sort_key(chunk), key, digest, mark))
+    outlines: list[Outline] = []
     for document_id in sorted(documents):
         stored = sorted(documents[document_id], key=lambda row: row[0])
         content = hashlib.sha256(b"".join(digest for _, _, digest, _ in stored)).hexdigest()
         marks = frozenset(mark for *_, mark in stored)
-        found.append(Outline(document_id, tuple(key for _, key, _, _ in stored), content, marks))
-    return found
+        outlines.append(Outline(document_id, tuple(key for _, key, _, _ in stored), content, marks))
+    return outlines
 
 
-def place_of(chunk: Chunk) -> tuple[Any, ...]:
+def sort_key(chunk: Chunk) -> tuple[Any, ...]:
     """The place of a chunk in its document, to sort by: its index, else its offset, else its id."""
     # A table may hold anything there.
     numbers = [number if type(number) is int else None for number in (chunk.index, chunk.start)]
@@ -115,11 +115,11 @@ def stored_document(outline: Outline, rows: Mapping[Any, tuple[Chunk, str]], key
     """The document of an outline, from its chunks with their contexts by their keys."""
     stored = [rows[key] for key in outline.keys if key in rows]
     metadata = stored[0][0].metadata if stored else {}
-    title = next((text for name in ("title", "source") if (text := as_text(keys.read(metadata, name)))), "")
+    title = next((text for name in ("title", "source") if (text := to_text(keys.read(metadata, name)))), "")
     return StoredDocument(tuple(chunk for chunk, _ in stored), tuple(context for _, context in stored), title)
 
 
-def summarised(chunk: Chunk, summary: str | None) -> Chunk:
+def with_summary(chunk: Chunk, summary: str | None) -> Chunk:
     """`chunk` with `summary` in its metadata, unless there is none, or one already."""
     if not summary or SUMMARY_KEY in chunk.metadata:
         return chunk

@@ -14,22 +14,22 @@ from fnmatch import translate
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from ctxassembly.data.metadata_keys import look_up
+from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
 
-MOST_LEVELS = 50
+MAX_LEVELS = 50
 """Most levels of a filter: groups in groups, and the steps of a dotted key."""
-MOST_CONDITIONS = 1_000
+MAX_CONDITIONS = 1_000
 """Most conditions in a filter. One on a dotted key counts once for each step of each way to read it: 3 for `a.b`."""
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 """Most values in all the lists of a filter."""
-_MOST_VISITED = 10_000
+_MAX_VISITED = 10_000
 """Parts of a filter that are looked at: more than any within the limits has."""
-PLAIN = frozenset({str, int, float, bool, type(None), bytes, date, datetime, Decimal, UUID})
+SCALAR_TYPES = frozenset({str, int, float, bool, type(None), bytes, date, datetime, Decimal, UUID})
 """Types of values that hold no others."""
 
 
-class Size(NamedTuple):
+class FilterSize(NamedTuple):
     """The size of a filter."""
 
     levels: int
@@ -47,55 +47,57 @@ def check_size(condition: Any) -> None:
     Raises:
         ConfigError: it is too deep or too large. The message doesn't show the filter.
     """
-    size = size_of(condition)
-    _check("levels", MOST_LEVELS, size.levels)
-    _check("conditions", MOST_CONDITIONS, size.conditions)
-    _check("values in lists", MOST_VALUES, size.values)
+    size = measure_filter(condition)
+    _check_limit("levels", MAX_LEVELS, size.levels)
+    _check_limit("conditions", MAX_CONDITIONS, size.conditions)
+    _check_limit("values in lists", MAX_VALUES, size.values)
 
 
-def check_levels(condition: Any, most: int = MOST_LEVELS) -> None:
+def check_levels(condition: Any, max_levels: int = MAX_LEVELS) -> None:
     """Check that a filter, or anything that has some, is nested at most `most` levels deep.
 
     Raises:
         ConfigError: it is deeper. The message doesn't show the filter.
     """
-    _check("levels", most, size_of(condition).levels)
+    _check_limit("levels", max_levels, measure_filter(condition).levels)
 
 
-def _check(of: str, most: int, found: int) -> None:
-    if found > most:
-        raise ConfigError("filter", f"a filter of at most {most} {of}", found)
+def _check_limit(unit: str, limit: int, actual: int) -> None:
+    if actual > limit:
+        raise ConfigError("filter", f"a filter of at most {limit} {unit}", actual)
 
 
-def size_of(condition: Any) -> Size:
+def measure_filter(condition: Any) -> FilterSize:
     """The size of a filter in any form: mappings, or models such as LlamaIndex's and Qdrant's.
 
     The walk is a loop, since a filter may be deeper than Python's stack. It ends early in one that contains itself.
     """
     levels = conditions = values = visited = 0
-    waiting: list[tuple[Any, int, int]] = [(condition, 1, 1)]
-    while waiting and visited < _MOST_VISITED:
-        part, level, weight = waiting.pop()
+    pending: list[tuple[Any, int, int]] = [(condition, 1, 1)]
+    while pending and visited < _MAX_VISITED:
+        part, level, weight = pending.pop()
         levels, visited = max(levels, level), visited + 1
         if _is_list(part):
-            values += 0 if _holds_groups(part) else len(part)
-            inside = [] if isinstance(part, range) else [inner for inner in part if type(inner) not in PLAIN]
-            waiting += [(inner, level + _is_list(inner), weight) for inner in inside]
+            values += 0 if _has_groups(part) else len(part)
+            inner_parts = (
+                [] if isinstance(part, range) else [inner for inner in part if type(inner) not in SCALAR_TYPES]
+            )
+            pending += [(inner, level + _is_list(inner), weight) for inner in inner_parts]
         elif isinstance(part, Mapping):
             conditions += not part
             for key, inner in part.items():
                 is_key = isinstance(key, str) and not key.startswith("$")
                 steps = key.count(".") + 1 if is_key else 1
-                each = steps * (steps + 1) // 2 if is_key else weight
+                inner_weight = steps * (steps + 1) // 2 if is_key else weight
                 levels = max(levels, level + steps - 1)
-                conditions += 0 if _holds_groups(inner) else each
-                if type(inner) not in PLAIN:
-                    waiting.append((inner, level + steps * _holds_groups(inner), each))
+                conditions += 0 if _has_groups(inner) else inner_weight
+                if type(inner) not in SCALAR_TYPES:
+                    pending.append((inner, level + steps * _has_groups(inner), inner_weight))
         elif _is_model(part):
-            inside = [inner for inner in vars(part).values() if type(inner) not in PLAIN]
-            conditions += not any(map(_holds_groups, inside))
-            waiting += [(inner, level + _holds_groups(inner), weight) for inner in inside]
-    return Size(levels, max(conditions, visited) if waiting else conditions, values)
+            inner_parts = [inner for inner in vars(part).values() if type(inner) not in SCALAR_TYPES]
+            conditions += not any(map(_has_groups, inner_parts))
+            pending += [(inner, level + _has_groups(inner), weight) for inner in inner_parts]
+    return FilterSize(levels, max(conditions, visited) if pending else conditions, values)
 
 
 def _is_list(part: Any) -> bool:
@@ -104,20 +106,20 @@ def _is_list(part: Any) -> bool:
 
 def _is_model(part: Any) -> bool:
     """True for filters that are objects: pydantic's models, and what has the attributes of LlamaIndex's filters."""
-    is_one = hasattr(type(part), "model_dump") or hasattr(part, "filters")
-    return is_one and not isinstance(part, type) and hasattr(part, "__dict__")
+    has_filter_shape = hasattr(type(part), "model_dump") or hasattr(part, "filters")
+    return has_filter_shape and not isinstance(part, type) and hasattr(part, "__dict__")
 
 
-def _holds_groups(part: Any) -> bool:
+def _has_groups(part: Any) -> bool:
     """True for a mapping or a model, and for a list with one."""
     if _is_list(part):
         return not isinstance(part, range) and any(
-            isinstance(inner, Mapping) or _is_model(inner) for inner in part if type(inner) not in PLAIN
+            isinstance(inner, Mapping) or _is_model(inner) for inner in part if type(inner) not in SCALAR_TYPES
         )
-    return type(part) not in PLAIN and (isinstance(part, Mapping) or _is_model(part))
+    return type(part) not in SCALAR_TYPES and (isinstance(part, Mapping) or _is_model(part))
 
 
-FORM = "a mapping of metadata keys to values or operators"
+MAPPING_FORM = "a mapping of metadata keys to values or operators"
 
 
 class Comparison(NamedTuple):
@@ -128,17 +130,17 @@ class Comparison(NamedTuple):
     operand: Any
 
 
-class Group(NamedTuple):
+class FilterGroup(NamedTuple):
     """Conditions of which all have to hold ($and), one ($or), or none ($not)."""
 
-    word: Literal["$and", "$or", "$not"]
-    members: tuple[Comparison | Group, ...]
+    operator: Literal["$and", "$or", "$not"]
+    members: tuple[Comparison | FilterGroup, ...]
 
 
-def read_filter(condition: Any, forms: str = FORM) -> Group:
+def parse_filter(condition: Any, forms: str = MAPPING_FORM) -> FilterGroup:
     """The conditions in a mapping: metadata keys, each with a value or with `OPERATORS`, or $and, $or and $not.
 
-    >>> read_filter({"tenant": "a", "$not": {"year": {"$lt": 2020}}}).members[0]
+    >>> parse_filter({"tenant": "a", "$not": {"year": {"$lt": 2020}}}).members[0]
     Comparison(key='tenant', operator='$eq', operand='a')
 
     Raises:
@@ -147,39 +149,39 @@ def read_filter(condition: Any, forms: str = FORM) -> Group:
     if not isinstance(condition, Mapping):
         raise ConfigError("filter", forms, condition)
     check_size(condition)
-    return _read(condition)
+    return _parse(condition)
 
 
-def _read(condition: Mapping[Any, Any]) -> Group:
-    return Group("$and", tuple(part for key, value in condition.items() for part in _entries(key, value)))
+def _parse(condition: Mapping[Any, Any]) -> FilterGroup:
+    return FilterGroup("$and", tuple(part for key, value in condition.items() for part in _parse_entries(key, value)))
 
 
-def _entries(key: Any, value: Any) -> Iterator[Comparison | Group]:
+def _parse_entries(key: Any, value: Any) -> Iterator[Comparison | FilterGroup]:
     if key in ("$and", "$or", "$not"):
         if key != "$not" and not (isinstance(value, (list, tuple)) and value):
             raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        several = value if isinstance(value, (list, tuple)) and value else [value]
-        yield Group(key, tuple(map(_inner, several)))
+        conditions = value if isinstance(value, (list, tuple)) and value else [value]
+        yield FilterGroup(key, tuple(map(_parse_member, conditions)))
         return
     if not isinstance(key, str) or not key or key.startswith("$"):
         raise ConfigError("filter", "made of metadata keys, $and, $or and $not", key)
-    wanted = value if isinstance(value, Mapping) else {"$eq": value}
-    if not wanted:
+    operations = value if isinstance(value, Mapping) else {"$eq": value}
+    if not operations:
         raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
-    for name, operand in wanted.items():
+    for name, operand in operations.items():
         if name not in OPERATORS:
             raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), name)
-        fits, allowed = OPERATORS[name]
-        if not fits(operand):
+        is_allowed, allowed = OPERATORS[name]
+        if not is_allowed(operand):
             raise ConfigError(f"filter[{key!r}][{name!r}]", allowed, operand)
         yield Comparison(key, name, operand)
 
 
-def _inner(condition: Any) -> Group:
+def _parse_member(condition: Any) -> FilterGroup:
     # An empty one among several would open an $or to everybody.
     if not condition or not isinstance(condition, Mapping):
-        raise ConfigError("filter", FORM, condition)
-    return _read(condition)
+        raise ConfigError("filter", MAPPING_FORM, condition)
+    return _parse(condition)
 
 
 def _is_value(operand: Any) -> bool:
@@ -190,11 +192,11 @@ def _has_order(operand: Any) -> bool:
     return _is_value(operand) and not isinstance(operand, bool)
 
 
-def _are_values(operand: Any) -> bool:
+def _is_value_list(operand: Any) -> bool:
     return isinstance(operand, Collection) and not isinstance(operand, (str, Mapping))
 
 
-def _are_two(operand: Any) -> bool:
+def _is_range(operand: Any) -> bool:
     return isinstance(operand, (list, tuple)) and len(operand) == 2 and all(map(_has_order, operand))
 
 
@@ -204,7 +206,7 @@ def _is_pattern(operand: Any) -> bool:
 
 _VALUE = (_is_value, "a value")
 _ORDERED = (_has_order, "a number, a string or a date")
-_VALUES = (_are_values, "a list of values")
+_VALUES = (_is_value_list, "a list of values")
 _PATTERN = (_is_pattern, "a string that doesn't end in an escape")
 OPERATORS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "$eq": _VALUE,
@@ -216,7 +218,7 @@ OPERATORS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "$in": _VALUES,
     "$nin": _VALUES,
     "$exists": (lambda operand: isinstance(operand, bool), "True or False"),
-    "$between": (_are_two, "a list of two values, the least and the most"),
+    "$between": (_is_range, "a list of two values, the least and the most"),
     "$like": _PATTERN,
     "$ilike": _PATTERN,
 }
@@ -228,7 +230,7 @@ def is_filter(condition: Any) -> bool:
     return condition is not None and not (isinstance(condition, (Mapping, list, tuple, str)) and not condition)
 
 
-def both(first: Any, second: Any) -> Any:
+def and_filters(first: Any, second: Any) -> Any:
     """One filter that means both `first` and `second`; None if their forms have no AND known here."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return {"$and": [first, second]}
@@ -237,26 +239,31 @@ def both(first: Any, second: Any) -> Any:
     return None
 
 
-def combined(
-    own: Any, given: Any, parameter: str, allowed: str, join: Callable[[Any, Any], Any] = both, culprit: Any = None
+def combine_filters(
+    first: Any,
+    second: Any,
+    parameter: str,
+    allowed: str,
+    join: Callable[[Any, Any], Any] = and_filters,
+    culprit: Any = None,
 ) -> Any:
-    """One filter that means both `own` and `given`, either of which may exclude nothing.
+    """One filter that means both `first` and `second`, either of which may exclude nothing.
 
-    >>> combined({"tenant": "a"}, {"year": 2024}, "filter", "a mapping")
+    >>> combine_filters({"tenant": "a"}, {"year": 2024}, "filter", "a mapping")
     {'$and': [{'tenant': 'a'}, {'year': 2024}]}
 
     Raises:
         ConfigError: one is too large, or `join` knows no AND for their forms. Then the message names `parameter`, what
-            is `allowed`, and the `culprit`, or else `given`.
+            is `allowed`, and the `culprit`, or else `second`.
     """
-    check_size(own)
-    check_size(given)
-    if not is_filter(own) or not is_filter(given):
-        return given if is_filter(given) else own
-    found = join(own, given)
-    if found is None:
-        raise ConfigError(parameter, allowed, given if culprit is None else culprit)
-    return found
+    check_size(first)
+    check_size(second)
+    if not is_filter(first) or not is_filter(second):
+        return second if is_filter(second) else first
+    joined = join(first, second)
+    if joined is None:
+        raise ConfigError(parameter, allowed, second if culprit is None else culprit)
+    return joined
 
 
 # A metadata filter as a test on what has metadata: for stores and indexes that can't apply it themselves.
@@ -275,19 +282,19 @@ class HasMetadata(Protocol):
         """Objects that a filter looks at."""
 
 
-Tested = TypeVar("Tested", bound=HasMetadata)
+T = TypeVar("T", bound=HasMetadata)
 Verdict = bool | None
 """True, False, or None where nobody knows. Like NULL in SQL, None lets nothing pass, not even under NOT."""
 Test = Callable[[Mapping[str, Any]], Verdict]
 
 
-def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool]:
+def as_predicate(condition: Any, type_name: str = "Chunk") -> Callable[[T], bool]:
     """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
     $nin $exists $between $like $ilike), or $and and $or with a list of mappings, or $not with one or several. All must
     hold. As in SQL, and since filters keep tenants apart, what lacks the key passes none of them but
-    `{"$exists": False}`. `kind` names in an error what is tested.
+    `{"$exists": False}`. `type_name` names in an error what is tested.
 
     >>> from ctxassembly import Chunk
     >>> of_a = as_predicate({"tenant": "a", "year": {"$gte": 2020}})
@@ -298,74 +305,76 @@ def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool
         ConfigError: `condition` has another form. It is never ignored.
     """
     if callable(condition):
-        passes: Callable[[Tested], bool] = condition
-        return passes
-    test = _test(read_filter({} if condition is None else condition, f"a function {kind} -> bool, or {FORM}"))
+        predicate: Callable[[T], bool] = condition
+        return predicate
+    test = _compile(
+        parse_filter({} if condition is None else condition, f"a function {type_name} -> bool, or {MAPPING_FORM}")
+    )
     return lambda tested: test(tested.metadata) is True
 
 
-def any_of(verdicts: Collection[Verdict]) -> Verdict:
+def or_verdicts(verdicts: Collection[Verdict]) -> Verdict:
     """The OR of `verdicts`."""
     return True if True in verdicts else None if None in verdicts else False
 
 
-def negated(verdict: Verdict) -> Verdict:
+def not_verdict(verdict: Verdict) -> Verdict:
     """The NOT of `verdict`."""
     return None if verdict is None else not verdict
 
 
-def _test(condition: Comparison | Group) -> Test:
+def _compile(condition: Comparison | FilterGroup) -> Test:
     if isinstance(condition, Comparison):
-        return _comparison(condition)
-    tests = [_test(member) for member in condition.members]
-    if condition.word == "$and":
-        return lambda metadata: negated(any_of([negated(test(metadata)) for test in tests]))
-    if condition.word == "$or":
-        return lambda metadata: any_of([test(metadata) for test in tests])
-    return lambda metadata: negated(any_of([test(metadata) for test in tests]))
+        return _compile_comparison(condition)
+    tests = [_compile(member) for member in condition.members]
+    if condition.operator == "$and":
+        return lambda metadata: not_verdict(or_verdicts([not_verdict(test(metadata)) for test in tests]))
+    if condition.operator == "$or":
+        return lambda metadata: or_verdicts([test(metadata) for test in tests])
+    return lambda metadata: not_verdict(or_verdicts([test(metadata) for test in tests]))
 
 
-def _comparison(condition: Comparison) -> Test:
+def _compile_comparison(condition: Comparison) -> Test:
     key, name, operand = condition
     if name == "$exists":
-        return lambda metadata: (look_up(metadata, key) is not None) == operand
+        return lambda metadata: (get_path(metadata, key) is not None) == operand
     compare = _COMPARISONS[name]
     if name in _LIKE:
         operand = _LIKE[name](operand)
     if name in ("$in", "$nin"):
-        operand = _Listed(operand)
+        operand = _ValueList(operand)
 
     def test(metadata: Mapping[str, Any]) -> Verdict:
-        value = look_up(metadata, key)
+        value = get_path(metadata, key)
         return None if value is None else compare(value, operand)
 
     return test
 
 
-def _equal(value: Any, operand: Any) -> bool:
+def _is_equal(value: Any, operand: Any) -> bool:
     """True if two values are the same. True is not 1: no vector store takes one for the other."""
     return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
 
 
-class _Listed:
+class _ValueList:
     """The values of a list, which are looked up where their types allow it: a list may have many."""
 
     def __init__(self, values: Collection[Any]) -> None:
-        self.plain = {(isinstance(one, bool), one) for one in values if type(one) in PLAIN and one == one}  # noqa: PLR0124
-        self.others = [one for one in values if type(one) not in PLAIN]
-        self.all = values
+        self.plain = {(isinstance(one, bool), one) for one in values if type(one) in SCALAR_TYPES and one == one}  # noqa: PLR0124
+        self.others = [one for one in values if type(one) not in SCALAR_TYPES]
+        self.values = values
 
-    def has(self, value: Any) -> bool:
+    def contains(self, value: Any) -> bool:
         """True if one of them is equal to `value`."""
-        if type(value) in PLAIN:
+        if type(value) in SCALAR_TYPES:
             found = (isinstance(value, bool), value) in self.plain
-            return found or any(_equal(value, listed) for listed in self.others)
+            return found or any(_is_equal(value, listed) for listed in self.others)
         # No plain value is equal to a list. Any other class may say what it is equal to.
-        among = self.others if type(value) in (list, tuple, dict, set) else self.all
-        return any(_equal(value, listed) for listed in among)
+        comparable = self.others if type(value) in (list, tuple, dict, set) else self.values
+        return any(_is_equal(value, listed) for listed in comparable)
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+def _ordered_comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def check(value: Any, operand: Any) -> bool:
         try:
             return not isinstance(value, bool) and bool(compare(value, operand))
@@ -375,7 +384,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return check
 
 
-def _pattern(like: str, flags: int = 0) -> re.Pattern[str]:
+def _like_pattern(like: str, flags: int = 0) -> re.Pattern[str]:
     """A pattern of LIKE: % is any text, _ any character, and a backslash takes the next one as it is."""
     wildcards = {"%": "*", "_": "?"}
     parts = re.findall(r"\\?.", like, re.DOTALL)
@@ -383,25 +392,25 @@ def _pattern(like: str, flags: int = 0) -> re.Pattern[str]:
     return re.compile(translate("".join(shell)), flags)  # whose time is linear in the text for each wildcard
 
 
-def _like(value: Any, pattern: re.Pattern[str]) -> bool:
+def _matches_like(value: Any, pattern: re.Pattern[str]) -> bool:
     return isinstance(value, str) and pattern.match(value) is not None
 
 
 _LIKE: Mapping[str, Callable[[str], re.Pattern[str]]] = {
-    "$like": _pattern,
-    "$ilike": lambda like: _pattern(like, re.IGNORECASE),
+    "$like": _like_pattern,
+    "$ilike": lambda like: _like_pattern(like, re.IGNORECASE),
 }
-_at_least, _at_most = _ordered(operator.ge), _ordered(operator.le)
+_at_least, _at_most = _ordered_comparison(operator.ge), _ordered_comparison(operator.le)
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$eq": _equal,
-    "$ne": lambda value, operand: not _equal(value, operand),
-    "$gt": _ordered(operator.gt),
+    "$eq": _is_equal,
+    "$ne": lambda value, operand: not _is_equal(value, operand),
+    "$gt": _ordered_comparison(operator.gt),
     "$gte": _at_least,
-    "$lt": _ordered(operator.lt),
+    "$lt": _ordered_comparison(operator.lt),
     "$lte": _at_most,
-    "$in": lambda value, operand: operand.has(value),
-    "$nin": lambda value, operand: not operand.has(value),
+    "$in": lambda value, operand: operand.contains(value),
+    "$nin": lambda value, operand: not operand.contains(value),
     "$between": lambda value, operand: _at_least(value, operand[0]) and _at_most(value, operand[1]),
-    "$like": _like,
-    "$ilike": _like,
+    "$like": _matches_like,
+    "$ilike": _matches_like,
 }

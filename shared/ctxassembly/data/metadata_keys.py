@@ -20,7 +20,7 @@ class MetadataKeys:
     is found first. A path through a list reads each of its mappings. A single string may be given instead of a tuple.
 
     >>> keys = MetadataKeys(source=("file_path", "source"), page_base=0)
-    >>> keys.read({"source": "report.pdf", "page": 2}, "source"), keys.counted_page({"page": 2}, 2)
+    >>> keys.read({"source": "report.pdf", "page": 2}, "source"), keys.page_number({"page": 2}, 2)
     ('report.pdf', 3)
     """
 
@@ -72,79 +72,79 @@ class MetadataKeys:
     gets the best one."""
     keep_whole: str | tuple[str, ...] = ("keep_whole",)
     """True marks a chunk that has to stand whole, such as a roster or a form. As a hit it goes before all others, and
-    is shortened only if it doesn't fit at all. As a neighbour it stands whole or not at all."""
-    no_neighbours: str | tuple[str, ...] = ("no_neighbours",)
-    """True marks a chunk that stands for itself: no neighbours are fetched for it."""
+    is shortened only if it doesn't fit at all. As a neighbor it stands whole or not at all."""
+    no_neighbors: str | tuple[str, ...] = ("no_neighbors",)
+    """True marks a chunk that stands for itself: no neighbors are fetched for it."""
 
     def __post_init__(self) -> None:
         if type(self.page_base) is not int or self.page_base not in (0, 1):
             raise ConfigError("keys.page_base", "0 or 1", self.page_base)
-        for particular in fields(self):
-            if particular.name == "page_base":
+        for key_field in fields(self):
+            if key_field.name == "page_base":
                 continue
-            value = getattr(self, particular.name)
+            value = getattr(self, key_field.name)
             names = (value,) if isinstance(value, str) else value
             if (
                 not isinstance(names, tuple)
-                or not (names or particular.name == "lookup_id")
+                or not (names or key_field.name == "lookup_id")
                 or not all(isinstance(name, str) and name for name in names)
             ):
-                raise ConfigError(f"keys.{particular.name}", "a key or a non-empty tuple of keys", value)
-            object.__setattr__(self, particular.name, names)
+                raise ConfigError(f"keys.{key_field.name}", "a key or a non-empty tuple of keys", value)
+            object.__setattr__(self, key_field.name, names)
 
-    def read(self, metadata: Mapping[str, Any], particular: str) -> Any:
+    def read(self, metadata: Mapping[str, Any], name: str) -> Any:
         """The value of `particular` ("page", "source", ...), or None if no key holds one."""
-        for key in getattr(self, particular):
+        for key in getattr(self, name):
             try:
                 value = metadata.get(key)
             except Exception:  # noqa: BLE001 - metadata of any class may raise; admission notes the odd ones
                 value = None
             # Nearly all keys are plain, and this runs for every particular of every chunk: no call for those.
-            if value is not None or ("." in key and (value := look_up(metadata, key, each=True)) is not None):
+            if value is not None or ("." in key and (value := get_path(metadata, key, through_lists=True)) is not None):
                 return value
-        if particular == "section":
-            levels = (look_up(metadata, key) for key in self.headings)
+        if name == "section":
+            levels = (get_path(metadata, key) for key in self.headings)
             return [level for level in levels if level is not None] or None
         return None
 
-    def document_of(self, metadata: Mapping[str, Any]) -> Any:
+    def read_document_id(self, metadata: Mapping[str, Any]) -> Any:
         """The document id, or the source if no key for a document id holds one."""
         document_id = self.read(metadata, "document_id")
         return document_id if document_id is not None else self.read(metadata, "source")
 
     @property
-    def documents(self) -> tuple[str, ...]:
-        """The keys that `document_of` reads, in its order."""
+    def document_keys(self) -> tuple[str, ...]:
+        """The keys that `read_document_id` reads, in its order."""
         return tuple(dict.fromkeys((*self.document_id, *self.source)))
 
     @property
-    def looked_up(self) -> tuple[str, ...]:
+    def lookup_keys(self) -> tuple[str, ...]:
         """The keys by which a store finds a chunk's document, in the order in which they are read.
 
         Docling's file name isn't among them: its chunks have no place in their document until they are numbered, and
         then they have a document id.
         """
-        names = dict.fromkeys((*self.lookup_id, *self.documents))
+        names = dict.fromkeys((*self.lookup_id, *self.document_keys))
         return tuple(name for name in names if name not in _DOCLING_FILE)
 
     @property
-    def named(self) -> frozenset[str]:
+    def heading_keys(self) -> frozenset[str]:
         """The keys that a header reads. A dotted path counts with its first key, too."""
-        keys = {key for particular in _NAMED for key in getattr(self, particular)}
+        keys = {key for particular in _HEADER_FIELDS for key in getattr(self, particular)}
         return frozenset(keys | {key.partition(".")[0] for key in keys})
 
-    def counted_page(self, metadata: Mapping[str, Any], number: int) -> int | None:
+    def page_number(self, metadata: Mapping[str, Any], number: int) -> int | None:
         """The page `number` of `metadata`, counted from 1; None if there is no such page. A printed label stays."""
         if number and self.page_base:  # counted from 1 already, whichever key it stands under
             return number
-        key = next((key for key in self.page if look_up(metadata, key) is not None), "")
+        key = next((key for key in self.page if get_path(metadata, key) is not None), "")
         return (number if "label" in key else number + 1 - self.page_base) or None
 
 
-_NAMED = ("source", "title", "url", "section", "headings", "sheet", "page", "row_number")
+_HEADER_FIELDS = ("source", "title", "url", "section", "headings", "sheet", "page", "row_number")
 
 
-def keyed(store: Any, keys: MetadataKeys) -> Any:
+def with_keys(store: Any, keys: MetadataKeys) -> Any:
     """`store` with these `keys`, if it is a dataclass whose field `keys` was left at its default; else as it is."""
     names = {part.name for part in fields(store)} if is_dataclass(store) and not isinstance(store, type) else ()
     if "keys" not in names or store.keys != MetadataKeys() or keys == store.keys:
@@ -152,10 +152,10 @@ def keyed(store: Any, keys: MetadataKeys) -> Any:
     return replace(store, keys=keys)
 
 
-def look_up(metadata: Mapping[str, Any], key: str, *, each: bool = False) -> Any:
+def get_path(metadata: Mapping[str, Any], key: str, *, through_lists: bool = False) -> Any:
     """The value under `key`, as a whole or as a dotted path into nested mappings; None if there is none.
 
-    With `each`, a path that leads through a list gives the list of the values in its mappings.
+    With `through_lists`, a path that leads through a list gives the list of the values in its mappings.
     """
     try:
         value = metadata.get(key)
@@ -163,9 +163,9 @@ def look_up(metadata: Mapping[str, Any], key: str, *, each: bool = False) -> Any
             return value
         head, rest = key.split(".", 1)
         nested = metadata.get(head)
-        if each and isinstance(nested, (list, tuple)):
-            found = (look_up(item, rest, each=True) for item in nested)
-            return [value for value in found if value is not None] or None
-        return look_up(nested, rest, each=each) if isinstance(nested, Mapping) else None
+        if through_lists and isinstance(nested, (list, tuple)):
+            values = (get_path(item, rest, through_lists=True) for item in nested)
+            return [value for value in values if value is not None] or None
+        return get_path(nested, rest, through_lists=through_lists) if isinstance(nested, Mapping) else None
     except Exception:  # noqa: BLE001 - as above: adapters hand on metadata of any class
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.retrieval import Channel, Vocabulary
+from ctxassembly.data.retrieval import Channel, QueryVocabulary
 from ctxassembly.data.trace import StageBegan, StageEnded
 
 
@@ -52,7 +52,7 @@ class TextScores:
 
     values: tuple[float, ...]
     """A score that isn't finite is none."""
-    asked: int
+    scored_count: int
     """The number of texts that the scorer was asked for; the others were known."""
 
 
@@ -62,30 +62,31 @@ Request = FetchChunks | EmbedTexts | CompressTexts | ScoreTexts | StageBegan | S
 
 @dataclass(frozen=True, slots=True)
 class FindTerms:
-    """Answered with a `Vocabulary`: the words of `text` as the index knows them.
+    """Answered with a `QueryVocabulary`: the words of `text` as the index knows them.
 
-    Of more than `most` the rarest are kept. Those that no chunk has go last: nothing is found by them.
+    Of more than `max_terms` the rarest are kept. Those that no chunk has go last: nothing is found by them.
 
     >>> from ctxassembly import Chunk, MemoryIndex
     >>> index = MemoryIndex([Chunk("a", "d", "Iron, and ferritin."), Chunk("b", "d", "Iron.")])
-    >>> [(term.text, term.chunks) for term in index.find_terms(FindTerms("iron or ferritin", most=2, near=0)).terms]
+    >>> words = index.find_terms(FindTerms("iron or ferritin", max_terms=2, max_variants=0))
+    >>> [(term.text, term.chunk_count) for term in words.terms]
     [('iron', 2), ('ferritin', 1)]
     """
 
     text: str
-    most: int
-    near: int
+    max_terms: int
+    max_variants: int
     """Of a word that no chunk has: how many words that it is part of, or nearly equals, are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchChunks:
-    """Answered with `Scored` chunks: the best `limit` of each channel, each with its scores in all that search.
+    """Answered with `ScoredChunk` chunks: the best `limit` of each channel, each with its scores in all that search.
 
     >>> from ctxassembly import Chunk, MemoryIndex
     >>> stored = [Chunk("a", "d", "Iron.", metadata={"ward": 1}), Chunk("b", "d", "Iron.", metadata={"ward": 2})]
     >>> index = MemoryIndex(stored)
-    >>> words = index.find_terms(FindTerms("iron", most=9, near=0))
+    >>> words = index.find_terms(FindTerms("iron", max_terms=9, max_variants=0))
     >>> [one.chunk.id for one in index.search(SearchChunks(10, None, words, {"ward": 2}))]
     ['b']
     """
@@ -93,14 +94,14 @@ class SearchChunks:
     limit: int
     vector: Sequence[float] | None
     """The embedding of the query; None searches no vectors."""
-    vocabulary: Vocabulary | None
+    vocabulary: QueryVocabulary | None
     """The words to search; None searches no words."""
     filter: Any
     """The filter, in the form of the index. No chunk that it excludes is in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class SearchElsewhere:
+class SearchChannel:
     """Answered with `Hit`s, best first, by a retriever of another make that serves as `channel`."""
 
     channel: Channel
@@ -113,14 +114,14 @@ class SearchElsewhere:
 class RerankChunks:
     """Answered with a sequence of (place in `chunks`, score or None), best first. What is left out comes last."""
 
-    by: int
+    reranker: int
     """The number of the reranker, from 0."""
     query: str
     chunks: tuple[Chunk, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class Batch:
     """Answered with the replies to all `requests`, in their order, asked at the same time where that can be.
 
     In the place of a reply that failed stands the exception.
@@ -129,6 +130,6 @@ class Together:
     requests: tuple[SearchRequest, ...]
 
 
-SearchRequest = EmbedTexts | FindTerms | SearchChunks | SearchElsewhere | RerankChunks
-RetrievalRequest = Together | StageBegan | StageEnded
+SearchRequest = EmbedTexts | FindTerms | SearchChunks | SearchChannel | RerankChunks
+RetrievalRequest = Batch | StageBegan | StageEnded
 """The requests of a retrieval, with its steps among them in the same way."""

@@ -10,22 +10,22 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.safe_repr import counted
+from ctxassembly.safe_repr import pluralize
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class Explanation:
     """The way of a chunk through a retrieval. It prints as a table of the steps.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, explain
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
     >>> explained = explain("ferritin", "lab#1", RetrievalConfig(strategy="keyword", limit=1), index=index)
-    >>> explained.lost_at, explained.reason, explained.lost_to
+    >>> explained.lost_at, explained.reason, explained.displaced_by
     ('limit', 'place 2 after fuse, where 1 are kept', ('lab#0',))
     """
 
     query: str
-    expect: str
+    expected: str
     chunk_id: str | None
     """None if no chunk was found that has the id or the text."""
     lost_at: str | None
@@ -37,7 +37,7 @@ class Explained:
     """Its place after each step, from 0; None where it wasn't there."""
     sizes: Mapping[str, int] = field(repr=False)
     """The number of chunks after each step."""
-    lost_to: tuple[str, ...] = ()
+    displaced_by: tuple[str, ...] = ()
     """The ids that stand where it would have stood, best first."""
 
     def __str__(self) -> str:
@@ -47,43 +47,43 @@ class Explained:
         ]
         widths = [max(len(row[at]) for row in rows) for at in range(3)]
         table = "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
-        stead = f"\nIn its stead: {', '.join(self.lost_to)}" if self.lost_to else ""
-        return f"{self.chunk_id or self.expect}: {self.reason}\n\n{table}{stead}"
+        displaced = f"\nIn its stead: {', '.join(self.displaced_by)}" if self.displaced_by else ""
+        return f"{self.chunk_id or self.expected}: {self.reason}\n\n{table}{displaced}"
 
 
 Channel = Literal["vector", "keyword", "entities", "list", "rescue"]
 """The ways in which chunks are found."""
 
 
-class Term(NamedTuple):
+class TermStats(NamedTuple):
     """A word of a query, in the form in which an index keeps it.
 
     >>> from ctxassembly import Chunk, MemoryIndex
     >>> from ctxassembly.data.requests import FindTerms
     >>> index = MemoryIndex([Chunk("a", "d", "Ferritin.")])
-    >>> index.find_terms(FindTerms("feritin", most=32, near=4)).terms
-    (Term(text='feritin', chunks=0, near=('ferritin',)),)
+    >>> index.find_terms(FindTerms("feritin", max_terms=32, max_variants=4)).terms
+    (TermStats(text='feritin', chunk_count=0, variants=('ferritin',)),)
     """
 
     text: str
-    chunks: int
+    chunk_count: int
     """The number of chunks that have it. Of a common word an estimate will do; 0 is exact."""
-    near: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
     """For a word that no chunk has: words of the index that it is part of, or nearly equals, best first."""
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class QueryVocabulary:
     """The words of a query as an index knows them.
 
-    >>> words = Vocabulary(100, (Term("the", 90), Term("ferritin", 2)))
+    >>> words = QueryVocabulary(100, (TermStats("the", 90), TermStats("ferritin", 2)))
     >>> max(words.weights, key=words.weights.get)
     'ferritin'
     """
 
-    chunks: int
+    chunk_count: int
     """The number of chunks in the index."""
-    terms: tuple[Term, ...]
+    terms: tuple[TermStats, ...]
     """Each once, in the order of the query."""
     factors: Mapping[str, float] = field(default_factory=dict, hash=False)
     """Factors for the weights of some words; the others keep theirs."""
@@ -92,32 +92,33 @@ class Vocabulary:
     def weights(self) -> Mapping[str, float]:
         """The weight of each word: the rarer, the higher (the idf of BM25, which never is below 0), times its factor.
 
-        >>> weights = Vocabulary(100, (Term("the", 90), Term("ferritin", 2))).weights
+        >>> weights = QueryVocabulary(100, (TermStats("the", 90), TermStats("ferritin", 2))).weights
         >>> {word: round(weight, 2) for word, weight in weights.items()}
         {'the': 0.11, 'ferritin': 3.7}
         """
         return {
-            term.text: _idf(min(term.chunks, self.chunks), self.chunks) * self.factors.get(term.text, 1.0)
+            term.text: _idf(min(term.chunk_count, self.chunk_count), self.chunk_count)
+            * self.factors.get(term.text, 1.0)
             for term in self.terms
         }
 
 
-ONCE = 0.1 / 1.64493406685
+SINGLE_OCCURRENCE = 0.1 / 1.64493406685
 """The count of a word that occurs once, .0608, as `ts_rank` has it for a text of the lowest weight. The j-th time adds
 1 / j^2 of it, so that however often it occurs the count is below .1."""
 
 
-def _idf(having: int, chunks: int) -> float:
-    return math.log(1 + (chunks - having + 0.5) / (having + 0.5))
+def _idf(containing: int, chunks: int) -> float:
+    return math.log(1 + (chunks - containing + 0.5) / (containing + 0.5))
 
 
-class Scored(NamedTuple):
+class ScoredChunk(NamedTuple):
     """A chunk that a search found, with its score in each channel that searched, whichever of them found it.
 
     >>> from ctxassembly import Chunk, MemoryIndex
     >>> from ctxassembly.data.requests import FindTerms, SearchChunks
     >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Iron.")], [[1.0, 0.0], [0.8, 0.6]])
-    >>> words = index.find_terms(FindTerms("ferritin", most=32, near=4))
+    >>> words = index.find_terms(FindTerms("ferritin", max_terms=32, max_variants=4))
     >>> found = index.search(SearchChunks(10, vector=(1.0, 0.0), vocabulary=words, filter=None))
     >>> [(one.chunk.id, round(one.similarity, 2), round(one.keyword_score, 3), one.terms) for one in found]
     [('a', 1.0, 0.042, ('ferritin',)), ('b', 0.8, 0.0, ())]
@@ -127,24 +128,24 @@ class Scored(NamedTuple):
     similarity: float | None = None
     """Cosine of the chunk's embedding and the query's, -1 to 1; None if there was no vector search."""
     keyword_score: float | None = None
-    """Sum over the query's words of weight x saturated count (`ONCE`), from 0; None if there was no keyword search."""
+    """Sum over the query's words of weight x saturated count (`SINGLE_OCCURRENCE`); None without keyword search."""
     terms: tuple[str, ...] = ()
     """The query's words that the chunk has, as the index finds them."""
 
 
-AFFINITY = "affinity:"
+AFFINITY_PREFIX = "affinity:"
 """Before the category, in the name of a factor of affinity."""
 SCORE_KEYS = ("search_method", "vector_similarity", "keyword_score", "fused_score", "vector_rank", "keyword_rank")
 """The metadata keys under which a hit carries its scores, as plain numbers; a score that it hasn't is left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RetrievedChunk:
     """A chunk on its way through retrieval: what found it, and what its score is made of.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
-    >>> [found] = retrieve("When is ferritin measured?", RetrievalConfig(strategy="keyword"), index=index).found
+    >>> [found] = retrieve("When is ferritin measured?", RetrievalConfig(strategy="keyword"), index=index).chunks
     >>> found.channels, found.terms, dict(found.ranks)
     (('keyword',), ('is', 'ferritin', 'measured'), {'keyword': 0})
     """
@@ -152,7 +153,7 @@ class Found:
     chunk: Chunk
     score: float
     """On one scale from fusion on: the best of fusion has 1. A chunk with a place of its own has that of its
-    neighbour in the list, so that scores never rise."""
+    neighbor in the list, so that scores never rise."""
     channels: tuple[Channel, ...]
     """The channels that found it, in the order of searching."""
     similarity: float | None = None
@@ -175,25 +176,25 @@ class Found:
     """The published rule's own number for chunks that came by another way (.85 to .95)."""
 
 
-def chunk_with_scores(found: Found) -> Chunk:
+def chunk_with_scores(retrieved: RetrievedChunk) -> Chunk:
     """The chunk with its scores in the metadata."""
     values = (
-        "+".join(found.channels),
-        found.similarity,
-        found.keyword_score,
-        found.fused_score,
-        found.ranks.get("vector"),
-        found.ranks.get("keyword"),
+        "+".join(retrieved.channels),
+        retrieved.similarity,
+        retrieved.keyword_score,
+        retrieved.fused_score,
+        retrieved.ranks.get("vector"),
+        retrieved.ranks.get("keyword"),
     )
     known = {key: value for key, value in zip(SCORE_KEYS, values, strict=True) if value is not None}
-    return replace(found.chunk, metadata={**found.chunk.metadata, **known})
+    return replace(retrieved.chunk, metadata={**retrieved.chunk.metadata, **known})
 
 
 SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "other", "none"]
 """The ways to search a query, by the names that production traces use; "other" is a retriever of another make."""
 StepName = Literal["resolve", "search", "fuse", "boost", "rerank", "affinity", "limit", "entities", "rescue"]
 """The steps of retrieval, in their order."""
-_LEAVES: Mapping[StepName, str] = {
+_STEP_LABELS: Mapping[StepName, str] = {
     "search": "found",
     "fuse": "fused",
     "boost": "boosted",
@@ -201,11 +202,11 @@ _LEAVES: Mapping[StepName, str] = {
     "affinity": "weighed",
 }
 """For each step before the limit that has chunks, what a line for a reader calls them."""
-_BRINGS: Mapping[StepName, str] = {"entities": "from the taxonomy", "rescue": "rescued"}
+_ADDED_LABELS: Mapping[StepName, str] = {"entities": "from the taxonomy", "rescue": "rescued"}
 """The same for steps that bring chunks to those kept. "resolve" has none, and "limit" ends the line."""
-SHOWN_WORDS = 8
+MAX_SHOWN_WORDS = 8
 """Most words in a line for a reader."""
-SHOWN_HITS = 20
+MAX_SHOWN_HITS = 20
 """Most rows in a table for a reader."""
 
 
@@ -257,31 +258,31 @@ class RetrievalTrace:
     """Requests to an index or a channel of another make."""
     evidence: float | None = None
     """The best sum of similarity and share of the query's words of one chunk, 0 to 2; None if neither was searched."""
-    lowered: tuple[Found, ...] = ()
+    lowered: tuple[RetrievedChunk, ...] = ()
     """Chunks whose category doesn't go with the intent."""
 
     @property
     def summary(self) -> str:
         """One line for a log: what was searched, the chunks after each step, evidence and round trips."""
         words = [" ".join(word.split()) for word in self.terms]
-        more = [f"{len(words) - SHOWN_WORDS:,} more"] if len(words) > SHOWN_WORDS else []
-        searched = self.search_method + (f" for {', '.join(words[:SHOWN_WORDS] + more)}" if words else "")
+        more = [f"{len(words) - MAX_SHOWN_WORDS:,} more"] if len(words) > MAX_SHOWN_WORDS else []
+        searched = self.search_method + (f" for {', '.join(words[:MAX_SHOWN_WORDS] + more)}" if words else "")
         parts = [
             *self._counts(),
             *([] if self.evidence is None else [f"evidence {self.evidence:.2f}"]),
-            counted(self.round_trips, "round trip"),
+            pluralize(self.round_trips, "round trip"),
         ]
         return f"{searched}: {', '.join(parts)}"
 
     def _counts(self) -> list[str]:
         """The chunks after each step up to the limit as one entry, and an entry for each step that brings others."""
-        counts = [f"{step.chunks_out:,} {_LEAVES[step.name]}" for step in self.steps if step.name in _LEAVES]
+        counts = [f"{step.chunks_out:,} {_STEP_LABELS[step.name]}" for step in self.steps if step.name in _STEP_LABELS]
         if any(step.name == "limit" for step in self.steps):
             counts.append(f"{self.steps[-1].chunks_out:,} kept")
         brought = [
-            f"{len(set(step.ids).difference(before.ids)):,} {_BRINGS[step.name]}"
+            f"{len(set(step.ids).difference(before.ids)):,} {_ADDED_LABELS[step.name]}"
             for before, step in pairwise(self.steps)
-            if step.name in _BRINGS
+            if step.name in _ADDED_LABELS
         ]
         return [" -> ".join(counts), *brought] if counts else []
 
@@ -303,9 +304,9 @@ class Retrieved:
 
     query: str
     """The query of the vectors, for assembly: rewritten, with the names that it resolves to."""
-    found: tuple[Found, ...]
+    chunks: tuple[RetrievedChunk, ...]
     trace: RetrievalTrace
-    facts: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
     """Sentences of the taxonomy on what the question names, for a supplement."""
     intent: str | None = None
     """The question's, for the gate of a supplement."""
@@ -326,17 +327,17 @@ class Retrieved:
         The order is that before affinity. Chunks that a rescue left out for their category aren't among them. pandas
         makes a DataFrame of the list, and SQLAlchemy inserts it: `connection.execute(insert(table), rows)`.
         """
-        places = {found.chunk.identity: place for place, found in enumerate(self.found)}
+        ranks = {found.chunk.identity: place for place, found in enumerate(self.chunks)}
         return [
             {
                 "query": self.query,
                 "intent": self.intent,
-                "category": name.removeprefix(AFFINITY),
+                "category": name.removeprefix(AFFINITY_PREFIX),
                 "factor": factor,
                 "chunk_id": found.chunk.id,
                 "document_id": found.chunk.document_id,
                 "score": found.score,
-                "place": places.get(found.chunk.identity),
+                "place": ranks.get(found.chunk.identity),
             }
             for found in self.trace.lowered
             for name, factor in found.factors[-1:]
@@ -345,9 +346,9 @@ class Retrieved:
     @property
     def hits(self) -> tuple[Hit, ...]:
         """The hits for assembly. A chunk's metadata say, besides, how it was found (`SCORE_KEYS`)."""
-        return tuple(Hit(chunk_with_scores(found), found.score) for found in self.found)
+        return tuple(Hit(chunk_with_scores(found), found.score) for found in self.chunks)
 
-    def explain(self, chunk_id: str) -> Explained:
+    def explain(self, chunk_id: str) -> Explanation:
         """The way of a chunk through this retrieval as its trace has it, without another search.
 
         >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
@@ -364,62 +365,67 @@ class Retrieved:
         ranks: dict[str, int | None] = {
             step.name: step.ids.index(chunk_id) if chunk_id in step.ids else None for step in steps
         }
-        hits = tuple(found.chunk.id for found in self.found)
-        place = hits.index(chunk_id) if chunk_id in hits else None
-        is_known = place is not None or any(rank is not None for rank in ranks.values())
-        lost_at, reason = self._lost(chunk_id, steps) if place is None else (None, self._told(place))
-        return Explained(
+        hits = tuple(found.chunk.id for found in self.chunks)
+        hit_rank = hits.index(chunk_id) if chunk_id in hits else None
+        is_known = hit_rank is not None or any(rank is not None for rank in ranks.values())
+        lost_at, reason = (
+            self._explain_loss(chunk_id, steps) if hit_rank is None else (None, self._describe_hit(hit_rank))
+        )
+        return Explanation(
             query=self.query,
-            expect=chunk_id,
+            expected=chunk_id,
             chunk_id=chunk_id if is_known else None,
             lost_at=lost_at,
             reason=reason,
-            rank=place,
+            rank=hit_rank,
             ranks=ranks,
             sizes={step.name: step.chunks_out for step in steps},
-            lost_to=() if lost_at is None else hits,
+            displaced_by=() if lost_at is None else hits,
         )
 
-    def _told(self, place: int) -> str:
+    def _describe_hit(self, rank: int) -> str:
         """The place of a hit, the channels that found it, and the factors on its score."""
-        found = self.found[place]
+        found = self.chunks[rank]
         factors = "".join(f", {name} x {factor:g}" for name, factor in found.factors)
-        return f"hit {place + 1} of {len(self.found)}, by {' and '.join(found.channels)}{factors}"
+        return f"hit {rank + 1} of {len(self.chunks)}, by {' and '.join(found.channels)}{factors}"
 
-    def _lost(self, chunk_id: str, steps: Sequence[Step]) -> tuple[str, str]:
+    def _explain_loss(self, chunk_id: str, steps: Sequence[Step]) -> tuple[str, str]:
         """The step at which a chunk that is no hit was lost, and why."""
         last = max((at for at, step in enumerate(steps) if chunk_id in step.ids), default=-1)
         if last < 0:
             return "search", "no channel brought it" if steps else "; ".join(self.trace.notes) or "there was no search"
         if last + 1 == len(steps):
             return "evidence", next((note for note in self.trace.notes if note.startswith("evidence")), "")
-        before, lost_at = steps[last], steps[last + 1]
+        last_step, lost_step = steps[last], steps[last + 1]
         reasons: Mapping[str, str] = {
             "fuse": "its similarity is below min_similarity, and its words don't bring it",
-            "limit": f"place {before.ids.index(chunk_id) + 1} after {before.name}, where {lost_at.chunks_out} are kept",
+            "limit": (
+                f"place {last_step.ids.index(chunk_id) + 1} after {last_step.name}, where "
+                f"{lost_step.chunks_out} are kept"
+            ),
         }
-        reason = reasons.get(lost_at.name, f"it made room for {lost_at.name}")
+        reason = reasons.get(lost_step.name, f"it made room for {lost_step.name}")
         lowered = next((found for found in self.trace.lowered if found.chunk.id == chunk_id), None)
-        if lost_at.name == "limit" and lowered:
+        if lost_step.name == "limit" and lowered:
             reason += "".join(f", {name} x {factor:g}" for name, factor in lowered.factors)
-        return lost_at.name, reason
+        return lost_step.name, reason
 
     def __str__(self) -> str:
-        if not self.found:
+        if not self.chunks:
             return "no hits"
-        shown = self.found[:SHOWN_HITS]
+        shown = self.chunks[:MAX_SHOWN_HITS]
         channels = ["+".join(found.channels) for found in shown]
         width = max(map(len, ("channels", *channels)))
         rows = [
             f"{rank:4}  {found.score:5.3f}  {by:{width}}  {' '.join(found.chunk.id.split())}"
             for rank, (found, by) in enumerate(zip(shown, channels, strict=True), 1)
         ]
-        rest = len(self.found) - len(shown)
+        rest = len(self.chunks) - len(shown)
         return "\n".join((f"rank  score  {'channels':{width}}  id", *rows, *([f"and {rest:,} more"] if rest else [])))
 
 
 @dataclass(frozen=True, slots=True)
-class Understanding:
+class QueryUnderstanding:
     """A question as a model understood it. What wasn't asked for, or came malformed, has its default.
 
     >>> from ctxassembly import AnswerConfig, Exchange, understand

@@ -6,13 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ctxassembly.data.candidates import BELOW_FLOOR, FOR_BUDGET, IRRELEVANT, STOPPED, TOO_SHORT, Reason, Shortening
-from ctxassembly.safe_repr import counted
+from ctxassembly.data.candidates import (
+    BELOW_CUTOFF,
+    BELOW_FLOOR,
+    IRRELEVANT,
+    OVER_BUDGET,
+    TOO_SHORT,
+    Reason,
+    Shortening,
+)
+from ctxassembly.safe_repr import pluralize
 
-_LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
+_EXCLUSION_REASONS = (OVER_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, BELOW_CUTOFF)
 """Reasons that left a chunk out although it could have been read. The others found it superfluous."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
-STANDS: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
+IN_CONTEXT: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
 """The outcomes of a chunk that has text of its own in the context."""
 
 
@@ -48,8 +56,8 @@ class Decision:
     distance: int
     score: float | None
     outcome: Outcome
-    reason: Literal["hit", "neighbour"] | Shortening | Reason
-    """For a whole chunk "hit" or "neighbour"; else the reason why only a part of it stands, or nothing of its own."""
+    reason: Literal["hit", "neighbor"] | Shortening | Reason
+    """For a whole chunk "hit" or "neighbor"; else the reason why only a part of it stands, or nothing of its own."""
     because_of: str | None = None
     """The kept chunk that made this one superfluous, or that has the sentences taken out of it."""
     replaced: tuple[str, ...] = ()
@@ -66,15 +74,15 @@ class Decision:
     """The words of the query that the chunk has, in any form, in the order of the query. They are looked up when first
     read. None without a query, and for a chunk whose text the context doesn't keep."""
     value: float | None = None
-    """What its best sentence is worth for the query, on the scale of `AssemblyConfig.stop_below`: the best of all is
+    """What its best sentence is worth for the query, on the scale of `AssemblyConfig.min_relevance`: the best of all is
     worth 1, one of the same rank without any word of the query 0, one of a lower rank may be worth less. Sentences are
     taken by it; of whole chunks the mean of their sentences counts half. None where the query chose nothing: without
     one, where all of the window fits, and for copies."""
 
     @property
-    def stands(self) -> bool:
+    def is_in_context(self) -> bool:
         """True if text of its own is in the context, all of it or a part."""
-        return self.outcome in STANDS
+        return self.outcome in IN_CONTEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +121,21 @@ class Trace:
     """Fallbacks taken: bad values in chunks, a store that failed, a header that was shortened."""
     hits: int = 0
     chunks: int = 0
-    """Hits and neighbours, without the neighbours beyond the window that were fetched and not chosen."""
+    """Hits and neighbors, without the neighbors beyond the window that were fetched and not chosen."""
     round_trips: int = 0
     """Calls to the store."""
     missing: str | None = None
-    """The metadata that neighbours and joining need and that hits or store lack, and the line that mends it. It is one
+    """The metadata that neighbors and joining need and that hits or store lack, and the line that mends it. It is one
     of `notes`, too. None if nothing is lacking."""
     unscoped: tuple[str, ...] | None = None
-    """Set if neighbours came and nobody knew how the caller filters: the keys in which some of them differed from their
+    """Set if neighbors came and nobody knew how the caller filters: the keys in which some of them differed from their
     hits and were left out, maybe none. None if the filter was known or not needed."""
     token_count: int = 0
     max_tokens: int = 0
     character_count: int = 0
     max_characters: int | None = None
     documents_dropped: int = 0
-    """Documents of which nothing stands. Those with nothing worth its room by `stop_below` don't count."""
+    """Documents of which nothing stands. Those with nothing worth its room by `min_relevance` don't count."""
 
     @property
     def stripped_chars(self) -> int:
@@ -140,27 +148,29 @@ class Trace:
         return tuple(decision.shortened for decision in self.decisions if decision.shortened is not None)
 
     @property
-    def compressed_share(self) -> float:
+    def shortened_share(self) -> float:
         """Share of the standing chunks that were cut or compressed, 0 to 1."""
-        standing = sum(decision.stands for decision in self.decisions)
+        standing = sum(decision.is_in_context for decision in self.decisions)
         return len(self.shortened) / standing if standing else 0.0
 
     @property
-    def left_out(self) -> tuple[Decision, ...]:
+    def excluded(self) -> tuple[Decision, ...]:
         """The chunks that were dropped for the budget, or as not worth their room."""
         return tuple(
-            decision for decision in self.decisions if decision.outcome == "dropped" and decision.reason in _LEFT_OUT
+            decision
+            for decision in self.decisions
+            if decision.outcome == "dropped" and decision.reason in _EXCLUSION_REASONS
         )
 
     @property
-    def left_out_tokens(self) -> int:
+    def excluded_tokens(self) -> int:
         """Tokens that the chunks left out would have added."""
-        return sum(decision.tokens or 0 for decision in self.left_out)
+        return sum(decision.tokens or 0 for decision in self.excluded)
 
     @property
-    def left_out_rate(self) -> float:
+    def excluded_share(self) -> float:
         """Share of the chunks left out, 0 to 1."""
-        return len(self.left_out) / self.chunks if self.chunks else 0.0
+        return len(self.excluded) / self.chunks if self.chunks else 0.0
 
     @property
     def summary(self) -> str:
@@ -168,12 +178,12 @@ class Trace:
         parts = [
             f"{self.hits:,} -> {self.chunks:,} chunks",
             f"{self.stripped_chars:,} overlapping characters stripped",
-            counted(self.documents_dropped, "document") + " dropped for budget",
-            *([counted(len(self.left_out), "chunk") + " left out"] if self.left_out else []),
-            *([_shortened(self.shortened)] if self.shortened else []),
+            pluralize(self.documents_dropped, "document") + " dropped for budget",
+            *([pluralize(len(self.excluded), "chunk") + " left out"] if self.excluded else []),
+            *([_shortened_summary(self.shortened)] if self.shortened else []),
             f"{self.token_count:,} of {self.max_tokens:,} tokens",
             *([f"{self.character_count:,} of {self.max_characters:,} characters"] if self.max_characters else []),
-            counted(self.round_trips, "query", "queries"),
+            pluralize(self.round_trips, "query", "queries"),
         ]
         return ", ".join(parts)
 
@@ -181,9 +191,9 @@ class Trace:
         return "\n".join((self.summary, *self.notes))
 
 
-def _shortened(chunks: Sequence[Shortened]) -> str:
+def _shortened_summary(chunks: Sequence[Shortened]) -> str:
     before, after = sum(chunk.tokens_before for chunk in chunks), sum(chunk.tokens_after for chunk in chunks)
-    return f"{counted(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"
+    return f"{pluralize(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"
 
 
 # The events of a stage, as whoever watches an assembly or a retrieval is told of them: it began, it ended, it failed.
@@ -191,7 +201,7 @@ def _shortened(chunks: Sequence[Shortened]) -> str:
 # All that they say is plain: numbers, words and ids, no text of a document.
 
 
-SPANS = "ctxassembly."
+SPAN_PREFIX = "ctxassembly."
 """The beginning of the names of all spans."""
 
 
@@ -204,7 +214,7 @@ class StageBegan:
     >>> hits = [Hit(Chunk(f"leaflet {n}", f"leaflet {n}", text)) for n, text in enumerate(said)]
     >>> def on_stage(event):
     ...     if isinstance(event, StageBegan):
-    ...         print(event.span, event.inputs)
+    ...         print(event.span_name, event.inputs)
     >>> _ = assemble(hits, on_stage=on_stage)
     ctxassembly.admit {'chunks': 3}
     ctxassembly.dedup {'chunks': 3}
@@ -220,9 +230,9 @@ class StageBegan:
     """The number of `chunks` before it, or the query that it begins with."""
 
     @property
-    def span(self) -> str:
+    def span_name(self) -> str:
         """The name of its span in a tracer."""
-        return SPANS + self.name.replace(" ", "_")
+        return SPAN_PREFIX + self.name.replace(" ", "_")
 
 
 @dataclass(frozen=True, slots=True)

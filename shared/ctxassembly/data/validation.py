@@ -7,33 +7,37 @@ from typing import Any
 
 from ctxassembly.errors import ConfigError
 
-MOST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 """The largest integer that databases hold. Only a value beyond it is told of this limit."""
 
 
-def check_int(parameter: str, value: Any, least: int, most: int = MOST) -> None:
-    """Check that `value` is an integer from `least` to `most`.
+def check_int(parameter: str, value: Any, minimum: int, maximum: int = MAX_INTEGER) -> None:
+    """Check that `value` is an integer from `minimum` to `maximum`.
 
     Raises:
         ConfigError: it is not.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        endless = most == MOST and not (isinstance(value, int) and value > most)
-        allowed = f"an integer of at least {least:,}" if endless else f"an integer from {least:,} to {most:,}"
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        is_unbounded = maximum == MAX_INTEGER and not (isinstance(value, int) and value > maximum)
+        allowed = (
+            f"an integer of at least {minimum:,}" if is_unbounded else f"an integer from {minimum:,} to {maximum:,}"
+        )
         raise ConfigError(parameter, allowed, value)
 
 
 def check_number(
-    parameter: str, value: Any, least: float = -math.inf, most: float = math.inf, *, above: float | None = None
+    parameter: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, *, above: float | None = None
 ) -> None:
-    """Nothing, if `value` is a finite number from `least` to `most`, or one `above` something.
+    """Nothing, if `value` is a finite number from `minimum` to `maximum`, or one `above` something.
 
     Raises:
         ConfigError: it is not.
     """
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not least <= value <= most or (above is not None and value <= above):
-        allowed = f"a number from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
+    if not is_number or not minimum <= value <= maximum or (above is not None and value <= above):
+        allowed = (
+            f"a number from {minimum:g} to {maximum:g}" if maximum < math.inf else f"a number of at least {minimum:g}"
+        )
         raise ConfigError(parameter, allowed if above is None else f"a number above {above:g}", value)
 
 

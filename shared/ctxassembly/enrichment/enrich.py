@@ -7,17 +7,17 @@ from contextlib import aclosing
 from importlib.util import find_spec
 from typing import Any
 
-from ctxassembly.concurrency import aeach_done, each_done, in_thread
+from ctxassembly.concurrency import aiter_completed, iter_completed, to_async
 from ctxassembly.config.enrichment import EnrichmentConfig
-from ctxassembly.enrichment.run import Enriched, Enriching, EnrichmentEstimate, checked_limit
+from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult, EnrichmentRun, check_limit
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
-Told = Callable[[int], object]
+Advance = Callable[[int], object]
 
 
-def progress_bar(total: int | None, unit: str = "chunk", title: str = "") -> tuple[Told, Callable[[], object]]:
+def progress_bar(total: int | None, unit: str = "chunk", title: str = "") -> tuple[Advance, Callable[[], object]]:
     """A function to tell of things done, and one to call at the end: a bar of tqdm's or rich's, if one is installed."""
     if find_spec("tqdm"):
         from tqdm.auto import tqdm
@@ -47,7 +47,7 @@ def enrich(
     embed: Embeddings | None = None,
     limit: int | None = None,
     progress: Progress = True,
-) -> Enriched:
+) -> EnrichmentResult:
     """Have `model` write notes on the documents of `index`: a summary, and for each chunk a context and questions.
 
     Questions and context are searched by keyword, and a context is embedded with its chunk. Neither is ever shown; the
@@ -71,7 +71,7 @@ def enrich(
     embedding: call `enrich` again with another `config`, or have it write only what has changed.
 
     Args:
-        index: a PostgresIndex or a MemoryIndex. `index.under(filter)` takes those documents alone that pass.
+        index: a PostgresIndex or a MemoryIndex. `index.with_filter(filter)` takes those documents alone that pass.
         model: as an AnswerChain has it. Retries are the model's own. It is called from several threads at once.
         config: the settings; None means the defaults.
         embed: a function from a list of texts to one vector for each, or an object with `embed_documents`: each chunk
@@ -84,19 +84,19 @@ def enrich(
         ConfigError: `limit` is out of range, or the table has no columns for notes: `PostgresIndex.with_enrichment`.
         InputError: an argument has the wrong type, or can only be awaited.
     """
-    checked_limit(limit)
-    run = Enriching(index, _checked(model), EnrichmentConfig() if config is None else config, embed)
-    outlines = run.survey(limit)
-    told, done = _progress(progress, run.estimate)
+    check_limit(limit)
+    run = EnrichmentRun(index, _check_model(model), EnrichmentConfig() if config is None else config, embed)
+    outlines = run.scan(limit)
+    report_done, close_progress = _start_progress(progress, run.estimate)
     try:
-        for outline, outcome in each_done(run.enrich, outlines, run.config.concurrency):
-            run.note(outline, outcome)
-            told()
-            if run.stopped:
+        for outline, outcome in iter_completed(run.enrich, outlines, run.config.concurrency):
+            run.record(outline, outcome)
+            report_done()
+            if run.stop_reason:
                 break
     finally:
-        done()
-        run.settle()
+        close_progress()
+        run.commit()
     return run.result()
 
 
@@ -108,7 +108,7 @@ async def aenrich(
     embed: AsyncEmbeddings | Embeddings | None = None,
     limit: int | None = None,
     progress: Progress = True,
-) -> Enriched:
+) -> EnrichmentResult:
     """The same as `enrich`, awaited. What can only be called is called in threads.
 
     >>> import asyncio
@@ -120,20 +120,22 @@ async def aenrich(
     documents 0, chunks 0, failed 1, left 0
     failed: lab: the reply has no usable field: "I won't."
     """
-    checked_limit(limit)
-    run = Enriching(index, _checked(model), EnrichmentConfig() if config is None else config, embed, awaited=True)
-    outlines = await in_thread(run.survey)(limit)
-    told, done = _progress(progress, run.estimate)
+    check_limit(limit)
+    run = EnrichmentRun(
+        index, _check_model(model), EnrichmentConfig() if config is None else config, embed, can_await=True
+    )
+    outlines = await to_async(run.scan)(limit)
+    report_done, close_progress = _start_progress(progress, run.estimate)
     try:
-        async with aclosing(aeach_done(run.aenrich, outlines, run.config.concurrency)) as each:
-            async for outline, outcome in each:
-                run.note(outline, outcome)
-                told()
-                if run.stopped:
+        async with aclosing(aiter_completed(run.aenrich, outlines, run.config.concurrency)) as outcomes:
+            async for outline, outcome in outcomes:
+                run.record(outline, outcome)
+                report_done()
+                if run.stop_reason:
                     break
     finally:
-        done()
-        await in_thread(lambda _: run.settle())(None)
+        close_progress()
+        await to_async(lambda _: run.commit())(None)
     return run.result()
 
 
@@ -147,27 +149,27 @@ def estimate_enrichment(
     >>> estimate_enrichment(index).calls
     1
     """
-    checked_limit(limit)
-    run = Enriching(index, None, EnrichmentConfig() if config is None else config, embed)
-    run.survey(limit)
+    check_limit(limit)
+    run = EnrichmentRun(index, None, EnrichmentConfig() if config is None else config, embed)
+    run.scan(limit)
     return run.estimate
 
 
-def _checked(model: Any) -> Any:
+def _check_model(model: Any) -> Any:
     if model is None:
         raise InputError("model must be a function from a request to a reply, or have ask(request), got None")
     return model
 
 
-def _progress(progress: Any, estimate: EnrichmentEstimate) -> tuple[Callable[[], object], Callable[[], object]]:
+def _start_progress(progress: Any, estimate: EnrichmentEstimate) -> tuple[Callable[[], object], Callable[[], object]]:
     """A function to call after each document, and one for the end. The price is told at once."""
     if not (isinstance(progress, bool) or callable(progress)):
-        raise InputError(f"progress must be True, False or a function, got {shown(progress)}")
+        raise InputError(f"progress must be True, False or a function, got {safe_repr(progress)}")
     if callable(progress):
         progress(0, estimate)
         done = iter(range(1, estimate.documents + 1))
         return lambda: progress(next(done), estimate), lambda: None
     if not progress:
         return lambda: None, lambda: None
-    told, close = progress_bar(estimate.documents, "document", str(estimate))
-    return lambda: told(1), close
+    advance, close = progress_bar(estimate.documents, "document", str(estimate))
+    return lambda: advance(1), close

@@ -2,7 +2,7 @@
 
 A flow for each document, as the others are: it yields what it needs, and is sent the replies. The text of a document
 stands in the prompt as JSON and is named as data. What comes back is only ever used as words to search by, or as a
-summary, which assembly neutralises as it does any text of a document: an instruction hidden in one gets no further.
+summary, which assembly neutralizes as it does any text of a document: an instruction hidden in one gets no further.
 
 Each field of a reply is checked by itself. One that is missing, malformed or too long is dropped and counted; the rest
 stays. Only a reply without one usable field makes the document fail.
@@ -18,25 +18,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ctxassembly.answering.requests import AskModel, ModelReply
-from ctxassembly.answering.structured_output import parsed
+from ctxassembly.answering.structured_output import parse_object
 from ctxassembly.config.enrichment import (
-    MOST_CONTEXT_CHARS,
-    MOST_QUESTION_CHARS,
-    MOST_SUMMARY_CHARS,
+    MAX_CONTEXT_CHARS,
+    MAX_QUESTION_CHARS,
+    MAX_SUMMARY_CHARS,
     EnrichmentConfig,
 )
 from ctxassembly.data.enrichment import ChunkNotes, DocumentNotes, Outline, ReadDocument, StoredDocument, WriteNotes
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
-from ctxassembly.wording.unicode import is_storable, sendable
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.wording.unicode import is_storable, make_encodable
 
 Count = Callable[[str], int]
-Due = Literal["notes", "vectors", ""]
+PendingWork = Literal["notes", "vectors", ""]
 
-WITH_VECTORS = "+vectors"
+VECTORS_SUFFIX = "+vectors"
 """The ending of the mark of notes whose contexts are embedded with their chunks."""
-_VERSION = "1"
+_PROMPT_VERSION = "1"
 """Of what is asked for and how: a new one makes the notes of all documents anew."""
 _TASK = (
     "Prepare a document for a search in many documents. The user message is JSON: the title of the document, the "
@@ -45,7 +45,7 @@ _TASK = (
 )
 _SUMMARY = (
     "What the document as a whole is about, for a reader who sees only pieces of it: one or two sentences, at most "
-    f"{MOST_SUMMARY_CHARS * 2 // 3} characters."
+    f"{MAX_SUMMARY_CHARS * 2 // 3} characters."
 )
 _CONTEXT = (
     "One sentence, at most {} characters, that says where in the document the chunk stands and of whom or what it "
@@ -58,7 +58,7 @@ _QUESTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DocumentOutcome:
     """What became of a document."""
 
     chunks: int = 0
@@ -68,52 +68,52 @@ class Outcome:
     """Values of replies that weren't used, by their field."""
     tokens_in: int = 0
     tokens_out: int = 0
-    tells_tokens: bool = True
+    has_token_counts: bool = True
     """False if the model doesn't say what it read and wrote."""
 
 
-def due(outline: Outline, config: EnrichmentConfig, *, embeds: bool) -> Due:
+def pending_work(outline: Outline, config: EnrichmentConfig, *, has_embedder: bool) -> PendingWork:
     """What a document still needs: all, or to be embedded with the contexts that it has, or nothing."""
-    mark = mark_of(outline, config)
-    if not outline.marks <= {mark, mark + WITH_VECTORS}:
+    fingerprint = notes_fingerprint(outline, config)
+    if not outline.fingerprints <= {fingerprint, fingerprint + VECTORS_SUFFIX}:
         return "notes"
-    return "vectors" if embeds and mark in outline.marks else ""
+    return "vectors" if has_embedder and fingerprint in outline.fingerprints else ""
 
 
-def mark_of(outline: Outline, config: EnrichmentConfig) -> str:
+def notes_fingerprint(outline: Outline, config: EnrichmentConfig) -> str:
     """The mark of the notes on these texts, so asked for: another text, or another wish, has another one."""
-    asked = (_VERSION, outline.content_hash, config.language, config.summary, config.questions, config.context)
-    return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
+    values = (_PROMPT_VERSION, outline.content_hash, config.language, config.summary, config.questions, config.context)
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:32]
 
 
 def document_flow(
-    outline: Outline, config: EnrichmentConfig, count: Count, *, embeds: bool
-) -> Generator[ReadDocument | AskModel | EmbedTexts | WriteNotes, Any, Outcome]:
+    outline: Outline, config: EnrichmentConfig, count: Count, *, has_embedder: bool
+) -> Generator[ReadDocument | AskModel | EmbedTexts | WriteNotes, Any, DocumentOutcome]:
     """The notes on a document made and stored, or only its chunks embedded where their notes are there."""
     document: StoredDocument = yield ReadDocument(outline)
-    notes, outcome = None, Outcome(len(document.chunks))
+    notes, outcome = None, DocumentOutcome(len(document.chunks))
     contexts: Sequence[str] = document.contexts
-    if due(outline, config, embeds=embeds) == "notes":
+    if pending_work(outline, config, has_embedder=has_embedder) == "notes":
         notes, outcome = yield from notes_flow(document, config, count)
         if notes is None:
             return outcome
         contexts = [chunk.context for chunk in notes.chunks]
     texts = tuple(chunk.text for chunk in document.chunks)
     vectors = None
-    if embeds:
-        vectors = yield EmbedTexts(tuple(map(in_context, contexts, texts)))
+    if has_embedder:
+        vectors = yield EmbedTexts(tuple(map(with_context, contexts, texts)))
         if len(vectors) != len(texts):
             raise InputError(f"embed must return one vector for each text: {len(texts)} texts gave {len(vectors)}")
-    mark = mark_of(outline, config) + (WITH_VECTORS if embeds else "")
-    if (yield WriteNotes(outline, texts, notes, vectors, mark)):
+    fingerprint = notes_fingerprint(outline, config) + (VECTORS_SUFFIX if has_embedder else "")
+    if (yield WriteNotes(outline, texts, notes, vectors, fingerprint)):
         return outcome
     return replace(outcome, failure="its chunks were changed meanwhile")
 
 
-def in_context(context: str, text: str) -> str:
+def with_context(context: str, text: str) -> str:
     """The text to embed for a chunk.
 
-    >>> print(in_context("On iron in blood.", "Measured in the morning."))
+    >>> print(with_context("On iron in blood.", "Measured in the morning."))
     On iron in blood.
     <BLANKLINE>
     Measured in the morning.
@@ -123,113 +123,119 @@ def in_context(context: str, text: str) -> str:
 
 def notes_flow(
     document: StoredDocument, config: EnrichmentConfig, count: Count
-) -> Generator[AskModel, ModelReply, tuple[DocumentNotes | None, Outcome]]:
+) -> Generator[AskModel, ModelReply, tuple[DocumentNotes | None, DocumentOutcome]]:
     """The notes on a document; None if a reply is of no use."""
     texts = [chunk.text for chunk in document.chunks]
-    found, outcome = DocumentNotes(), Outcome(len(texts))
-    for part in parts([count(text) for text in texts], config):
-        reply = yield request_for(document.title, found.summary, part, texts, config)
-        outcome = _told(outcome, reply)
-        usable, notes = checked(parsed(reply.text) or {}, part, config, outcome.dropped)
+    document_notes, outcome = DocumentNotes(), DocumentOutcome(len(texts))
+    for chunk_range in split_into_calls([count(text) for text in texts], config):
+        reply = yield notes_request(document.title, document_notes.summary, chunk_range, texts, config)
+        outcome = _add_usage(outcome, reply)
+        usable, notes = parse_notes(parse_object(reply.text) or {}, chunk_range, config, outcome.dropped)
         if not usable:
-            ended = f", which ended by {reply.finish!r}" if reply.finish else ""
-            return None, replace(outcome, failure=f"the reply has no usable field{ended}: {shown(reply.text, 80)}")
-        found = DocumentNotes(notes.summary or found.summary, found.chunks + notes.chunks)
-    return found, outcome
+            finish_text = f", which ended by {reply.finish_reason!r}" if reply.finish_reason else ""
+            return None, replace(
+                outcome, failure=f"the reply has no usable field{finish_text}: {safe_repr(reply.text, 80)}"
+            )
+        document_notes = DocumentNotes(notes.summary or document_notes.summary, document_notes.chunks + notes.chunks)
+    return document_notes, outcome
 
 
-def parts(tokens: Sequence[int], config: EnrichmentConfig) -> Iterator[range]:
+def split_into_calls(tokens: Sequence[int], config: EnrichmentConfig) -> Iterator[range]:
     """The chunks of a document by the calls that they are told in: the places of consecutive ones.
 
-    >>> list(parts([3_000, 2_000, 2_000, 9_000], EnrichmentConfig()))
+    >>> list(split_into_calls([3_000, 2_000, 2_000, 9_000], EnrichmentConfig()))
     [range(0, 2), range(2, 3), range(3, 4)]
     """
-    begin, total = 0, 0
+    first, total = 0, 0
     for place, number in enumerate(tokens):
-        if place > begin and (total + number > config.call_tokens or place - begin == config.chunks_per_call):
-            yield range(begin, place)
-            begin, total = place, 0
+        if place > first and (total + number > config.call_tokens or place - first == config.chunks_per_call):
+            yield range(first, place)
+            first, total = place, 0
         total += number
     if tokens:
-        yield range(begin, len(tokens))
+        yield range(first, len(tokens))
 
 
-def request_for(title: str, summary: str, part: range, texts: Sequence[str], config: EnrichmentConfig) -> AskModel:
-    """The call for the chunks in the places of `part`."""
+def notes_request(
+    title: str, summary: str, chunk_range: range, texts: Sequence[str], config: EnrichmentConfig
+) -> AskModel:
+    """The call for the chunks in the places of `chunk_range`."""
     data: dict[str, Any] = {"title": title}
     if summary:
         data["summary_so_far"] = summary
-    data["chunks"] = [{"chunk": place + 1, "text": texts[place]} for place in part]
-    user = sendable(json.dumps(data, ensure_ascii=False))
+    data["chunks"] = [{"chunk": place + 1, "text": texts[place]} for place in chunk_range]
+    user = make_encodable(json.dumps(data, ensure_ascii=False))
     messages = ({"role": "system", "content": _rules(config)}, {"role": "user", "content": user})
-    return AskModel("enrich", messages, config.timeout_seconds, schema_for(config), config.most_reply_tokens(len(part)))
+    return AskModel(
+        "enrich", messages, config.timeout_seconds, notes_schema(config), config.max_reply_tokens(len(chunk_range))
+    )
 
 
-def schema_for(config: EnrichmentConfig) -> dict[str, Any]:
+def notes_schema(config: EnrichmentConfig) -> dict[str, Any]:
     """The JSON schema of a reply."""
-    each: dict[str, Any] = {"chunk": {"type": "integer", "description": "The number of the chunk."}}
+    chunk_properties: dict[str, Any] = {"chunk": {"type": "integer", "description": "The number of the chunk."}}
     if config.context:
-        each["context"] = {"type": "string", "description": _CONTEXT.format(MOST_CONTEXT_CHARS * 2 // 3)}
+        chunk_properties["context"] = {"type": "string", "description": _CONTEXT.format(MAX_CONTEXT_CHARS * 2 // 3)}
     if config.questions:
-        described = _QUESTIONS.format(config.questions, MOST_QUESTION_CHARS * 2 // 3)
-        each["questions"] = {"type": "array", "items": {"type": "string"}, "description": described}
+        description = _QUESTIONS.format(config.questions, MAX_QUESTION_CHARS * 2 // 3)
+        chunk_properties["questions"] = {"type": "array", "items": {"type": "string"}, "description": description}
     fields: dict[str, Any] = {"summary": {"type": "string", "description": _SUMMARY}} if config.summary else {}
-    if len(each) > 1:
-        items = {"type": "object", "properties": each, "required": list(each)}
-        described = "One object for each chunk, in their order."
-        fields["chunks"] = {"type": "array", "items": items, "description": described}
+    if len(chunk_properties) > 1:
+        items = {"type": "object", "properties": chunk_properties, "required": list(chunk_properties)}
+        description = "One object for each chunk, in their order."
+        fields["chunks"] = {"type": "array", "items": items, "description": description}
     # Models that call tools know it by its title.
-    named = {"title": "notes", "description": "Notes on a document, by which a search finds it."}
-    return {**named, "type": "object", "properties": fields, "required": list(fields)}
+    header = {"title": "notes", "description": "Notes on a document, by which a search finds it."}
+    return {**header, "type": "object", "properties": fields, "required": list(fields)}
 
 
 def _rules(config: EnrichmentConfig) -> str:
-    schema = schema_for(config)["properties"]
-    lines = [_line(name, one) for name, one in schema.items()]
+    schema = notes_schema(config)["properties"]
+    lines = [_field_line(name, one) for name, one in schema.items()]
     if "chunks" in schema:
-        lines += [f"  {_line(name, one)}" for name, one in schema["chunks"]["items"]["properties"].items()]
+        lines += [f"  {_field_line(name, one)}" for name, one in schema["chunks"]["items"]["properties"].items()]
     language = f"in {config.language}" if config.language else "in the language of the document"
     return "\n".join((_TASK, *lines, f"Write {language}, whatever language these lines are in."))
 
 
-def _line(name: str, one: Mapping[str, Any]) -> str:
-    return f"- {name} ({one['type']}): {one['description']}"
+def _field_line(name: str, field_schema: Mapping[str, Any]) -> str:
+    return f"- {name} ({field_schema['type']}): {field_schema['description']}"
 
 
-def checked(
-    fields: Mapping[str, Any], part: range, config: EnrichmentConfig, dropped: Counter[str]
+def parse_notes(
+    fields: Mapping[str, Any], chunk_range: range, config: EnrichmentConfig, dropped: Counter[str]
 ) -> tuple[int, DocumentNotes]:
     """The number of usable fields in a reply, and the notes that they make; `dropped` counts the others."""
-    summary = _text(fields.get("summary"), MOST_SUMMARY_CHARS, "summary", dropped) if config.summary else ""
+    summary = _parse_text(fields.get("summary"), MAX_SUMMARY_CHARS, "summary", dropped) if config.summary else ""
     listed = fields.get("chunks")
-    said = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    by_number = {one["chunk"]: one for one in reversed(said) if type(one.get("chunk")) is int}
-    chunks = tuple(_of_chunk(by_number.get(place + 1, {}), config, dropped) for place in part)
+    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    by_number = {one["chunk"]: one for one in reversed(entries) if type(one.get("chunk")) is int}
+    chunks = tuple(_parse_chunk_notes(by_number.get(place + 1, {}), config, dropped) for place in chunk_range)
     usable = bool(summary) + sum(bool(one.context) + bool(one.questions) for one in chunks)
     return usable, DocumentNotes(summary, chunks)
 
 
-def _of_chunk(fields: Mapping[str, Any], config: EnrichmentConfig, dropped: Counter[str]) -> ChunkNotes:
-    context = _text(fields.get("context"), MOST_CONTEXT_CHARS, "context", dropped) if config.context else ""
-    asked = fields.get("questions") if config.questions else []
-    if not isinstance(asked, list):
+def _parse_chunk_notes(fields: Mapping[str, Any], config: EnrichmentConfig, dropped: Counter[str]) -> ChunkNotes:
+    context = _parse_text(fields.get("context"), MAX_CONTEXT_CHARS, "context", dropped) if config.context else ""
+    questions = fields.get("questions") if config.questions else []
+    if not isinstance(questions, list):
         dropped["questions"] += 1
-        asked = []
-    dropped["questions"] += max(0, len(asked) - config.questions)
-    texts = [_text(one, MOST_QUESTION_CHARS, "questions", dropped) for one in asked[: config.questions]]
+        questions = []
+    dropped["questions"] += max(0, len(questions) - config.questions)
+    texts = [_parse_text(one, MAX_QUESTION_CHARS, "questions", dropped) for one in questions[: config.questions]]
     return ChunkNotes(tuple(dict.fromkeys(filter(None, texts))), context)
 
 
-def _text(value: Any, most: int, name: str, dropped: Counter[str]) -> str:
-    """`value` on one line; empty, and counted as dropped, if it is no text of 1 to `most` characters to be stored."""
+def _parse_text(value: Any, max_chars: int, name: str, dropped: Counter[str]) -> str:
+    """`value` on one line; empty, and counted as dropped, if it is no text of 1 to `max_chars` characters."""
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    if 0 < len(text) <= most and is_storable(text):
+    if 0 < len(text) <= max_chars and is_storable(text):
         return text
     dropped[name] += 1
     return ""
 
 
-def _told(outcome: Outcome, reply: ModelReply) -> Outcome:
-    tells = outcome.tells_tokens and None not in (reply.tokens_in, reply.tokens_out)
-    read, written = outcome.tokens_in + (reply.tokens_in or 0), outcome.tokens_out + (reply.tokens_out or 0)
-    return replace(outcome, tokens_in=read, tokens_out=written, tells_tokens=tells)
+def _add_usage(outcome: DocumentOutcome, reply: ModelReply) -> DocumentOutcome:
+    has_token_counts = outcome.has_token_counts and None not in (reply.tokens_in, reply.tokens_out)
+    tokens_in, tokens_out = outcome.tokens_in + (reply.tokens_in or 0), outcome.tokens_out + (reply.tokens_out or 0)
+    return replace(outcome, tokens_in=tokens_in, tokens_out=tokens_out, has_token_counts=has_token_counts)

@@ -4,7 +4,7 @@ An adapter converts its framework's objects to `Hit` and `Chunk`, calls `assembl
 context in its framework's objects. This room has what every adapter needs on the way:
 
 - `numbering`: `number_chunks` gives chunks fresh from a splitter their document, index and id;
-- `cross_encoder`: a model that scores query and text together, as a reranker of a retrieval;
+- `cross_encoder_reranker`: a model that scores query and text together, as a reranker of a retrieval;
 - `messages`: the check of what becomes a framework's messages;
 - `turns`: the exchanges in a framework's messages, and the data that the message of an answer carries;
 - `fetched`: the hits of a retriever of another make, for an answer chain;

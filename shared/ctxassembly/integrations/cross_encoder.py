@@ -8,39 +8,39 @@ from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
-from ctxassembly.protocols import Ranked, Reranker
-from ctxassembly.runtime.scorers import PAIRS
+from ctxassembly.protocols import RerankedPosition, Reranker
+from ctxassembly.runtime.scorers import PAIR_METHODS
 
-Score = Callable[[list[tuple[str, str]]], Iterable[Any]]
+PairScoreFunction = Callable[[list[tuple[str, str]]], Iterable[Any]]
 """A function from pairs of query and text to a number for each, higher is better."""
 
 
-def cross_encoder(model: object) -> Reranker | None:
+def cross_encoder_reranker(model: object) -> Reranker | None:
     """The reranking of `model`, which has `score` or `predict`; None if it has neither.
 
     >>> from ctxassembly import Chunk
     >>> class Shorter:
     ...     def predict(self, pairs):
     ...         return [-len(text) for _, text in pairs]
-    >>> cross_encoder(Shorter())("short?", [Chunk("a", "a", "A long text."), Chunk("b", "b", "Short.")])
+    >>> cross_encoder_reranker(Shorter())("short?", [Chunk("a", "a", "A long text."), Chunk("b", "b", "Short.")])
     [(1, -6.0), (0, -12.0)]
     """
-    score = next((getattr(model, name) for name in PAIRS if callable(getattr(model, name, None))), None)
-    return None if score is None else partial(_reranked, score)
+    score = next((getattr(model, name) for name in PAIR_METHODS if callable(getattr(model, name, None))), None)
+    return None if score is None else partial(_rerank, score)
 
 
-def reranker_of(given: Any, allowed: str) -> Reranker:
-    """A cross-encoder as `cross_encoder` reads it, or a function as it is.
+def to_reranker(model: Any, allowed: str) -> Reranker:
+    """A cross-encoder as `cross_encoder_reranker` reads it, or a function as it is.
 
     Raises:
-        ConfigError: `given` is neither; the message says what is `allowed`.
+        ConfigError: `model` is neither; the message says what is `allowed`.
     """
-    reranker = cross_encoder(given) or given
+    reranker = cross_encoder_reranker(model) or model
     if not callable(reranker):
-        raise ConfigError("rerankers", allowed, given)
+        raise ConfigError("rerankers", allowed, model)
     return reranker
 
 
-def _reranked(score: Score, query: str, chunks: Sequence[Chunk]) -> list[Ranked]:
+def _rerank(score: PairScoreFunction, query: str, chunks: Sequence[Chunk]) -> list[RerankedPosition]:
     scores = [float(one) for one in score([(query, chunk.text) for chunk in chunks])]
     return [(place, scores[place]) for place in sorted(range(len(scores)), key=lambda place: -scores[place])]

@@ -7,100 +7,103 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import Answer
-from ctxassembly.answering.cache_key import Hidden
+from ctxassembly.answering.cache_key import HiddenFilter
 from ctxassembly.answering.requests import Exchange
-from ctxassembly.assembly.selection.supplement import Given
+from ctxassembly.assembly.selection.supplement import SupplementInput
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.sources import KEPT, is_context
+from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
-from ctxassembly.serialization.plain import plain, revived
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.serialization.plain import from_plain, to_plain
 
 
-def context_given(context: Any, instead: str) -> Context:
-    """`context`, if it is one or the dict of one; `instead` is the call that gives one.
+def check_context(context: Any, hint: str) -> Context:
+    """`context`, if it is one or the dict of one; `hint` is the call that gives one.
 
     Raises:
         InputError: it is something else, such as the documents of a context.
     """
     if not is_context(context):
-        raise InputError(f"context must be a Context, got {shown(context)}: {instead} gives one")
+        raise InputError(f"context must be a Context, got {safe_repr(context)}: {hint} gives one")
     return Context.from_dict(context)
 
 
-class Said(NamedTuple):
+class HistoryMessage(NamedTuple):
     """One message of a conversation."""
 
     is_user: bool
     text: str
-    kept: Any = None
-    """The value of `carried` that its own data hold under `KEPT`, if any."""
+    payload: Any = None
+    """The value of `answer_payload` that its own data hold under `MESSAGE_KEY`, if any."""
 
 
-def exchanges(said: Iterable[Said]) -> tuple[Exchange, ...]:
+def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
     """The questions that were answered, each with its answer and the chunks that this cited.
 
     Several messages of one side in a row are one. What stands before the first question, a question still without an
     answer, and messages without text are left out.
 
-    >>> [(one.question, one.answer) for one in exchanges([Said(True, "May I eat?"), Said(False, "No [1].")])]
+    >>> messages = [HistoryMessage(True, "May I eat?"), HistoryMessage(False, "No [1].")]
+    >>> [(one.question, one.answer) for one in to_exchanges(messages)]
     [('May I eat?', 'No [1].')]
 
     Raises:
-        InputError: a message carries something else than `carried` gave.
+        InputError: a message carries something else than `answer_payload` gave.
     """
     found: list[Exchange] = []
-    asked: list[str] = []
-    answered: list[Said] = []
-    for one in (one for one in said if one.text.strip()):
-        if one.is_user and answered:
-            found.append(_exchange(asked, answered))
-            asked, answered = [], []
-        if one.is_user:
-            asked.append(one.text)
-        elif asked:
-            answered.append(one)
-    return (*found, _exchange(asked, answered)) if answered else tuple(found)
+    questions: list[str] = []
+    answers: list[HistoryMessage] = []
+    for message in (message for message in messages if message.text.strip()):
+        if message.is_user and answers:
+            found.append(_exchange(questions, answers))
+            questions, answers = [], []
+        if message.is_user:
+            questions.append(message.text)
+        elif questions:
+            answers.append(message)
+    return (*found, _exchange(questions, answers)) if answers else tuple(found)
 
 
-def carried(answer: Answer, labels: Labels | None) -> dict[str, Any]:
-    """The data that the message of `answer` carries under `KEPT`, as builtins: they survive JSON and checkpoints.
+def answer_payload(answer: Answer, labels: Labels | None) -> dict[str, Any]:
+    """The data that the message of `answer` carries under `MESSAGE_KEY`: builtins, which survive JSON.
 
     They are the chunks that it cites, which are candidates for the next question; its citations, by which `resolve`
     finds them in the messages; and the last label given, after which `Labels.after(messages)` goes on.
     """
     last = max((int(one.label) for one in _all_citations(answer)), default=0)  # of a kept answer, too
     return {
-        "cited": [plain(_without_vector(hit)) for hit in answer.exchange.cited],
-        "citations": [plain(citation) for citation in answer.citations],
+        "cited": [to_plain(_without_vector(hit)) for hit in answer.exchange.cited],
+        "citations": [to_plain(citation) for citation in answer.citations],
         "last_label": max(last, labels.next - 1) if labels else last,
     }
 
 
-def may_recall(cache: object, labels: Labels) -> bool:
+def can_use_cache(cache: object, labels: Labels) -> bool:
     """True if there is a cache, and the conversation has no labels yet: a kept answer has the labels it had."""
     return cache is not None and labels.next == 1
 
 
-def supplement_named(given: Given) -> Any:
+def supplement_key(supplement: SupplementInput) -> Any:
     """The name of a supplement for the key of a kept answer: a text is its own, a function may know the caller."""
-    return Hidden("supplement", given) if callable(given) else plain(given)
+    return HiddenFilter("supplement", supplement) if callable(supplement) else to_plain(supplement)
 
 
-def _exchange(asked: Sequence[str], answered: Sequence[Said]) -> Exchange:
-    kept = next((one.kept for one in reversed(answered) if one.kept is not None), None)
-    return Exchange("\n".join(asked), "\n\n".join(one.text for one in answered), _cited(kept))
+def _exchange(questions: Sequence[str], answers: Sequence[HistoryMessage]) -> Exchange:
+    payload = next((one.payload for one in reversed(answers) if one.payload is not None), None)
+    return Exchange("\n".join(questions), "\n\n".join(one.text for one in answers), _cited_hits(payload))
 
 
-def _cited(kept: Any) -> tuple[Hit, ...]:
-    if kept is None:
+def _cited_hits(payload: Any) -> tuple[Hit, ...]:
+    if payload is None:
         return ()
     try:
-        hits: tuple[Hit, ...] = revived(tuple[Hit, ...], kept["cited"])
+        hits: tuple[Hit, ...] = from_plain(tuple[Hit, ...], payload["cited"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"a message's {KEPT!r} must be as the answer chain gave it, got {shown(kept, 80)}") from error
+        raise InputError(
+            f"a message's {MESSAGE_KEY!r} must be as the answer chain gave it, got {safe_repr(payload, 80)}"
+        ) from error
     return hits
 
 

@@ -13,40 +13,40 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import RetrievalTrace
-from ctxassembly.integrations.blocks import pieces_in, seal
+from ctxassembly.integrations.blocks import block_pieces, seal
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.serialization.plain import plain, plain_trace
+from ctxassembly.serialization.plain import to_plain, trace_to_plain
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched(Retrieved):
+class RetrieverResult(Retrieved):
     """Hits that nobody explains: the retriever's, in its order, with the scores that it gave, if any."""
 
-    given: tuple[Hit, ...] = ()
+    given_hits: tuple[Hit, ...] = ()
 
     @property
     def hits(self) -> tuple[Hit, ...]:
         """The hits for assembly."""
-        return self.given
+        return self.given_hits
 
 
-def fetched(
+def retriever_result(
     request: Search,
     hits: Iterable[Hit],
     retriever: object,
     notes: Sequence[str] = (),
-    facts: tuple[str, ...] = (),
-) -> Fetched:
+    statements: tuple[str, ...] = (),
+) -> RetrieverResult:
     """The first `mode.kept` of `hits` that pass the filter which a model inferred.
 
-    The caller's own filter is the retriever's to apply. `notes` are for the trace, `facts` for a supplement.
+    The caller's own filter is the retriever's to apply. `notes` are for the trace, `statements` for a supplement.
     """
-    passes = as_predicate(request.narrowed)
-    kept = tuple(hit for hit in hits if passes(hit.chunk))[: request.mode.kept]
-    by = f"searched by {type(retriever).__name__}"
-    words = request.question.meant
-    trace = RetrievalTrace("other", notes=(by, *notes), round_trips=1)
-    return Fetched(words, (), trace, facts, intent=request.question.intent, given=kept)
+    is_allowed = as_predicate(request.inferred_filter)
+    kept = tuple(hit for hit in hits if is_allowed(hit.chunk))[: request.mode.limit]
+    searched_by = f"searched by {type(retriever).__name__}"
+    words = request.question.effective_query
+    trace = RetrievalTrace("other", notes=(searched_by, *notes), round_trips=1)
+    return RetrieverResult(words, (), trace, statements, intent=request.question.intent, given_hits=kept)
 
 
 def with_notes(context: Context, notes: Sequence[str]) -> Context:
@@ -62,7 +62,7 @@ def with_notes(context: Context, notes: Sequence[str]) -> Context:
     return replace(context, trace=replace(context.trace, notes=(*context.trace.notes, *notes)))
 
 
-class Told:
+class ContextPayload:
     """A context whose citations and trace are turned into builtins on first use, and only once."""
 
     def __init__(self, context: Context) -> None:
@@ -71,15 +71,15 @@ class Told:
     @cached_property
     def citations(self) -> list[dict[str, Any]]:
         """A dict for each citation, in order."""
-        return [plain(citation) for citation in self.context.citations]
+        return [to_plain(citation) for citation in self.context.citations]
 
     @cached_property
     def trace(self) -> dict[str, Any]:
-        """The trace as `plain_trace` writes it."""
-        return plain_trace(self.context.trace)
+        """The trace as `trace_to_plain` writes it."""
+        return trace_to_plain(self.context.trace)
 
 
-def block_metadata(told: Told) -> list[dict[str, Any]]:
+def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
     """Metadata to add for each block of a context, in order.
 
     A block has `citation`, `chunk_ids`, `scores` of its hits by chunk id, and `pieces`, from which another assembly has
@@ -87,11 +87,11 @@ def block_metadata(told: Told) -> list[dict[str, Any]]:
     citation comes without its own metadata, since adapters put those beside it. The block of a supplement has no
     citation but `supplement`, which is True, and the `seal` by which this process knows it again.
     """
-    decisions = reversed(told.context.trace.decisions)  # if several share an id, the best-ranked one is written last
+    decisions = reversed(payload.context.trace.decisions)  # if several share an id, the best-ranked one is written last
     scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
-    citations, pieces = iter(told.citations), pieces_in(told.context)
+    citations, pieces = iter(payload.citations), block_pieces(payload.context)
     added: list[dict[str, Any]] = []
-    for block in told.context.blocks:
+    for block in payload.context.blocks:
         if block.citation is None:
             added.append({"supplement": True, "chunk_ids": [], "scores": {}, "seal": seal(block.text)})
             continue
@@ -101,21 +101,25 @@ def block_metadata(told: Told) -> list[dict[str, Any]]:
         known = {chunk_id: score for chunk_id, score in found if score is not None}
         added.append({"citation": citation, "chunk_ids": list(chunk_ids), "scores": known, "pieces": next(pieces)})
     if added:
-        added[0]["trace"] = told.trace
+        added[0]["trace"] = payload.trace
     return added
 
 
-_BESIDE = ("question", "answer", "citations", "quotes", "context")
+_SEPARATE_KEYS = ("question", "answer", "citations", "quotes", "context")
 """Parts that an output has beside its trace."""
 
 
-def parts_of(answer: Answer, told: Told | None) -> dict[str, Any]:
-    """`citations` and `quotes` of an answer, and the `trace` of all that led to it; `told` is its context, if any.
+def answer_metadata(answer: Answer, payload: ContextPayload | None) -> dict[str, Any]:
+    """`citations` and `quotes` of an answer, and the `trace` of all that led to it; `payload` is its context, if any.
 
     The trace has the understanding, the steps with their times and tokens, the quality, the searches, and in
     `assembly` the decision on each chunk.
     """
-    plain = replace(answer, context=None).to_dict()  # of the context the trace is enough, and the rest is long
-    trace = {name: value for name, value in plain.items() if name not in _BESIDE}
-    assembly = told.trace if told else None
-    return {"citations": plain["citations"], "quotes": plain["quotes"], "trace": {**trace, "assembly": assembly}}
+    answer_data = replace(answer, context=None).to_dict()  # of the context the trace is enough, and the rest is long
+    trace = {name: value for name, value in answer_data.items() if name not in _SEPARATE_KEYS}
+    assembly = payload.trace if payload else None
+    return {
+        "citations": answer_data["citations"],
+        "quotes": answer_data["quotes"],
+        "trace": {**trace, "assembly": assembly},
+    }

@@ -3,7 +3,7 @@
 Models that cite search results natively name a result and a range of its excerpts. So an excerpt is of one chunk alone,
 and such a citation leads back to that chunk without a search.
 
-- An excerpt has the words of its chunk as the document has them: nothing is neutralised or escaped, since a result has
+- An excerpt has the words of its chunk as the document has them: nothing is neutralized or escaped, since a result has
   no labels or tags that a document could forge. With `sanitize=True` it is sanitized, as the text of the context is.
 - Text between two chunks (a line break, or the marker of a gap) begins the excerpt after it, and the marker of a cut
   ends the last one. So the excerpts of a result, joined by nothing, read as the passages of the block do.
@@ -21,18 +21,18 @@ from html import unescape
 from itertools import pairwise
 from operator import attrgetter
 
-from ctxassembly.data.candidates import GAP, Piece
-from ctxassembly.data.citations import Assembled, Block, Citation, Passage, Source
+from ctxassembly.data.candidates import GAP, TextPiece
+from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import as_text
+from ctxassembly.safe_repr import to_text
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import RULE
-from ctxassembly.wording.sanitize import sanitized, sanitized_text
-from ctxassembly.wording.unicode import one_line, sendable
+from ctxassembly.wording.sanitize import sanitize_line, sanitize_text
+from ctxassembly.wording.unicode import make_encodable, one_line
 
 SUPPLEMENT = "supplement"
 """The source of a result that is a supplement."""
-_BETWEEN = f"\n{GAP}\n"
+_PASSAGE_GAP = f"\n{GAP}\n"
 """The marker between two passages of one block, as it is rendered."""
 
 
@@ -49,7 +49,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SearchResult:
     """A block of a context as a search result."""
 
     title: str
@@ -62,69 +62,71 @@ class Result:
     """At least one."""
 
 
-def results(context: Assembled) -> tuple[Result, ...]:
+def search_results(context: ContextData) -> tuple[SearchResult, ...]:
     r"""The search results that `context` makes, one for each of its blocks, in order.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> said = ("Drink water.", "Eat nothing.")
     >>> hits = [Hit(Chunk(f"a#{n}", "a", text, n, metadata={"source": "a.pdf"})) for n, text in enumerate(said)]
-    >>> for result in results(assemble(hits)):
+    >>> for result in search_results(assemble(hits)):
     ...     print(result.title, [(excerpt.chunk_id, excerpt.text) for excerpt in result.excerpts])
     a.pdf [('a#0', 'Drink water.'), ('a#1', '\nEat nothing.')]
     """
     ordered = sorted(context.passages, key=attrgetter("span"))
-    begins = [passage.span[0] for passage in ordered]
-    starts = [source.span[0] for source in context.provenance]
+    passage_starts = [passage.span[0] for passage in ordered]
+    source_starts = [source.span[0] for source in context.provenance]
     found = []
     for block in context.blocks:
-        passages = ordered[bisect_left(begins, block.span[0]) : bisect_left(begins, block.span[1])]
-        sources = context.provenance[bisect_left(starts, block.span[0]) : bisect_left(starts, block.span[1])]
+        passages = ordered[bisect_left(passage_starts, block.span[0]) : bisect_left(passage_starts, block.span[1])]
+        sources = context.provenance[
+            bisect_left(source_starts, block.span[0]) : bisect_left(source_starts, block.span[1])
+        ]
         if block.citation is None:
-            found.append(_supplement(block, context.format))
+            found.append(_supplement_result(block, context.format))
         else:
             excerpts = _excerpts(context, block, block.citation, passages, sources)
-            source = address(block.citation, context.keys) or _file(block.citation, context.keys)
+            source = citation_url(block.citation, context.keys) or _source_name(block.citation, context.keys)
             title = block.citation.reference or source
             if context.sanitized:
-                source, title = sanitized(source), sanitized(title)
-            found.append(Result(title, source, block.citation, excerpts))
+                source, title = sanitize_line(source), sanitize_line(title)
+            found.append(SearchResult(title, source, block.citation, excerpts))
     return tuple(found)
 
 
-def address(citation: Citation, keys: MetadataKeys) -> str:
+def citation_url(citation: Citation, keys: MetadataKeys) -> str:
     """The URL of the document cited, from its metadata; empty if they have none. Web loaders keep it as the source."""
     url = keys.read(citation.metadata, "url")
-    if url is not None and (line := one_line(as_text(url) or "")):
+    if url is not None and (line := one_line(to_text(url) or "")):
         return line
     return citation.source if citation.source.startswith(("http://", "https://")) else ""
 
 
-def _file(citation: Citation, keys: MetadataKeys) -> str:
+def _source_name(citation: Citation, keys: MetadataKeys) -> str:
     """The file or the title of the document; its id where the citation says that its source is unknown."""
     is_known = any(keys.read(citation.metadata, name) is not None for name in ("source", "title"))
     return citation.source if is_known else citation.document_id
 
 
-def _supplement(block: Block, form: str) -> Result:
-    title, _, text = _plainly(block.text, form).partition("\n")
+def _supplement_result(block: Block, form: str) -> SearchResult:
+    title, _, text = _unescape_markup(block.text, form).partition("\n")
     text = text.removesuffix(f"\n{RULE}")
-    return Result(title.strip("-#=*~ ") or SUPPLEMENT, SUPPLEMENT, None, (Excerpt(text, None),))
+    return SearchResult(title.strip("-#=*~ ") or SUPPLEMENT, SUPPLEMENT, None, (Excerpt(text, None),))
 
 
 def _excerpts(
-    context: Assembled, block: Block, citation: Citation, passages: Sequence[Passage], sources: Sequence[Source]
+    context: ContextData, block: Block, citation: Citation, passages: Sequence[Passage], sources: Sequence[Source]
 ) -> tuple[Excerpt, ...]:
-    of_chunks = _of_chunks(passages, sources)
-    found = _merged(_sanitized(of_chunks) if context.sanitized else of_chunks)
-    lead = _lead(block, citation, context.format)
+    chunk_excerpts = _chunk_excerpts(passages, sources)
+    found = _merge_blank(_sanitize_excerpts(chunk_excerpts) if context.sanitized else chunk_excerpts)
+    preamble = _preamble(block, citation, context.format)
     if not found:  # the passages were replaced by nothing
-        return (Excerpt(_plainly(block.text, context.format), None),)
+        return (Excerpt(_unescape_markup(block.text, context.format), None),)
     if context.text[citation.span[1] : block.span[1]].startswith(f" {GAP}"):
         found[-1] = replace(found[-1], text=f"{found[-1].text} {GAP}")
-    return (Excerpt(lead, None), *found) if lead else tuple(found)
+    return (Excerpt(preamble, None), *found) if preamble else tuple(found)
 
 
-def _lead(block: Block, citation: Citation, form: str) -> str:
+def _preamble(block: Block, citation: Citation, form: str) -> str:
     """The lines above the text but for the header. Nobody knows which lines a caller's own function wrote."""
     before = block.text[: citation.span[0] - block.span[0]]
     lines = before[: before.rfind("\n") + 1].splitlines(keepends=True)
@@ -133,51 +135,51 @@ def _lead(block: Block, citation: Citation, form: str) -> str:
         label = known.label.format(citation.label)
         if (label and label in lines[0]) or (known.lead and lines[0].startswith(known.lead)):
             del lines[0]
-    return _plainly("".join(lines), form)
+    return _unescape_markup("".join(lines), form)
 
 
-def _plainly(text: str, form: str) -> str:
-    return unescape(text) if form in FORMATS and FORMATS[form].markup else text
+def _unescape_markup(text: str, form: str) -> str:
+    return unescape(text) if form in FORMATS and FORMATS[form].has_markup else text
 
 
-def _of_chunks(passages: Sequence[Passage], sources: Sequence[Source]) -> Iterator[Excerpt]:
+def _chunk_excerpts(passages: Sequence[Passage], sources: Sequence[Source]) -> Iterator[Excerpt]:
     """An excerpt for each run of pieces of one chunk."""
     for number, passage in enumerate(passages):
         begin, end = passage.span
-        within = [
+        passage_sources = [
             source for source in sources if begin <= source.span[0] < end
         ]  # a repeated hit stands in two passages
-        run: list[Piece] = []
-        lead = _BETWEEN if number else ""
+        run: list[TextPiece] = []
+        separator = _PASSAGE_GAP if number else ""
         for piece in passage.pieces:
             if run and run[-1].candidate.chunk.id != piece.candidate.chunk.id:
-                yield _excerpt(lead, run, within)
-                run, lead = [], ""
+                yield _excerpt(separator, run, passage_sources)
+                run, separator = [], ""
             run.append(piece)
         if run:
-            yield _excerpt(lead, run, within)
+            yield _excerpt(separator, run, passage_sources)
 
 
-def _excerpt(lead: str, run: Sequence[Piece], sources: Sequence[Source]) -> Excerpt:
-    text = sendable("".join(piece.glue + piece.text for piece in run))
-    own = tuple(source for source in sources if any(_holds(piece, source) for piece in run))
-    return Excerpt(lead + text, run[0].candidate.chunk.id, own)
+def _excerpt(separator: str, run: Sequence[TextPiece], sources: Sequence[Source]) -> Excerpt:
+    text = make_encodable("".join(piece.separator + piece.text for piece in run))
+    own = tuple(source for source in sources if any(_contains_source(piece, source) for piece in run))
+    return Excerpt(separator + text, run[0].candidate.chunk.id, own)
 
 
-def _holds(piece: Piece, source: Source) -> bool:
-    begin = source.chunk_span[0] - (piece.candidate.read_from or 0)
+def _contains_source(piece: TextPiece, source: Source) -> bool:
+    begin = source.chunk_span[0] - (piece.candidate.text_offset or 0)
     return piece.candidate.chunk.id == source.chunk_id and piece.start <= begin < piece.end
 
 
-def _sanitized(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:
+def _sanitize_excerpts(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:
     """The excerpts sanitized, so that nothing is put together of two of them either."""
-    for one, after in pairwise([*excerpts, None]):
+    for one, following in pairwise([*excerpts, None]):
         if one is not None:
-            continued = after is not None and not after.text.startswith("\n")
-            yield replace(one, text=sanitized_text(one.text, continued=continued))
+            is_continued = following is not None and not following.text.startswith("\n")
+            yield replace(one, text=sanitize_text(one.text, continued=is_continued))
 
 
-def _merged(excerpts: Iterator[Excerpt]) -> list[Excerpt]:
+def _merge_blank(excerpts: Iterator[Excerpt]) -> list[Excerpt]:
     """The excerpts without blank ones, whose white space goes to the one before: no model takes a blank one."""
     found: list[Excerpt] = []
     blank = ""

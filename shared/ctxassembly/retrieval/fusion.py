@@ -15,7 +15,7 @@ would count as much as a true one: so words are measured by at least what a chun
 
 Evidence among the best 5 / 10 / 20 chunks, words alone, RRF 60 and convex .6: German paragraphs .954 .970 .984,
 .960 .983 .990 and .975 .986 .990; Dutch standards .531 .626 .717, .441 .602 .695 and .533 .638 .721. Of 72 ways tried
-it is one of three that were nowhere below the better channel. Other ways to normalise (least to best, standard scores,
+it is one of three that were nowhere below the better channel. Other ways to normalize (least to best, standard scores,
 what a chunk could have at most), more candidates and weights by question change nothing by more than chance.
 """
 
@@ -30,14 +30,14 @@ from typing import Any
 from ctxassembly.config.retrieval import Boost, RetrievalConfig
 from ctxassembly.data.chunks import Chunk, Hit, Identity
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.id_clashes import told_apart
-from ctxassembly.data.metadata_keys import look_up
-from ctxassembly.data.retrieval import AFFINITY, ONCE, Channel, Found, Scored
+from ctxassembly.data.id_clashes import separate_shared_ids
+from ctxassembly.data.metadata_keys import get_path
+from ctxassembly.data.retrieval import AFFINITY_PREFIX, SINGLE_OCCURRENCE, Channel, RetrievedChunk, ScoredChunk
 
 # Adjacency: a chunk beside a better one in its document is more likely to answer than its own words and vector say.
 #
 # What stands beside an answer tends to go on with it, and a splitter cuts answers in two. So a score is raised a part
-# of the way towards that of the better neighbour among the candidates (score regularization: Diaz 2005, "Regularizing
+# of the way towards that of the better neighbor among the candidates (score regularization: Diaz 2005, "Regularizing
 # ad hoc retrieval scores"). No score falls, the best stays the best, and nothing is fetched for it.
 #
 # Evidence among the best 5 / 10 / 20 chunks without it, and what .15 adds, ± the standard error of the difference:
@@ -48,103 +48,110 @@ from ctxassembly.data.retrieval import AFFINITY, ONCE, Channel, Found, Scored
 #
 # The evidence of the standards is whole sections, and they go on gaining up to .5, where the English texts lose .010
 # ±.009 at 5 chunks. Raising all chunks of the best one's document adds more to the standards (+.04 at 20), but may fill
-# the list with one document. Assembly reads the neighbours of hits anyway: its contexts change by no more than chance.
+# the list with one document. Assembly reads the neighbors of hits anyway: its contexts change by no more than chance.
 
 
-Place = str | tuple[str, int]
+Position = str | tuple[str, int]
 """An id, or a document and an index in it."""
 
 
-def raised(found: Sequence[Found], share: float) -> list[Found]:
+def lift_neighbors(found: Sequence[RetrievedChunk], share: float) -> list[RetrievedChunk]:
     """`found`, each with its score `share` of the way up to that of the better chunk beside it, if there is one.
 
     Where two chunks have one index of a document, nobody knows which of them is beside a third: neither is.
     """
-    at: dict[Place, Found | None] = {}
+    by_position: dict[Position, RetrievedChunk | None] = {}
     for one in found:
-        for place in _places(one.chunk):
-            at[place] = None if place in at else one
-    return [_raised(one, [other for place in _beside(one.chunk) if (other := at.get(place))], share) for one in found]
+        for place in _positions(one.chunk):
+            by_position[place] = None if place in by_position else one
+    return [
+        _lift(one, [other for place in _adjacent_positions(one.chunk) if (other := by_position.get(place))], share)
+        for one in found
+    ]
 
 
-def _raised(one: Found, beside: Sequence[Found], share: float) -> Found:
-    better = max((one, *beside), key=lambda other: other.score)
-    if better is one:
-        return one
-    score = one.score + share * (better.score - one.score)
-    return replace(one, score=score, fused_score=score, raised_by=better.chunk.id)
+def _lift(chunk: RetrievedChunk, neighbors: Sequence[RetrievedChunk], share: float) -> RetrievedChunk:
+    better = max((chunk, *neighbors), key=lambda other: other.score)
+    if better is chunk:
+        return chunk
+    score = chunk.score + share * (better.score - chunk.score)
+    return replace(chunk, score=score, fused_score=score, raised_by=better.chunk.id)
 
 
-def _places(chunk: Chunk) -> list[Place]:
+def _positions(chunk: Chunk) -> list[Position]:
     return [chunk.id] if chunk.index is None else [chunk.id, (chunk.document_id, chunk.index)]
 
 
-def _beside(chunk: Chunk) -> list[Place]:
+def _adjacent_positions(chunk: Chunk) -> list[Position]:
     """The places next to a chunk, as far as it knows them."""
-    named: list[Place] = [id_ for id_ in (chunk.prev_id, chunk.next_id) if id_ is not None]
+    positions: list[Position] = [id_ for id_ in (chunk.prev_id, chunk.next_id) if id_ is not None]
     if chunk.index is not None:
-        named += [(chunk.document_id, chunk.index + step) for step in (-1, 1)]
-    return named
+        positions += [(chunk.document_id, chunk.index + step) for step in (-1, 1)]
+    return positions
 
 
 Ranking = Mapping[Channel, Sequence[Identity]]
 """The chunks that each channel found, best first."""
 
 
-def rankings(scored: Sequence[Scored], limit: int, min_similarity: float | None) -> dict[Channel, list[Identity]]:
+def rank_channels(
+    scored: Sequence[ScoredChunk], limit: int, min_similarity: float | None
+) -> dict[Channel, list[Identity]]:
     """The best `limit` chunks of each channel, best first; ties by id. A keyword score of 0 finds nothing."""
     found: dict[Channel, list[Identity]] = {}
     if any(one.similarity is not None for one in scored):
-        least = -math.inf if min_similarity is None else min_similarity
-        found["vector"] = _best(((one.similarity, one.chunk) for one in scored), least, limit)
+        min_score = -math.inf if min_similarity is None else min_similarity
+        found["vector"] = _best_identities(((one.similarity, one.chunk) for one in scored), min_score, limit)
     if any(one.keyword_score is not None for one in scored):
-        found["keyword"] = _best(((one.keyword_score or None, one.chunk) for one in scored), -math.inf, limit)
+        found["keyword"] = _best_identities(
+            ((one.keyword_score or None, one.chunk) for one in scored), -math.inf, limit
+        )
     return found
 
 
-def _best(scored: Iterable[tuple[float | None, Chunk]], least: float, limit: int) -> list[Identity]:
+def _best_identities(scored: Iterable[tuple[float | None, Chunk]], min_score: float, limit: int) -> list[Identity]:
     """Return the best `limit` chunks with a score of at least `least`, ties by id."""
     ranked = sorted(
         (-score, chunk.id, at, chunk)
         for at, (score, chunk) in enumerate(scored)
-        if score is not None and score >= least
+        if score is not None and score >= min_score
     )
     return [chunk.identity for *_, chunk in ranked[:limit]]
 
 
-def scored_by(channel: Channel, hits: Sequence[Hit]) -> list[Scored]:
+def to_scored_chunks(channel: Channel, hits: Sequence[Hit]) -> list[ScoredChunk]:
     """Hits of a retriever of another make. Unless all have a score, it comes from their rank, best 1."""
-    given = [hit.score for hit in hits if hit.score is not None and math.isfinite(hit.score)]
-    scores = given if len(given) == len(hits) else [1 / (1 + rank) for rank in range(len(hits))]
+    own_scores = [hit.score for hit in hits if hit.score is not None and math.isfinite(hit.score)]
+    scores = own_scores if len(own_scores) == len(hits) else [1 / (1 + rank) for rank in range(len(hits))]
     if channel == "vector":
-        return [Scored(hit.chunk, similarity=score) for hit, score in zip(hits, scores, strict=True)]
-    return [Scored(hit.chunk, keyword_score=score) for hit, score in zip(hits, scores, strict=True)]
+        return [ScoredChunk(hit.chunk, similarity=score) for hit, score in zip(hits, scores, strict=True)]
+    return [ScoredChunk(hit.chunk, keyword_score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
-def merged(lists: Sequence[Sequence[Scored]]) -> list[Scored]:
-    """One entry a chunk, with what any of the lists says of it. Lists tell their documents apart by `told_apart`."""
-    found: dict[tuple[str, ...], Scored] = {}
-    chunks = told_apart([[one.chunk for one in some] for some in lists])
-    every = [
+def merge_channels(lists: Sequence[Sequence[ScoredChunk]]) -> list[ScoredChunk]:
+    """One entry a chunk, with what any of the lists says of it. See `separate_shared_ids` for ids that lists share."""
+    found: dict[tuple[str, ...], ScoredChunk] = {}
+    chunks = separate_shared_ids([[one.chunk for one in channel_chunks] for channel_chunks in lists])
+    all_chunks = [
         one._replace(chunk=chunk)
-        for some, own in zip(lists, chunks, strict=True)
-        for one, chunk in zip(some, own, strict=True)
+        for channel_chunks, own_chunks in zip(lists, chunks, strict=True)
+        for one, chunk in zip(channel_chunks, own_chunks, strict=True)
     ]
-    for one in every:
+    for one in all_chunks:
         _, *same = one.chunk.identity  # channels of different makes may name a chunk's document in different ways
         known = found.get(tuple(same), one)
         similarity = known.similarity if one.similarity is None else one.similarity
         keyword_score = known.keyword_score if one.keyword_score is None else one.keyword_score
-        found[tuple(same)] = Scored(known.chunk, similarity, keyword_score, known.terms or one.terms)
+        found[tuple(same)] = ScoredChunk(known.chunk, similarity, keyword_score, known.terms or one.terms)
     return list(found.values())
 
 
 def fuse(
-    scored: Sequence[Scored],
+    scored: Sequence[ScoredChunk],
     ranked: Ranking,
     config: RetrievalConfig,
     weights: Mapping[str, float] = MappingProxyType({}),
-) -> list[Found]:
+) -> list[RetrievedChunk]:
     """The chunks that any channel in `ranked` found, best first, the best with a score of 1. Ties by id.
 
     Where channels are fused, chunks beside better ones are raised by `config.adjacency`.
@@ -154,52 +161,59 @@ def fuse(
     for channel, identities in ranked.items():
         for rank, identity in enumerate(identities):
             ranks.setdefault(identity, {})[channel] = rank
-    keyed = [(identity, one) for one in scored if (identity := one.chunk.identity) in ranks]
-    shares = _shares(ranked, config)
+    with_identity = [(identity, one) for one in scored if (identity := one.chunk.identity) in ranks]
+    channel_weights = _channel_weights(ranked, config)
     if config.fusion == "rrf":
-        raw = {
-            identity: sum(shares[channel] / (config.rrf_k + rank) for channel, rank in by.items())
+        raw_scores = {
+            identity: sum(channel_weights[channel] / (config.rrf_k + rank) for channel, rank in by.items())
             for identity, by in ranks.items()
         }
     else:
-        raw = _convex(keyed, shares, ONCE * max(weights.values(), default=0.0), config.per_channel)
-    best = max(raw.values(), default=0.0) or 1.0
+        raw_scores = _convex_scores(
+            with_identity,
+            channel_weights,
+            SINGLE_OCCURRENCE * max(weights.values(), default=0.0),
+            config.candidates_per_channel,
+        )
+    best = max(raw_scores.values(), default=0.0) or 1.0
     found = [
-        Found(
+        RetrievedChunk(
             chunk=one.chunk,
-            score=raw[identity] / best,
+            score=raw_scores[identity] / best,
             channels=tuple(ranks[identity]),
             similarity=one.similarity,
             keyword_score=one.keyword_score,
             terms=one.terms,
-            fused_score=raw[identity] / best,
+            fused_score=raw_scores[identity] / best,
             ranks=ranks[identity],
         )
-        for identity, one in keyed
+        for identity, one in with_identity
     ]
-    return in_order(raised(found, config.adjacency) if config.strategy == "hybrid" and config.adjacency else found)
+    return sort_by_score(
+        lift_neighbors(found, config.adjacency) if config.strategy == "hybrid" and config.adjacency else found
+    )
 
 
-def in_order(found: Sequence[Found]) -> list[Found]:
+def sort_by_score(found: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
     """By score, best first; ties by id, so that the same input gives the same order."""
     return sorted(found, key=lambda one: (-one.score, one.chunk.id))
 
 
-def multiplied(found: Found, name: str, factor: float) -> Found:
+def multiply_score(found: RetrievedChunk, name: str, factor: float) -> RetrievedChunk:
     """`found` with its score times `factor`, which the trace calls `name`."""
     return replace(found, score=found.score * factor, factors=(*found.factors, (name, factor)))
 
 
-def is_switch(ranked: Ranking, config: RetrievalConfig) -> bool:
+def has_dominant_channel(ranked: Ranking, config: RetrievalConfig) -> bool:
     """True if the channels' weights put all chunks of one before those of the other, as RRF does from some ratio on."""
     longest = max(map(len, ranked.values()), default=0)
-    shares = sorted(_shares(ranked, config).values())
-    if config.fusion != "rrf" or len(shares) < 2 or shares[0] <= 0:
+    channel_weights = sorted(_channel_weights(ranked, config).values())
+    if config.fusion != "rrf" or len(channel_weights) < 2 or channel_weights[0] <= 0:
         return False
-    return shares[-1] / shares[0] > (config.rrf_k + longest - 1) / config.rrf_k
+    return channel_weights[-1] / channel_weights[0] > (config.rrf_k + longest - 1) / config.rrf_k
 
 
-def _shares(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
+def _channel_weights(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
     """The part of each channel that found something. One alone needs no weight, and may have been given none."""
     found = [channel for channel, identities in ranked.items() if identities]
     if len(found) < 2:
@@ -207,21 +221,25 @@ def _shares(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
     return {channel: config.keyword_weight if channel == "keyword" else 1 - config.keyword_weight for channel in found}
 
 
-def _convex(
-    keyed: Sequence[tuple[Identity, Scored]], shares: Mapping[Channel, float], least: float, full: int
+def _convex_scores(
+    with_identity: Sequence[tuple[Identity, ScoredChunk]],
+    channel_weights: Mapping[Channel, float],
+    min_best: float,
+    full_count: int,
 ) -> dict[Identity, float]:
-    """The sum of a chunk's normalised scores.
+    """The sum of a chunk's normalized scores.
 
-    The best of words counts as at least `least`, and what isn't among less than `full` hits by words has none of them.
+    The best of words counts as at least `least`, and what isn't among less than `full_count` hits by words has none of
+    them.
     """
-    sums = dict.fromkeys((identity for identity, _ in keyed), 0.0)
-    for channel, share in shares.items():
-        scores = {key: one.keyword_score if channel == "keyword" else one.similarity for key, one in keyed}
-        known = [score for score in scores.values() if score is not None]
-        lowest, best = min(known), max(known)
+    sums = dict.fromkeys((identity for identity, _ in with_identity), 0.0)
+    for channel, share in channel_weights.items():
+        scores = {key: one.keyword_score if channel == "keyword" else one.similarity for key, one in with_identity}
+        known_scores = [score for score in scores.values() if score is not None]
+        lowest, best = min(known_scores), max(known_scores)
         if channel == "keyword":
-            best = max(best, least)
-            lowest = lowest if len(known) >= full else 0.0
+            best = max(best, min_best)
+            lowest = lowest if len(known_scores) >= full_count else 0.0
         for identity, score in scores.items():
             # A cosine may be below 0, for all of them: then the best is not a measure, and the distance from it is.
             value = lowest if score is None else score
@@ -233,48 +251,53 @@ Classifier = Callable[[Chunk], str | None]
 """A function from a chunk to its category of content."""
 
 
-def by_key(key: str) -> Classifier:
+def classifier_by_key(key: str) -> Classifier:
     """The classifier that reads the metadata under `key`."""
 
     def category_of(chunk: Chunk) -> str | None:
-        value = look_up(chunk.metadata, key)
+        value = get_path(chunk.metadata, key)
         return value if isinstance(value, str) else None
 
     return category_of
 
 
-def boosted(found: Sequence[Found], boosts: Sequence[Boost]) -> list[Found]:
+def apply_boosts(found: Sequence[RetrievedChunk], boosts: Sequence[Boost]) -> list[RetrievedChunk]:
     """`found` with each boost's factor on the chunks that it is for, best first."""
     for boost in boosts:
-        found = [multiplied(one, boost.name, boost.factor) if _agrees(one.chunk, boost.where) else one for one in found]
-    return in_order(found)
+        found = [
+            multiply_score(one, boost.name, boost.factor) if _matches_conditions(one.chunk, boost.where) else one
+            for one in found
+        ]
+    return sort_by_score(found)
 
 
-def attuned(
-    found: Sequence[Found], factors: Mapping[str, float], category_of: Classifier
-) -> tuple[list[Found], list[Found]]:
+def apply_affinity(
+    found: Sequence[RetrievedChunk], factors: Mapping[str, float], category_of: Classifier
+) -> tuple[list[RetrievedChunk], list[RetrievedChunk]]:
     """`found` with the factor of its category for the intent, best first; and those that a factor below 1 lowered."""
-    changed: list[Found] = []
-    lowered: list[Found] = []
+    changed: list[RetrievedChunk] = []
+    lowered: list[RetrievedChunk] = []
     for one in found:
         category = category_of(one.chunk) or ""
         factor = factors.get(category, 1.0)
-        changed.append(one if factor == 1.0 else multiplied(one, AFFINITY + category, factor))
+        changed.append(one if factor == 1.0 else multiply_score(one, AFFINITY_PREFIX + category, factor))
         if factor < 1.0:
             lowered.append(changed[-1])
-    return in_order(changed), lowered
+    return sort_by_score(changed), lowered
 
 
-def _agrees(chunk: Chunk, where: Mapping[str, Any]) -> bool:
-    own = {"id": chunk.id, "document_id": chunk.document_id, **chunk.metadata}
+def _matches_conditions(chunk: Chunk, where: Mapping[str, Any]) -> bool:
+    values = {"id": chunk.id, "document_id": chunk.document_id, **chunk.metadata}
     return all(
-        as_predicate({key: wanted})(chunk) if isinstance(wanted, Mapping) else _is(look_up(own, key), wanted)
+        as_predicate({key: wanted})(chunk)
+        if isinstance(wanted, Mapping)
+        else _equals_any(get_path(values, key), wanted)
         for key, wanted in where.items()
     )
 
 
-def _is(value: Any, wanted: Any) -> bool:
+def _equals_any(value: Any, wanted: Any) -> bool:
     """True if `value`, or one of its values if it is a list, is the wanted one or among the wanted ones."""
     values = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
-    several = isinstance(wanted, Collection) and not isinstance(wanted, (str, bytes))
-    return any(one in wanted if several else one == wanted for one in values if one is not None)
+    is_collection = isinstance(wanted, Collection) and not isinstance(wanted, (str, bytes))
+    return any(one in wanted if is_collection else one == wanted for one in values if one is not None)

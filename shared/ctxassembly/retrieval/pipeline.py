@@ -12,97 +12,134 @@ from typing import Any
 
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.requests import RerankChunks, RetrievalRequest, SearchChunks, Together
-from ctxassembly.data.retrieval import Channel, Found, Retrieved, Scored, SearchMethod, Vocabulary
-from ctxassembly.retrieval.entities import Entities, entities
-from ctxassembly.retrieval.fusion import Ranking, attuned, boosted, by_key, fuse, is_switch, rankings
-from ctxassembly.retrieval.rerank import behind, evidence, placed, reranked
-from ctxassembly.retrieval.rescue import rescued, wanted
-from ctxassembly.retrieval.search import CHANNELS, Log, Means, Question, ask, begun, check, search
+from ctxassembly.data.requests import Batch, RerankChunks, RetrievalRequest, SearchChunks
+from ctxassembly.data.retrieval import Channel, QueryVocabulary, Retrieved, RetrievedChunk, ScoredChunk, SearchMethod
+from ctxassembly.retrieval.entities import EntityAnswers, find_entities
+from ctxassembly.retrieval.fusion import (
+    Ranking,
+    apply_affinity,
+    apply_boosts,
+    classifier_by_key,
+    fuse,
+    has_dominant_channel,
+    rank_channels,
+)
+from ctxassembly.retrieval.rerank import append_unranked, apply_reranking, insert_at, score_evidence
+from ctxassembly.retrieval.rescue import rare_missing_terms, rescue_hits
+from ctxassembly.retrieval.search import (
+    CHANNELS_BY_STRATEGY,
+    Capabilities,
+    Question,
+    RetrievalRecorder,
+    check_capabilities,
+    search_channels,
+    send_requests,
+    start_retrieval,
+)
 from ctxassembly.retrieval.taxonomy import Resolution
-from ctxassembly.safe_repr import failure
+from ctxassembly.safe_repr import describe_error
 
 Flow = Generator[RetrievalRequest, Any, Retrieved]
 
 
-def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clock: Callable[[], float]) -> Flow:
+def retrieve_flow(
+    question: Question, config: RetrievalConfig, capabilities: Capabilities, clock: Callable[[], float]
+) -> Flow:
     """The hits for `question`, once every request was answered. `clock` gives seconds, for the trace alone.
 
     Raises:
         ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
         SearchError: no channel answered; or one failed, and `on_search_error` is "raise".
     """
-    check(config, means)
-    log, resolved = yield from begun(question, means, clock)
-    if not question.meant.strip():
+    check_capabilities(config, capabilities)
+    log, resolution = yield from start_retrieval(question, capabilities, clock)
+    if not question.effective_query.strip():
         log.notes.append("query: there are no words to search for")
-        return Retrieved(question.meant, (), log.trace("none"))
+        return Retrieved(question.effective_query, (), log.trace("none"))
 
-    yield from log.begin("search", inputs={name: log.queries[name] for name in sorted(CHANNELS[config.strategy])})
-    scored, vocabulary = yield from search(question, config, means, log)
-    ranked, found = yield from _fused(scored, config, log)
-    if is_switch(ranked, config):
+    yield from log.begin(
+        "search", inputs={name: log.queries[name] for name in sorted(CHANNELS_BY_STRATEGY[config.strategy])}
+    )
+    scored, vocabulary = yield from search_channels(question, config, capabilities, log)
+    ranked, found = yield from _fuse_channels(scored, config, log)
+    if has_dominant_channel(ranked, config):
         log.notes.append("fusion: with this weight and rrf_k all chunks of one channel precede those of the other")
-    known = _entities(question, resolved, config, means, log)
-    log.evidence = evidence(found, vocabulary)
-    if not known.found and _is_too_thin(config, ranked, log):
-        return Retrieved(log.queries["vector"], (), log.trace(_method(ranked, config)), known.facts, question.intent)
+    entity_answers = _entity_answers(question, resolution, config, capabilities, log)
+    log.evidence = score_evidence(found, vocabulary)
+    if not entity_answers.found and _has_too_little_evidence(config, ranked, log):
+        return Retrieved(
+            log.queries["vector"],
+            (),
+            log.trace(_search_method(ranked, config)),
+            entity_answers.statements,
+            question.intent,
+        )
 
     if boosts := (*config.boosts, *question.boosts):
         yield from log.begin("boost", len(found))
-        found = boosted(found, boosts)
+        found = apply_boosts(found, boosts)
         yield from log.end(found)
-    if means.rerankers and found:
-        found = yield from _rerank(question, found, means.rerankers, config, log)
-    category_of = means.category_of or by_key(config.category_key)
+    if capabilities.reranker_count and found:
+        found = yield from _rerank(question, found, capabilities.reranker_count, config, log)
+    category_of = capabilities.category_of or classifier_by_key(config.category_key)
     factors = config.affinity.get(question.intent or "", {})
     if factors:
         yield from log.begin("affinity", len(found), {"intent": question.intent})
-        found, lowered = attuned(found, factors, category_of)
+        found, lowered = apply_affinity(found, factors, category_of)
         log.lowered = tuple(lowered)
         yield from log.end(found)
     yield from log.begin("limit", len(found))
     kept = found[: config.limit]
     yield from log.end(kept)
 
-    if known.found:
+    if entity_answers.found:
         yield from log.begin("entities", len(kept))
-        kept = placed(kept, known.found, at="first", limit=config.limit)
+        kept = insert_at(kept, entity_answers.found, position="first", limit=config.limit)
         yield from log.end(kept)
     if config.rescue != "off" and vocabulary:
         kept = yield from _rescue(
             question, kept, vocabulary, lambda chunk: factors.get(category_of(chunk) or "", 1.0), config, log
         )
     return Retrieved(
-        log.queries["vector"], tuple(kept), log.trace(_method(ranked, config)), known.facts, question.intent
+        log.queries["vector"],
+        tuple(kept),
+        log.trace(_search_method(ranked, config)),
+        entity_answers.statements,
+        question.intent,
     )
 
 
-def _fused(
-    scored: Sequence[Scored], config: RetrievalConfig, log: Log
-) -> Generator[RetrievalRequest, None, tuple[Ranking, list[Found]]]:
+def _fuse_channels(
+    scored: Sequence[ScoredChunk], config: RetrievalConfig, log: RetrievalRecorder
+) -> Generator[RetrievalRequest, None, tuple[Ranking, list[RetrievedChunk]]]:
     """The ids that each channel ranks, and all of them as one list. The search ends with it."""
-    ranked = rankings(scored, config.per_channel, None)
+    ranked = rank_channels(scored, config.candidates_per_channel, None)
     found = fuse(scored, ranked, config, log.terms)
     yield from log.end(found, lambda: {"found": {channel: len(ids) for channel, ids in ranked.items()}})
     yield from log.begin("fuse", len(scored))
     if config.min_similarity is not None:
-        ranked = rankings(scored, config.per_channel, config.min_similarity)
+        ranked = rank_channels(scored, config.candidates_per_channel, config.min_similarity)
         found = fuse(scored, ranked, config, log.terms)
     yield from log.end(found)
     return ranked, found
 
 
-def _entities(question: Question, resolved: Resolution, config: RetrievalConfig, means: Means, log: Log) -> Entities:
+def _entity_answers(
+    question: Question,
+    resolved: Resolution,
+    config: RetrievalConfig,
+    capabilities: Capabilities,
+    log: RetrievalRecorder,
+) -> EntityAnswers:
     """The answers of the taxonomy itself."""
-    if means.taxonomy is None or config.strategy not in ("hybrid", "graph"):
-        return Entities()
-    known = entities(means.taxonomy, question.meant, resolved, question.intent, question.filter)
-    log.notes += known.notes
-    return known
+    if capabilities.taxonomy is None or config.strategy not in ("hybrid", "graph"):
+        return EntityAnswers()
+    answers = find_entities(capabilities.taxonomy, question.effective_query, resolved, question.intent, question.filter)
+    log.notes += answers.notes
+    return answers
 
 
-def _is_too_thin(config: RetrievalConfig, ranked: Ranking, log: Log) -> bool:
+def _has_too_little_evidence(config: RetrievalConfig, ranked: Ranking, log: RetrievalRecorder) -> bool:
     """True if nothing that was found speaks for an answer, and the caller wants to know that."""
     if config.min_evidence is None or not ranked:
         return False
@@ -116,50 +153,52 @@ def _is_too_thin(config: RetrievalConfig, ranked: Ranking, log: Log) -> bool:
 
 
 def _rerank(
-    question: Question, found: Sequence[Found], rerankers: int, config: RetrievalConfig, log: Log
-) -> Generator[RetrievalRequest, Any, list[Found]]:
+    question: Question, found: Sequence[RetrievedChunk], rerankers: int, config: RetrievalConfig, log: RetrievalRecorder
+) -> Generator[RetrievalRequest, Any, list[RetrievedChunk]]:
     """`found` in the order of the first reranker that answers; as it is if none does."""
-    handed = found[: config.rerank_candidates]
-    yield from log.begin("rerank", len(found), {"handed": len(handed)})
-    for by in range(rerankers):
-        request = RerankChunks(by, question.meant, tuple(one.chunk for one in handed))
-        (answer,) = yield Together((request,))
-        if isinstance(answer, Exception):
-            log.notes.append(f"rerank: number {by + 1} failed ({failure(answer)})")
+    candidates = found[: config.rerank_candidates]
+    yield from log.begin("rerank", len(found), {"handed": len(candidates)})
+    for reranker in range(rerankers):
+        request = RerankChunks(reranker, question.effective_query, tuple(one.chunk for one in candidates))
+        (reply,) = yield Batch((request,))
+        if isinstance(reply, Exception):
+            log.notes.append(f"rerank: number {reranker + 1} failed ({describe_error(reply)})")
             continue
-        ordered, notes = reranked(handed, answer)
+        ordered, notes = apply_reranking(candidates, reply)
         log.notes += notes
-        if rest := behind(ordered, found[len(handed) :]):
-            log.notes.append(f"rerank: the best {len(handed)} of {len(found)} chunks; the others stay behind them")
-        yield from log.end([*ordered, *rest])
-        return [*ordered, *rest]
+        if unranked := append_unranked(ordered, found[len(candidates) :]):
+            log.notes.append(f"rerank: the best {len(candidates)} of {len(found)} chunks; the others stay behind them")
+        yield from log.end([*ordered, *unranked])
+        return [*ordered, *unranked]
     yield from log.end(found, is_noted=False)
     return list(found)
 
 
 def _rescue(
     question: Question,
-    kept: Sequence[Found],
-    vocabulary: Vocabulary,
+    kept: Sequence[RetrievedChunk],
+    vocabulary: QueryVocabulary,
     factor_of: Callable[[Chunk], float],
     config: RetrievalConfig,
-    log: Log,
-) -> Generator[RetrievalRequest, Any, list[Found]]:
+    log: RetrievalRecorder,
+) -> Generator[RetrievalRequest, Any, list[RetrievedChunk]]:
     """`kept` with a chunk for each specific word of the question that none of them has."""
-    terms = wanted(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
+    terms = rare_missing_terms(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
     if not terms:
         return list(kept)
     yield from log.begin("rescue", len(kept), {"words": [term.word for term in terms]})
-    words = Vocabulary(vocabulary.chunks, tuple(form for term in terms for form in term.forms))
+    words = QueryVocabulary(vocabulary.chunk_count, tuple(form for term in terms for form in term.forms))
     request = SearchChunks(config.limit, None, words, question.filter)
-    replies = yield from ask({"rescue": request}, config, log)
-    brought = rescued(terms, replies.get("rescue", ()), factor_of)
-    after = placed(kept, brought, at="last" if config.rescue == "last" else "first", limit=config.limit)
-    yield from log.end(after)
-    return after
+    replies = yield from send_requests({"rescue": request}, config, log)
+    rescued_chunks = rescue_hits(terms, replies.get("rescue", ()), factor_of)
+    combined = insert_at(
+        kept, rescued_chunks, position="last" if config.rescue == "last" else "first", limit=config.limit
+    )
+    yield from log.end(combined)
+    return combined
 
 
-def _method(ranked: Ranking, config: RetrievalConfig) -> SearchMethod:
+def _search_method(ranked: Ranking, config: RetrievalConfig) -> SearchMethod:
     methods: dict[frozenset[Channel], SearchMethod] = {
         frozenset({"vector", "keyword"}): "hybrid_bm25_vector",
         frozenset({"vector"}): "vector_only",

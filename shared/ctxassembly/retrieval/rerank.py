@@ -7,42 +7,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ctxassembly.data.retrieval import Found, Vocabulary
-from ctxassembly.protocols import Ranked
+from ctxassembly.data.retrieval import QueryVocabulary, RetrievedChunk
+from ctxassembly.protocols import RerankedPosition
 
 
-def reranked(found: Sequence[Found], answer: Sequence[Ranked]) -> tuple[list[Found], list[str]]:
-    """`found` in the order of `answer`, best first, and notes of what the reranker left out.
+def apply_reranking(
+    found: Sequence[RetrievedChunk], reply: Sequence[RerankedPosition]
+) -> tuple[list[RetrievedChunk], list[str]]:
+    """`ranked` in the order of `reply`, best first, and notes of what the reranker left out.
 
     Scores outside 0 to 1 are logits: a sigmoid brings them there, so that a factor that multiplies them later can't
     raise a bad one. What the reranker dropped comes last, in its old order. Where it gives no scores, the scores that
     there were go to its order, best first.
     """
-    order = list(dict.fromkeys(place for place, _ in answer if 0 <= place < len(found)))
-    scores = dict(reversed([(place, score) for place, score in answer]))
+    order = list(dict.fromkeys(place for place, _ in reply if 0 <= place < len(found)))
+    scores = dict(reversed([(place, score) for place, score in reply]))
     dropped = [place for place in range(len(found)) if place not in scores]
     notes = (
         [f"rerank: {len(dropped)} of {len(found)} chunks were cut by the reranker, and come last"] if dropped else []
     )
     known = [scores[place] for place in order]
-    given = [score for score in known if score is not None and math.isfinite(score)]
-    if len(given) < len(known) or not given:
+    finite_scores = [score for score in known if score is not None and math.isfinite(score)]
+    if len(finite_scores) < len(known) or not finite_scores:
         notes += ["rerank: it gave no scores, or not for all: the order counts"] if order else []
         fused = sorted((one.score for one in found), reverse=True)
         changed = [replace(found[place], score=score) for place, score in zip([*order, *dropped], fused, strict=True)]
         return changed, notes
-    if any(not 0 <= score <= 1 for score in given):
-        given = [_sigmoid(score) for score in given]
+    if any(not 0 <= score <= 1 for score in finite_scores):
+        finite_scores = [_sigmoid(score) for score in finite_scores]
     ordered = [
-        replace(found[place], score=score, rerank_score=score) for place, score in zip(order, given, strict=True)
+        replace(found[place], score=score, rerank_score=score)
+        for place, score in zip(order, finite_scores, strict=True)
     ]
-    return [*ordered, *behind(ordered, [found[place] for place in dropped])], notes
+    return [*ordered, *append_unranked(ordered, [found[place] for place in dropped])], notes
 
 
-def behind(found: Sequence[Found], rest: Sequence[Found]) -> list[Found]:
-    """`rest` in its order, with no score above the lowest of `found`."""
-    lowest = min((one.score for one in found), default=math.inf)
-    return [replace(one, score=min(one.score, lowest)) for one in rest]
+def append_unranked(ranked: Sequence[RetrievedChunk], unranked: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
+    """`unranked` in its order, with no score above the lowest of `ranked`."""
+    lowest = min((one.score for one in ranked), default=math.inf)
+    return [replace(one, score=min(one.score, lowest)) for one in unranked]
 
 
 def _sigmoid(logit: float) -> float:
@@ -57,12 +60,12 @@ def _sigmoid(logit: float) -> float:
 # alone with .96 to 1.00.
 
 
-LOOKED_AT = 10
+MAX_SCORED_CHUNKS = 10
 """The best chunks that are looked at."""
 
 
-def evidence(found: Sequence[Found], vocabulary: Vocabulary | None) -> float | None:
-    """The best sum of similarity and share of the query's words among the best of `found`, 0 to 2.
+def score_evidence(found: Sequence[RetrievedChunk], vocabulary: QueryVocabulary | None) -> float | None:
+    """The best sum of similarity and share of the query's words among the best of `ranked`, 0 to 2.
 
     None if nothing is known of either: no vectors were searched, and no words by our own index.
     """
@@ -70,7 +73,7 @@ def evidence(found: Sequence[Found], vocabulary: Vocabulary | None) -> float | N
     total = sum(weights.values())
     sums = [
         max(one.similarity or 0.0, 0.0) + (sum(weights.get(term, 0.0) for term in one.terms) / total if total else 0.0)
-        for one in found[:LOOKED_AT]
+        for one in found[:MAX_SCORED_CHUNKS]
         if one.similarity is not None or total
     ]
     return max(sums, default=None)
@@ -82,21 +85,25 @@ def evidence(found: Sequence[Found], vocabulary: Vocabulary | None) -> float | N
 # the first places or the last ones, and the score of the chunk beside them there: scores never rise down the list.
 
 
-def placed(
-    found: Sequence[Found], brought: Sequence[Found], *, at: Literal["first", "last"], limit: int
-) -> list[Found]:
-    """`found` with `brought`, in its order, in the first or the last of at most `limit` places.
+def insert_at(
+    found: Sequence[RetrievedChunk],
+    inserted: Sequence[RetrievedChunk],
+    *,
+    position: Literal["first", "last"],
+    limit: int,
+) -> list[RetrievedChunk]:
+    """`ranked` with `inserted`, in its order, in the first or the last of at most `limit` places.
 
-    Chunks in both stand once, in the better place. The least of `found` make room.
+    Chunks in both stand once, in the better place. The least of `ranked` make room.
     """
-    if at == "last":
-        there = {one.chunk.identity for one in found}
-        brought = [one for one in brought if one.chunk.identity not in there]
-    brought = brought[:limit]
-    moved = {one.chunk.identity for one in brought}
-    stay = [one for one in found if one.chunk.identity not in moved][: limit - len(brought)]
-    if at == "first":
-        score = stay[0].score if stay else 1.0
-        return [*(replace(one, score=score) for one in brought), *stay]
-    score = stay[-1].score if stay else 1.0
-    return [*stay, *(replace(one, score=score) for one in brought)]
+    if position == "last":
+        known = {one.chunk.identity for one in found}
+        inserted = [one for one in inserted if one.chunk.identity not in known]
+    inserted = inserted[:limit]
+    moved = {one.chunk.identity for one in inserted}
+    remaining = [one for one in found if one.chunk.identity not in moved][: limit - len(inserted)]
+    if position == "first":
+        score = remaining[0].score if remaining else 1.0
+        return [*(replace(one, score=score) for one in inserted), *remaining]
+    score = remaining[-1].score if remaining else 1.0
+    return [*remaining, *(replace(one, score=score) for one in inserted)]

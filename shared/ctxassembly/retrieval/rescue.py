@@ -17,51 +17,55 @@ from typing import NamedTuple
 
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk, Identity
-from ctxassembly.data.retrieval import Found, Scored, Term, Vocabulary
-from ctxassembly.text.words import unaccented, words
-from ctxassembly.wording.stop_words import function_words
+from ctxassembly.data.retrieval import QueryVocabulary, RetrievedChunk, ScoredChunk, TermStats
+from ctxassembly.text.words import strip_accents, words
+from ctxassembly.wording.stop_words import stop_words
 
-PUBLISHED_SCORE = 0.85
-WITHIN = 4
+PUBLISHED_RESCUE_SCORE = 0.85
+MIN_SUBSTRING_LETTERS = 4
 """Letters of the shortest word that counts as there where it is a part of another: "ms" is part of "systems"."""
 
 
-class Wanted(NamedTuple):
+class MissingTerm(NamedTuple):
     """A word of the question that no hit has, and the words of the index to search for, best first."""
 
     word: str
-    forms: tuple[Term, ...]
+    forms: tuple[TermStats, ...]
 
 
-def wanted(query: str, hits: Sequence[Chunk], vocabulary: Vocabulary, config: RetrievalConfig) -> list[Wanted]:
+def rare_missing_terms(
+    query: str, hits: Sequence[Chunk], vocabulary: QueryVocabulary, config: RetrievalConfig
+) -> list[MissingTerm]:
     """The specific words of `query` that no hit has in its text or metadata, rarest first, at most `rescue_terms`.
 
     Where the index keeps stems, a word is the one that begins with it.
     """
-    asked = words(unaccented(query))
-    idle = function_words(words(query))
-    texts = [_all_text(chunk) for chunk in hits]
-    found: list[Wanted] = []
-    for term in sorted(vocabulary.terms, key=lambda term: term.chunks):
-        forms = (term,) if term.chunks else tuple(Term(near, 1) for near in term.near)
-        specific = term.chunks <= config.rescue_max_chunks or (
+    query_words = words(strip_accents(query))
+    ignored = stop_words(words(query))
+    texts = [_searchable_text(chunk) for chunk in hits]
+    found: list[MissingTerm] = []
+    for term in sorted(vocabulary.terms, key=lambda term: term.chunk_count):
+        forms = (term,) if term.chunk_count else tuple(TermStats(near, 1) for near in term.variants)
+        is_specific = term.chunk_count <= config.rescue_max_chunks or (
             config.rescue_min_letters is not None and len(term.text) >= config.rescue_min_letters
         )
         if not (
             forms
-            and specific
-            and term.text not in idle
-            and any(word.startswith(unaccented(term.text)) for word in asked)
+            and is_specific
+            and term.text not in ignored
+            and any(word.startswith(strip_accents(term.text)) for word in query_words)
         ):
             continue
-        if not any(_has(text, word) for text in texts for word in (term.text, *(form.text for form in forms))):
-            found.append(Wanted(term.text, forms))
+        if not any(
+            _contains_word(text, word) for text in texts for word in (term.text, *(form.text for form in forms))
+        ):
+            found.append(MissingTerm(term.text, forms))
     return found[: config.rescue_terms]
 
 
-def rescued(
-    terms: Sequence[Wanted], scored: Sequence[Scored], factor_of: Callable[[Chunk], float] = lambda _: 1.0
-) -> list[Found]:
+def rescue_hits(
+    terms: Sequence[MissingTerm], scored: Sequence[ScoredChunk], factor_of: Callable[[Chunk], float] = lambda _: 1.0
+) -> list[RetrievedChunk]:
     """The best chunk for each of `terms`; fewer where a chunk serves two, or none has the word.
 
     `factor_of` is the affinity of a chunk. One below 1 keeps it out.
@@ -70,31 +74,31 @@ def rescued(
         (one for one in scored if factor_of(one.chunk) >= 1.0),
         key=lambda one: (-(one.keyword_score or 0.0) * factor_of(one.chunk), one.chunk.id),
     )
-    brought: dict[Identity, Found] = {}
+    rescued_chunks: dict[Identity, RetrievedChunk] = {}
     for term in terms:
         best = next((one for form in term.forms for one in ranked if form.text in one.terms), None)
         if best is None:
             continue
-        known = brought.get(best.chunk.identity)
-        brought[best.chunk.identity] = Found(
+        known = rescued_chunks.get(best.chunk.identity)
+        rescued_chunks[best.chunk.identity] = RetrievedChunk(
             chunk=best.chunk,
             score=0.0,  # its place decides
             channels=("rescue",),
             keyword_score=best.keyword_score,
             terms=best.terms,
             because_of=(*(known.because_of if known else ()), term.word),
-            published_score=PUBLISHED_SCORE,
+            published_score=PUBLISHED_RESCUE_SCORE,
         )
-    return list(brought.values())
+    return list(rescued_chunks.values())
 
 
-def _all_text(chunk: Chunk) -> str:
+def _searchable_text(chunk: Chunk) -> str:
     """The words of the chunk's text and of all texts of its metadata (title, questions, summary), as they compare."""
     values = (value for value in chunk.metadata.values() if isinstance(value, (str, list, tuple)))
-    return f" {' '.join(words(unaccented(' '.join((chunk.text, *map(str, values))))))} "
+    return f" {' '.join(words(strip_accents(' '.join((chunk.text, *map(str, values))))))} "
 
 
-def _has(text: str, word: str) -> bool:
+def _contains_word(text: str, word: str) -> bool:
     """True if `text` has `word`, as a part of another one, too, as "kinderepilepsie" has "epilepsie"."""
-    sought = " ".join(words(unaccented(word)))
-    return (sought if len(sought) >= WITHIN else f" {sought} ") in text
+    needle = " ".join(words(strip_accents(word)))
+    return (needle if len(needle) >= MIN_SUBSTRING_LETTERS else f" {needle} ") in text

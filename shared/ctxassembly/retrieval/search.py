@@ -10,30 +10,30 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from ctxassembly.config.retrieval import Boost, RetrievalConfig, Strategy, checked_boosts
-from ctxassembly.data.requests import EmbedTexts, FindTerms, SearchChunks, SearchElsewhere, SearchRequest, Together
+from ctxassembly.config.retrieval import Boost, RetrievalConfig, Strategy, check_boosts
+from ctxassembly.data.requests import Batch, EmbedTexts, FindTerms, SearchChannel, SearchChunks, SearchRequest
 from ctxassembly.data.retrieval import (
-    SHOWN_HITS,
+    MAX_SHOWN_HITS,
     Channel,
-    Found,
+    QueryVocabulary,
     RetrievalTrace,
-    Scored,
+    RetrievedChunk,
+    ScoredChunk,
     SearchMethod,
     Step,
     StepName,
-    Vocabulary,
 )
 from ctxassembly.data.trace import StageBegan, StageEnded
 from ctxassembly.errors import ConfigError, InputError, SearchError
-from ctxassembly.retrieval.fusion import Classifier, merged, scored_by
+from ctxassembly.retrieval.fusion import Classifier, merge_channels, to_scored_chunks
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
-from ctxassembly.safe_repr import failure, shown
+from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tracing.recorder import Outputs, Stages
-from ctxassembly.wording.stop_words import function_words
+from ctxassembly.wording.stop_words import stop_words
 
 
 @dataclass(slots=True)
-class Log(Stages):
+class RetrievalRecorder(Stages):
     """Notes for the trace of a retrieval. The fields are those of `RetrievalTrace`."""
 
     steps: list[Step] = field(default_factory=list)
@@ -41,19 +41,19 @@ class Log(Stages):
     names: tuple[str, ...] = ()
     terms: Mapping[str, float] = field(default_factory=dict)
     evidence: float | None = None
-    lowered: tuple[Found, ...] = ()
+    lowered: tuple[RetrievedChunk, ...] = ()
     failures: list[Exception] = field(default_factory=list)
     """The errors of channels that were done without."""
 
     def end(
-        self, after: Sequence[Found], outputs: Outputs | None = None, *, is_noted: bool = True
+        self, after: Sequence[RetrievedChunk], outputs: Outputs | None = None, *, is_noted: bool = True
     ) -> Generator[StageEnded, None, None]:
         """End the step under way. One that isn't noted changed nothing: the trace doesn't have it."""
         ids = tuple(one.chunk.id for one in after)
         if is_noted:
             self.steps.append(Step(cast(StepName, self.name), self.chunks_in, ids, self.lap()))
-        yield from self._ended(
-            len(ids), lambda: {**(outputs() if outputs else {}), **({"ids": list(ids[:SHOWN_HITS])} if ids else {})}
+        yield from self._end_event(
+            len(ids), lambda: {**(outputs() if outputs else {}), **({"ids": list(ids[:MAX_SHOWN_HITS])} if ids else {})}
         )
 
     def trace(self, search_method: SearchMethod) -> RetrievalTrace:
@@ -99,10 +99,12 @@ class Question:
         for name in ("text", "rewritten", "intent"):
             value = getattr(self, name)
             if not (isinstance(value, str) or (value is None and name != "text")):
-                raise InputError(f"{name} must be a string{'' if name == 'text' else ' or None'}, got {shown(value)}")
-        object.__setattr__(self, "boosts", checked_boosts(self.boosts))
+                raise InputError(
+                    f"{name} must be a string{'' if name == 'text' else ' or None'}, got {safe_repr(value)}"
+                )
+        object.__setattr__(self, "boosts", check_boosts(self.boosts))
 
-    def under(self, filter: Any) -> Question:
+    def with_filter(self, filter: Any) -> Question:
         """The same question with that filter.
 
         Raises:
@@ -113,14 +115,14 @@ class Question:
         return replace(self, filter=filter)
 
     @property
-    def meant(self) -> str:
+    def effective_query(self) -> str:
         """The rewritten question, or the text where there is none."""
         return self.rewritten or self.text
 
 
-NEAR_WORDS = 4
+MAX_VARIANTS = 4
 """Words of the index looked up for a word that no chunk has."""
-CHANNELS: Mapping[Strategy, frozenset[Channel]] = {
+CHANNELS_BY_STRATEGY: Mapping[Strategy, frozenset[Channel]] = {
     "hybrid": frozenset({"vector", "keyword"}),
     "vector": frozenset({"vector"}),
     "keyword": frozenset({"keyword"}),
@@ -129,14 +131,14 @@ CHANNELS: Mapping[Strategy, frozenset[Channel]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Capabilities:
     """The services that can be asked, and what is known of the field."""
 
     has_index: bool = True
-    elsewhere: frozenset[Channel] = frozenset()
+    external_channels: frozenset[Channel] = frozenset()
     """The channels that a retriever of another make serves."""
     can_embed: bool = False
-    rerankers: int = 0
+    reranker_count: int = 0
     """The number of rerankers; where one fails, the next is asked."""
     taxonomy: Taxonomy | None = None
     category_of: Classifier | None = None
@@ -145,92 +147,98 @@ class Means:
     """True if somebody is told of the steps."""
 
 
-def check(config: RetrievalConfig, means: Means) -> None:
+def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> None:
     """Nothing, if everybody is there whom `config` needs.
 
     Raises:
         ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
     """
-    here = CHANNELS[config.strategy] - means.elsewhere
-    if here and not means.has_index:
-        raise ConfigError("index", f"given, or a retriever of your own as channel {' and '.join(sorted(here))}", None)
-    if "vector" in here and not means.can_embed:
+    own_channels = CHANNELS_BY_STRATEGY[config.strategy] - capabilities.external_channels
+    if own_channels and not capabilities.has_index:
+        raise ConfigError(
+            "index", f"given, or a retriever of your own as channel {' and '.join(sorted(own_channels))}", None
+        )
+    if "vector" in own_channels and not capabilities.can_embed:
         raise ConfigError("embed", f"given where strategy is {config.strategy!r} ('keyword' needs none)", None)
-    if config.strategy == "graph" and means.taxonomy is None:
+    if config.strategy == "graph" and capabilities.taxonomy is None:
         raise ConfigError("taxonomy", "given where strategy is 'graph'", None)
 
 
-def begun(
-    question: Question, means: Means, clock: Callable[[], float]
-) -> Generator[StageBegan | StageEnded, None, tuple[Log, Resolution]]:
+def start_retrieval(
+    question: Question, capabilities: Capabilities, clock: Callable[[], float]
+) -> Generator[StageBegan | StageEnded, None, tuple[RetrievalRecorder, Resolution]]:
     """The log of a retrieval with the query of each channel, and what the question means by the taxonomy."""
-    log = Log(clock, means.is_watched)
-    yield from log.begin("resolve", inputs={"query": question.meant})
-    resolved, own = _resolve(question, means.taxonomy)
-    log.names = resolved.names
-    log.queries = _queries(question, resolved, own)
-    yield from log.end((), lambda: {"names": [*resolved.names]} if resolved.names else {})
-    return log, resolved
+    log = RetrievalRecorder(clock, capabilities.is_watched)
+    yield from log.begin("resolve", inputs={"query": question.effective_query})
+    resolution, user_resolution = _resolve(question, capabilities.taxonomy)
+    log.names = resolution.names
+    log.queries = _queries(question, resolution, user_resolution)
+    yield from log.end((), lambda: {"names": [*resolution.names]} if resolution.names else {})
+    return log, resolution
 
 
-def search(
-    question: Question, config: RetrievalConfig, means: Means, log: Log
-) -> Generator[Together, Any, tuple[list[Scored], Vocabulary | None]]:
+def search_channels(
+    question: Question, config: RetrievalConfig, capabilities: Capabilities, log: RetrievalRecorder
+) -> Generator[Batch, Any, tuple[list[ScoredChunk], QueryVocabulary | None]]:
     """The union of what the channels find, and the words searched."""
-    channels = CHANNELS[config.strategy]
-    here = channels - means.elsewhere
-    prepare: dict[Channel, SearchRequest] = {}
-    if "vector" in here:
-        prepare["vector"] = EmbedTexts((config.query_prefix + log.queries["vector"],))
-    if "keyword" in here:
-        prepare["keyword"] = FindTerms(log.queries["keyword"], config.max_terms, NEAR_WORDS)
-    ready = yield from ask(prepare, config, log)
-    vector = ready["vector"][0] if "vector" in ready else None
-    vocabulary = _weighed(ready["keyword"], config.function_word_weight) if "keyword" in ready else None
+    channels = CHANNELS_BY_STRATEGY[config.strategy]
+    own_channels = channels - capabilities.external_channels
+    preparations: dict[Channel, SearchRequest] = {}
+    if "vector" in own_channels:
+        preparations["vector"] = EmbedTexts((config.query_prefix + log.queries["vector"],))
+    if "keyword" in own_channels:
+        preparations["keyword"] = FindTerms(log.queries["keyword"], config.max_terms, MAX_VARIANTS)
+    prepared = yield from send_requests(preparations, config, log)
+    vector = prepared["vector"][0] if "vector" in prepared else None
+    vocabulary = _with_stop_word_weight(prepared["keyword"], config.stop_word_weight) if "keyword" in prepared else None
     log.terms = vocabulary.weights if vocabulary else {}
 
     requests: dict[Channel, SearchRequest] = {
-        channel: SearchElsewhere(channel, log.queries[channel], config.per_channel, question.filter)
-        for channel in sorted(channels & means.elsewhere)
+        channel: SearchChannel(channel, log.queries[channel], config.candidates_per_channel, question.filter)
+        for channel in sorted(channels & capabilities.external_channels)
     }
-    if ready:
+    if prepared:
         # One request for both channels of the index, so that each chunk that either finds gets both scores.
         requests["vector" if vector is not None else "keyword"] = SearchChunks(
-            config.per_channel, vector, vocabulary, question.filter
+            config.candidates_per_channel, vector, vocabulary, question.filter
         )
-    answers = yield from ask(requests, config, log)
-    if channels and not answers:
+    replies = yield from send_requests(requests, config, log)
+    if channels and not replies:
         first = log.failures[0]
-        raise SearchError.of(first, f"no channel answered: {'; '.join(map(failure, log.failures))}") from first
-    return merged([_read(requests.get(channel), answer) for channel, answer in answers.items()]), vocabulary
+        raise SearchError.from_error(
+            first, f"no channel answered: {'; '.join(map(describe_error, log.failures))}"
+        ) from first
+    return merge_channels(
+        [_to_scored(requests.get(channel), answer) for channel, answer in replies.items()]
+    ), vocabulary
 
 
-def ask(
-    requests: Mapping[Channel, SearchRequest], config: RetrievalConfig, log: Log
-) -> Generator[Together, Any, dict[Channel, Any]]:
+def send_requests(
+    requests: Mapping[Channel, SearchRequest], config: RetrievalConfig, log: RetrievalRecorder
+) -> Generator[Batch, Any, dict[Channel, Any]]:
     """The replies that came, by channel. A failure is noted, or raised if the caller wants that."""
     if not requests:
         return {}
     log.round_trips += sum(not isinstance(request, EmbedTexts) for request in requests.values())
-    answers = yield Together(tuple(requests.values()))
+    outcomes = yield Batch(tuple(requests.values()))
     replies: dict[Channel, Any] = {}
-    apart: dict[Channel, SearchRequest] = {}
-    for (channel, request), answer in zip(requests.items(), answers, strict=True):
+    separate_requests: dict[Channel, SearchRequest] = {}
+    for (channel, request), answer in zip(requests.items(), outcomes, strict=True):
         if not isinstance(answer, Exception):
             replies[channel] = answer
         elif isinstance(answer, ConfigError):
             raise answer  # such as a filter that can't be read: going on without the channel would hide it
         elif config.on_search_error == "raise":
-            raise SearchError.of(answer, f"the {channel} channel failed: {failure(answer)}") from answer
-        elif isinstance(request, SearchChunks) and _is_of_both(request) and not isinstance(answer, TimeoutError):
-            apart = {"vector": replace(request, vocabulary=None), "keyword": replace(request, vector=None)}
+            raise SearchError.from_error(answer, f"the {channel} channel failed: {describe_error(answer)}") from answer
+        elif isinstance(request, SearchChunks) and _is_hybrid_search(request) and not isinstance(answer, TimeoutError):
+            separate_requests = {"vector": replace(request, vocabulary=None), "keyword": replace(request, vector=None)}
         else:
             log.failures.append(answer)
-            name = "vector and keyword" if _is_of_both(request) else channel
-            log.notes.append(f"{name}: failed ({failure(answer)}), done without")
-    if apart:
+            name = "vector and keyword" if _is_hybrid_search(request) else channel
+            log.notes.append(f"{name}: failed ({describe_error(answer)}), done without")
+    if separate_requests:
         # Both were asked at once, and one of them is to blame, as where the vectors are those of another model.
-        replies |= yield from ask(apart, config, log)
+        replies |= yield from send_requests(separate_requests, config, log)
     return replies
 
 
@@ -238,37 +246,39 @@ def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution,
     """The question's meaning, and that of the user's own words."""
     if taxonomy is None:
         return UNRESOLVED, UNRESOLVED
-    resolved = taxonomy.resolve(question.meant, question.filter)
-    return resolved, resolved if question.rewritten is None else taxonomy.resolve(question.text, question.filter)
+    resolution = taxonomy.resolve(question.effective_query, question.filter)
+    return resolution, resolution if question.rewritten is None else taxonomy.resolve(question.text, question.filter)
 
 
-def _queries(question: Question, resolved: Resolution, own: Resolution) -> dict[Channel, str]:
+def _queries(question: Question, resolution: Resolution, user_resolution: Resolution) -> dict[Channel, str]:
     """The query of each channel.
 
     Vectors, and assembly, take the question as it is meant, and the names that it resolves to. Words take the same, the
     user's own, and the names of those. Rescue looks for the words of the question alone: nobody asked for the names.
     """
-    texts = dict.fromkeys((question.meant, question.text))
+    texts = dict.fromkeys((question.effective_query, question.text))
     return {
-        "vector": " ".join((question.meant, *resolved.names)),
-        "keyword": " ".join((*texts, *dict.fromkeys((*resolved.names, *own.names)))),
+        "vector": " ".join((question.effective_query, *resolution.names)),
+        "keyword": " ".join((*texts, *dict.fromkeys((*resolution.names, *user_resolution.names)))),
         "rescue": " ".join(texts),
     }
 
 
-def _weighed(vocabulary: Vocabulary, function_word_weight: float) -> Vocabulary:
+def _with_stop_word_weight(vocabulary: QueryVocabulary, stop_word_weight: float) -> QueryVocabulary:
     """The words of a query, of which function words keep that part of their weight, if the index said nothing of them.
 
     "What" and "explain" are rare in documents, so by rareness alone they would say much.
     """
-    lesser = function_words({term.text for term in vocabulary.terms})
-    return replace(vocabulary, factors={**dict.fromkeys(sorted(lesser), function_word_weight), **vocabulary.factors})
+    found_stop_words = stop_words({term.text for term in vocabulary.terms})
+    return replace(
+        vocabulary, factors={**dict.fromkeys(sorted(found_stop_words), stop_word_weight), **vocabulary.factors}
+    )
 
 
-def _read(request: SearchRequest | None, answer: Any) -> list[Scored]:
-    return scored_by(request.channel, answer) if isinstance(request, SearchElsewhere) else list(answer)
+def _to_scored(request: SearchRequest | None, answer: Any) -> list[ScoredChunk]:
+    return to_scored_chunks(request.channel, answer) if isinstance(request, SearchChannel) else list(answer)
 
 
-def _is_of_both(request: SearchRequest) -> bool:
+def _is_hybrid_search(request: SearchRequest) -> bool:
     """True of a search of the index by vectors and words."""
     return isinstance(request, SearchChunks) and request.vector is not None and request.vocabulary is not None

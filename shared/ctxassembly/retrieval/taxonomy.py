@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.text.words import unaccented, words
+from ctxassembly.text.words import strip_accents, words
 
 Words = tuple[str, ...]
 
@@ -142,10 +142,10 @@ class Taxonomy:
         relations: Iterable[Relation] = (),
         *,
         name: str = "taxonomy",
-        leads_by: Sequence[str] = ("HANDLES",),
+        triggered_by: Sequence[str] = ("HANDLES",),
         type_words: Mapping[str, Sequence[str]] = MappingProxyType({}),
         lists: ListRule = ListRule(),
-        facts: Mapping[str, str] = MappingProxyType({}),
+        statements: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """A taxonomy of `nodes` and `relations`.
 
@@ -153,7 +153,7 @@ class Taxonomy:
             nodes: with an id each of its own.
             relations: between nodes.
             name: what lists and entities are cited as.
-            leads_by: types of relations whose target stands for its source, too: who asks for a condition is led to
+            triggered_by: types of relations whose target stands for its source, too: who asks for a condition is led to
                 the department that handles it.
             type_words: for each type of node the words that ask for it, `{"doctor": ("doctors", "who")}`. With an
                 entity in the same question its related nodes of that type are found.
@@ -169,15 +169,20 @@ class Taxonomy:
             if node.id in self.nodes:
                 raise ConfigError("nodes", "nodes with an id each of its own", node.id)
             self.nodes[node.id] = node
-        self.name, self.leads_by, self.lists, self.facts = name, frozenset(leads_by), lists, dict(facts)
-        for template in self.facts.values():
+        self.name, self.triggered_by, self.lists, self.statements = (
+            name,
+            frozenset(triggered_by),
+            lists,
+            dict(statements),
+        )
+        for template in self.statements.values():
             _check_template(template)
-        self.type_words = {kind: frozenset(map(_words_of, said)) for kind, said in type_words.items()}
-        self._related = _linked(self.nodes, relations)
-        self._said = _phrases(self.nodes.values())
+        self.type_words = {kind: frozenset(map(_normalized_words, said)) for kind, said in type_words.items()}
+        self._relations_by_node = _group_relations(self.nodes, relations)
+        self._nodes_by_phrase = _group_phrases(self.nodes.values())
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any], **settings: Any) -> Taxonomy:
+    def from_dict(cls, data: Mapping[str, Any], **settings: Any) -> Taxonomy:
         """A taxonomy of plain data: nodes of id, type, name, aliases, metadata; relations of source, type, target.
 
         >>> node = {"id": "ecg", "type": "test", "name": "ECG", "aliases": ["hartfilmpje"]}
@@ -188,14 +193,14 @@ class Taxonomy:
             ConfigError: something is missing or of another kind.
         """
         try:
-            nodes = [Node(**entry) for entry in given["nodes"]]
+            nodes = [Node(**entry) for entry in data["nodes"]]
             relations = [
                 Relation(relation["source"], relation["type"], relation["target"])
-                for relation in given.get("relations", ())
+                for relation in data.get("relations", ())
             ]
         except (AttributeError, KeyError, TypeError) as error:
             form = "a mapping with nodes of id, type, name (aliases, metadata) and relations of source, type, target"
-            raise ConfigError("taxonomy", f"{form} ({type(error).__name__}: {error})", given) from error
+            raise ConfigError("taxonomy", f"{form} ({type(error).__name__}: {error})", data) from error
         return cls(nodes, relations, **settings)
 
     @classmethod
@@ -205,14 +210,14 @@ class Taxonomy:
 
     def related(self, node: Node) -> list[tuple[Relation, Node]]:
         """The relations of a node, and the nodes at their other ends."""
-        return self._related.get(node.id, [])
+        return self._relations_by_node.get(node.id, [])
 
-    def led_to(self, node: Node) -> list[Node]:
+    def triggered_nodes(self, node: Node) -> list[Node]:
         """The nodes that a node stands for, too."""
         return [
             other
             for relation, other in self.related(node)
-            if relation.type in self.leads_by and relation.target_id == node.id
+            if relation.type in self.triggered_by and relation.target_id == node.id
         ]
 
     def resolve(self, query: str, filter: Any = None) -> Resolution:
@@ -220,31 +225,35 @@ class Taxonomy:
 
         Nodes whose metadata don't pass `filter` aren't there. Those without metadata are: their names are no secret.
         """
-        asked = _words_of(query)
-        passes = node_test(filter) or (lambda _: False)
+        query_words = _normalized_words(query)
+        is_allowed = node_predicate(filter) or (lambda _: False)
 
-        def is_there(node: Node) -> bool:
-            return not node.metadata or passes(node)
+        def is_visible(node: Node) -> bool:
+            return not node.metadata or is_allowed(node)
 
         found: dict[str, Node] = {}
-        heard: dict[str, str] = {}
+        matched_words: dict[str, str] = {}
         at = 0
-        while at < len(asked):
-            nodes, length = self._at(asked, at)
+        while at < len(query_words):
+            nodes, length = self._match_phrase(query_words, at)
             for node in nodes:
-                if is_there(node):
+                if is_visible(node):
                     found.setdefault(node.id, node)
-                    heard.setdefault(node.id, " ".join(asked[at : at + length]))
+                    matched_words.setdefault(node.id, " ".join(query_words[at : at + length]))
             at += length
-        named = {node.id: node for own in found.values() for node in (own, *self.led_to(own)) if is_there(node)}
-        text = f" {' '.join(asked)} "
-        names = dict.fromkeys(node.name for node in named.values() if f" {' '.join(_words_of(node.name))} " not in text)
-        return Resolution(tuple(found.values()), tuple(names), heard)
+        visible_nodes = {
+            node.id: node for own in found.values() for node in (own, *self.triggered_nodes(own)) if is_visible(node)
+        }
+        text = f" {' '.join(query_words)} "
+        names = dict.fromkeys(
+            node.name for node in visible_nodes.values() if f" {' '.join(_normalized_words(node.name))} " not in text
+        )
+        return Resolution(tuple(found.values()), tuple(names), matched_words)
 
-    def _at(self, asked: Words, at: int) -> tuple[list[Node], int]:
+    def _match_phrase(self, query_words: Words, at: int) -> tuple[list[Node], int]:
         """The nodes that the words from `at` on stand for, and how many words these are, 1 if they mean nothing."""
-        for phrase, nodes in self._said.get(asked[at], {}).items():
-            if asked[at : at + len(phrase)] == phrase:
+        for phrase, nodes in self._nodes_by_phrase.get(query_words[at], {}).items():
+            if query_words[at : at + len(phrase)] == phrase:
                 return nodes, len(phrase)
         return [], 1
 
@@ -258,18 +267,20 @@ def _check_template(template: Any) -> None:
         raise ConfigError("facts", "templates with names in braces", template)
 
 
-def node_test(condition: Any) -> Callable[[Node], bool] | None:
+def node_predicate(condition: Any) -> Callable[[Node], bool] | None:
     """The test of a filter on nodes, which one without metadata never passes; None if it can't be tested here."""
     if not is_filter(condition):
         return lambda _: True
     try:
-        passes: Callable[[Chunk], bool] = as_predicate(condition)
+        is_allowed: Callable[[Chunk], bool] = as_predicate(condition)
     except ConfigError:  # of a database's own dialect
         return None
-    return lambda node: bool(node.metadata) and passes(Chunk(node.id, node.id, node.name, metadata=node.metadata))
+    return lambda node: bool(node.metadata) and is_allowed(Chunk(node.id, node.id, node.name, metadata=node.metadata))
 
 
-def _linked(nodes: Mapping[str, Node], relations: Iterable[Relation]) -> dict[str, list[tuple[Relation, Node]]]:
+def _group_relations(
+    nodes: Mapping[str, Node], relations: Iterable[Relation]
+) -> dict[str, list[tuple[Relation, Node]]]:
     """For each node's id its relations, and the nodes at their other ends."""
     related: dict[str, list[tuple[Relation, Node]]] = defaultdict(list)
     for relation in relations:
@@ -280,15 +291,17 @@ def _linked(nodes: Mapping[str, Node], relations: Iterable[Relation]) -> dict[st
     return related
 
 
-def _phrases(nodes: Iterable[Node]) -> dict[str, dict[Words, list[Node]]]:
+def _group_phrases(nodes: Iterable[Node]) -> dict[str, dict[Words, list[Node]]]:
     """The names and aliases of nodes, by their first word; the longest first."""
-    said: dict[str, dict[Words, list[Node]]] = defaultdict(dict)
+    by_first_word: dict[str, dict[Words, list[Node]]] = defaultdict(dict)
     for node in nodes:
-        for phrase in dict.fromkeys(map(_words_of, (node.name, *node.aliases))):
+        for phrase in dict.fromkeys(map(_normalized_words, (node.name, *node.aliases))):
             if phrase:
-                said[phrase[0]].setdefault(phrase, []).append(node)
-    return {first: dict(sorted(some.items(), key=lambda entry: -len(entry[0]))) for first, some in said.items()}
+                by_first_word[phrase[0]].setdefault(phrase, []).append(node)
+    return {
+        first: dict(sorted(some.items(), key=lambda entry: -len(entry[0]))) for first, some in by_first_word.items()
+    }
 
 
-def _words_of(text: str) -> Words:
-    return tuple(words(unaccented(text)))
+def _normalized_words(text: str) -> Words:
+    return tuple(words(strip_accents(text)))

@@ -9,40 +9,40 @@ from datetime import datetime
 from typing import Any, Protocol, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.cache_key import Hidden, Reach, reach, reach_over
-from ctxassembly.answering.call import Call
+from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach, reach_over
+from ctxassembly.answering.call import AnswerCall
 from ctxassembly.answering.pipeline import Flow, answer_flow
 from ctxassembly.answering.requests import Assemble, Exchange, Readmit, Search
-from ctxassembly.answering.search import agreeing, as_stored, passing, refs_of
+from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
 from ctxassembly.answering.understand import understand_flow
-from ctxassembly.concurrency import in_thread
+from ctxassembly.concurrency import to_async
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.filters import as_predicate, combined
-from ctxassembly.data.retrieval import Understanding
+from ctxassembly.data.filters import as_predicate, combine_filters
+from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.trace import StageBegan, StageEnded
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer_services import Answering
+from ctxassembly.runtime.answer_services import AnswerServices
 from ctxassembly.runtime.assemble import aassemble, assemble
-from ctxassembly.runtime.driver import arun, arun_watched, astream_run, run, run_watched, stream_run
+from ctxassembly.runtime.driver import adrive, adrive_observed, adrive_stream, drive, drive_observed, drive_stream
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
 from ctxassembly.runtime.scorers import check_scorer
-from ctxassembly.safe_repr import shown
-from ctxassembly.user_warnings import Once
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.user_warnings import WarnOnce
 
 
 class EvidenceSource(Protocol):
     """What an answer chain searches with and assembles by. It may have `asearch` and `aassemble`, too.
 
     With `readmit(request)` it says which chunks of a conversation a call may read; without it they have to agree with
-    a hit, as neighbours have to where the filter can't be seen. With `reach(filter)` it says what a call may read;
+    a hit, as neighbors have to where the filter can't be seen. With `reach(filter)` it says what a call may read;
     without it no answer is cached.
     """
 
@@ -54,112 +54,121 @@ class EvidenceSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexSource:
+class IndexEvidence:
     """An `EvidenceSource` over an index."""
 
     index: Any
     retrieval: RetrievalConfig
     assembly: AssemblyConfig
     labels: Labels | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    extra_arguments: Mapping[str, Any] = field(default_factory=dict)
     """The other arguments of `retrieve`."""
     scorer: Any = None
     """The scorer of the assembly."""
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search. It is a stage of its own: several may be under way at once."""
-        on_stage = self.given.get("on_stage")
-        return self._search(request) if on_stage is None else run_watched(_stage(request), self._search, on_stage)
+        on_stage = self.extra_arguments.get("on_stage")
+        return (
+            self._search(request) if on_stage is None else drive_observed(_stage_flow(request), self._search, on_stage)
+        )
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
-        on_stage = self.given.get("on_stage")
+        on_stage = self.extra_arguments.get("on_stage")
         if on_stage is None:
             return await self._asearch(request)
-        return await arun_watched(_stage(request), self._asearch, on_stage)
+        return await adrive_observed(_stage_flow(request), self._asearch, on_stage)
 
     def assemble(self, request: Assemble) -> Context:
-        """The context, with neighbours from the index if it has them, held to the filter."""
-        return assemble(request.hits, self.assembly, store=self._store(request), **self._assembled(request))
+        """The context, with neighbors from the index if it has them, held to the filter."""
+        return assemble(request.hits, self.assembly, store=self._store(request), **self._assemble_arguments(request))
 
     async def aassemble(self, request: Assemble) -> Context:
         """The same, awaited."""
         store = self._store(request)
-        return await aassemble(request.hits, self.assembly, store=store, **self._assembled(request))
+        return await aassemble(request.hits, self.assembly, store=store, **self._assemble_arguments(request))
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
         """Those of the chunks cited before that are in the index, and pass every filter of the call, as it has them."""
-        store, cited = self._looked_up(request), self._readable(request)
-        return as_stored(cited, store.fetch(refs_of(cited))) if hasattr(store, "fetch") else cited
+        store, cited = self._lookup_store(request), self._readable_hits(request)
+        return with_stored_chunks(cited, store.fetch(to_refs(cited))) if hasattr(store, "fetch") else cited
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
         """The same, awaited."""
-        store, cited = self._looked_up(request), self._readable(request)
+        store, cited = self._lookup_store(request), self._readable_hits(request)
         if store is None:
             return cited
-        return as_stored(
-            cited, await (store.afetch if hasattr(store, "afetch") else in_thread(store.fetch))(refs_of(cited))
+        return with_stored_chunks(
+            cited, await (store.afetch if hasattr(store, "afetch") else to_async(store.fetch))(to_refs(cited))
         )
 
     def reach(self, filter: Any) -> Reach:
         """What a call with `filter` may read."""
-        given = self.given.get("channels") or {}
-        channels = {name: Hidden(f"channels[{name!r}]", one) for name, one in given.items()}
+        given = self.extra_arguments.get("channels") or {}
+        channels = {name: HiddenFilter(f"channels[{name!r}]", one) for name, one in given.items()}
         return reach_over(self.index, filter, self.assembly, channels)
 
-    def _looked_up(self, request: Readmit) -> Any:
+    def _lookup_store(self, request: Readmit) -> Any:
         """The index held to the filter, if it can be, and can be asked for a chunk by its id."""
-        return self._store(request) if hasattr(self.index, "under") else None
+        return self._store(request) if hasattr(self.index, "with_filter") else None
 
-    def _readable(self, request: Readmit) -> tuple[Hit, ...]:
+    def _readable_hits(self, request: Readmit) -> tuple[Hit, ...]:
         """The same as far as it is known without asking: channels, or an index without `under`, may filter, too."""
-        cited, channels = request.cited, self.given.get("channels")
-        if self._looked_up(request) is None:
+        cited, channels = request.cited, self.extra_arguments.get("channels")
+        if self._lookup_store(request) is None:
             conditions = (request.filter, *(getattr(self.index, "filters", None) or ()))
-            cited = passing(cited, [as_predicate(condition) for condition in conditions])
+            cited = keep_passing(cited, [as_predicate(condition) for condition in conditions])
         elif not channels:
             return cited
-        return cited if self.assembly.neighbours == "unfiltered" else agreeing(cited, request.found, self.assembly)
+        return cited if self.assembly.neighbors == "unfiltered" else keep_agreeing(cited, request.found, self.assembly)
 
     def _search(self, request: Search) -> Retrieved:
-        return retrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **self._given(request))
+        return retrieve(
+            narrow_question(request),
+            apply_mode(self.retrieval, request),
+            index=self.index,
+            **self._search_arguments(request),
+        )
 
     async def _asearch(self, request: Search) -> Retrieved:
-        given = self._given(request)
-        return await aretrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **given)
+        given = self._search_arguments(request)
+        return await aretrieve(narrow_question(request), apply_mode(self.retrieval, request), index=self.index, **given)
 
-    def _given(self, request: Search) -> dict[str, Any]:
-        return {**self.given, **({} if request.mode.rerank else {"rerankers": ()})}
+    def _search_arguments(self, request: Search) -> dict[str, Any]:
+        return {**self.extra_arguments, **({} if request.mode.rerank else {"rerankers": ()})}
 
     def _store(self, request: Assemble | Readmit) -> Any:
         if not (hasattr(self.index, "fetch") or hasattr(self.index, "afetch")):
             return None
-        return self.index.under(request.filter) if hasattr(self.index, "under") else self.index
+        return self.index.with_filter(request.filter) if hasattr(self.index, "with_filter") else self.index
 
-    def _assembled(self, request: Assemble) -> dict[str, Any]:
+    def _assemble_arguments(self, request: Assemble) -> dict[str, Any]:
         return {"query": request.query, "supplement": request.supplement, "labels": self.labels, "scorer": self.scorer}
 
 
-def _stage(request: Search) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:
+def _stage_flow(request: Search) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:
     """`request` as a stage, with the steps of its retrieval within."""
-    yield StageBegan("retrieve", {"search": request.name, "query": request.question.meant})
+    yield StageBegan("retrieve", {"search": request.name, "query": request.question.effective_query})
     found: Retrieved = yield request
-    yield StageEnded("retrieve", {"chunks": len(found.found), "queries": found.trace.round_trips})
+    yield StageEnded("retrieve", {"chunks": len(found.chunks), "queries": found.trace.round_trips})
     return found
 
 
-def narrowed(request: Search) -> Question:
+def narrow_question(request: Search) -> Question:
     """The question of a search, its filter narrowed by what the model inferred."""
-    question, inferred = request.question, request.narrowed
-    given: Any = as_predicate(inferred) if callable(question.filter) and inferred else inferred
+    question, inferred = request.question, request.inferred_filter
+    condition: Any = as_predicate(inferred) if callable(question.filter) and inferred else inferred
     allowed = "a mapping or a function, where a model may narrow it (filter_fields)"
-    return replace(question, filter=combined(question.filter, given, "filter", allowed, culprit=question.filter))
+    return replace(
+        question, filter=combine_filters(question.filter, condition, "filter", allowed, culprit=question.filter)
+    )
 
 
-def in_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
+def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
     """The settings of retrieval for one search: those of the mode in the place of its own."""
     mode = request.mode
-    limit = mode.kept or config.limit
+    limit = mode.limit or config.limit
     candidates = mode.candidates or config.candidates
     similarity = config.min_similarity if mode.min_similarity is None else mode.min_similarity
     return replace(
@@ -168,12 +177,12 @@ def in_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
         candidates=None if candidates is None else max(candidates, limit),
         rerank_candidates=mode.candidates or config.rerank_candidates,
         min_similarity=similarity,
-        strategy="keyword" if request.by_words and config.strategy == "hybrid" else config.strategy,
+        strategy="keyword" if request.is_keyword_only and config.strategy == "hybrid" else config.strategy,
     )
 
 
-REMEDY = (
-    "Write filters as mappings, which can be compared, or say AssemblyConfig(neighbours='unfiltered') if every caller "
+FILTER_REMEDY = (
+    "Write filters as mappings, which can be compared, or say AssemblyConfig(neighbors='unfiltered') if every caller "
     "may read everything"
 )
 
@@ -186,13 +195,13 @@ class AnswerChain:
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
     >>> def model(request):
     ...     return "In the morning [1]."
-    >>> chain = AnswerChain.over(index, model, RetrievalConfig(strategy="keyword"))
+    >>> chain = AnswerChain.from_index(index, model, RetrievalConfig(strategy="keyword"))
     >>> first = chain.answer("When is ferritin measured?")
-    >>> first.text, first.citations[0].document_id, first.finish
+    >>> first.text, first.citations[0].document_id, first.finish_reason
     ('In the morning [1].', 'lab', None)
     >>> [type(event).__name__ for event in chain.stream("When is ferritin measured?")]
     ['AnswerPiece', 'Answer']
-    >>> chain.answer("asdkjh qwe zzzz").abstained
+    >>> chain.answer("asdkjh qwe zzzz").abstention_reason
     'retrieval: nothing usable was found'
 
     Any number of conversations may use it at the same time.
@@ -207,21 +216,21 @@ class AnswerChain:
     """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:
     an answer that is kept has the labels it had."""
 
-    _warned: Once = field(default_factory=Once, init=False, repr=False, compare=False)
+    _warn_once: WarnOnce = field(default_factory=WarnOnce, init=False, repr=False, compare=False)
     """The warning given."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.config, AnswerConfig):
-            raise InputError(f"config must be an AnswerConfig, got {shown(self.config)}")
+            raise InputError(f"config must be an AnswerConfig, got {safe_repr(self.config)}")
         if self.cache is not None and not (hasattr(self.cache, "get") and hasattr(self.cache, "set")):
-            raise InputError(f"cache must have get(key) and set(key, entry), got {shown(self.cache)}")
+            raise InputError(f"cache must have get(key) and set(key, entry), got {safe_repr(self.cache)}")
         if self.cache is not None and getattr(self.source, "labels", None) is not None:
             raise ConfigError(
                 "cache", "None where the source has labels=: a kept answer has the labels it had", self.cache
             )
 
     @classmethod
-    def over(
+    def from_index(
         cls,
         index: Any,
         model: ChatModel,
@@ -232,7 +241,7 @@ class AnswerChain:
         labels: Labels | None = None,
         cache: AnswerCache | None = None,
         scorer: AsyncScorer | Scorer | None = None,
-        **given: Any,
+        **retrieve_arguments: Any,
     ) -> AnswerChain:
         """The chain over `index`. `given` is what `retrieve` takes besides: `embed`, `taxonomy`, `rerankers` and so on.
 
@@ -241,7 +250,7 @@ class AnswerChain:
         """
         check_scorer(scorer)
         retrieval, assembly = retrieval or RetrievalConfig(), assembly or AssemblyConfig()
-        source = IndexSource(index, retrieval, assembly, labels, given, scorer)
+        source = IndexEvidence(index, retrieval, assembly, labels, retrieve_arguments, scorer)
         return cls(model, source, config or AnswerConfig(), cache)
 
     def answer(
@@ -253,7 +262,7 @@ class AnswerChain:
             question: the user's question.
             history: the conversation so far, oldest first; `Answer.exchange` is the next one.
             mode: "normal", "full", "escalated", or another of `config.modes`.
-            filter: what chunks have to satisfy, as the index reads it. It holds in every search and for neighbours.
+            filter: what chunks have to satisfy, as the index reads it. It holds in every search and for neighbors.
 
         Raises:
             AnswerError: the model failed, or said nothing.
@@ -261,7 +270,7 @@ class AnswerChain:
             InputError: an argument has the wrong type, or can only be awaited.
             SearchError: no search answered.
         """
-        *_, answer = self._events(question, history, mode, filter)
+        *_, answer = self._iter_events(question, history, mode, filter)
         return cast(Answer, answer)
 
     async def aanswer(
@@ -269,7 +278,7 @@ class AnswerChain:
     ) -> Answer:
         """The same as `answer`, awaited."""
         answer: Any = None
-        async for answer in self._awaited_events(question, history, mode, filter):  # noqa: B007 - the last one counts
+        async for answer in self._aiter_events(question, history, mode, filter):  # noqa: B007 - the last one counts
             pass
         return cast(Answer, answer)
 
@@ -280,26 +289,30 @@ class AnswerChain:
 
         An error after the first piece means that there is no answer: the pieces given on are half of one.
         """
-        return self._events(question, history, mode, filter, streamed=True)
+        return self._iter_events(question, history, mode, filter, is_streamed=True)
 
     def astream(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> AsyncIterator[AnswerPiece | Answer]:
         """The same as `stream`, awaited."""
-        return self._awaited_events(question, history, mode, filter, streamed=True)
+        return self._aiter_events(question, history, mode, filter, is_streamed=True)
 
-    def _events(self, *call: Any, streamed: bool = False) -> Iterator[AnswerPiece | Answer]:
-        with Answering(self.model, self.source, self.config, self.cache) as asking:
-            yield from stream_run(self._flow(*call, streamed=streamed), asking.ask, AnswerPiece)
+    def _iter_events(self, *call: Any, is_streamed: bool = False) -> Iterator[AnswerPiece | Answer]:
+        with AnswerServices(self.model, self.source, self.config, self.cache) as services:
+            yield from drive_stream(self._flow(*call, is_streamed=is_streamed), services.ask, AnswerPiece)
 
-    async def _awaited_events(self, *call: Any, streamed: bool = False) -> AsyncIterator[AnswerPiece | Answer]:
-        async with Answering(self.model, self.source, self.config, self.cache) as asking:
-            async for event in astream_run(self._flow(*call, streamed=streamed), asking.aask, AnswerPiece):
+    async def _aiter_events(self, *call: Any, is_streamed: bool = False) -> AsyncIterator[AnswerPiece | Answer]:
+        async with AnswerServices(self.model, self.source, self.config, self.cache) as services:
+            async for event in adrive_stream(self._flow(*call, is_streamed=is_streamed), services.aask, AnswerPiece):
                 yield event
 
-    def _flow(self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, streamed: bool) -> Flow:
-        found = reach_of(self.source, filter).warn(self._warned, REMEDY) if self.cache is not None else None
-        call = Call(checked(question), checked_history(history), mode, filter, today(), streamed, found)
+    def _flow(self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, is_streamed: bool) -> Flow:
+        call_reach = (
+            reach_of(self.source, filter).warn(self._warn_once, FILTER_REMEDY) if self.cache is not None else None
+        )
+        call = AnswerCall(
+            check_question(question), check_history(history), mode, filter, today(), is_streamed, call_reach
+        )
         return answer_flow(call, self.config, time.perf_counter)
 
 
@@ -308,12 +321,12 @@ def reach_of(source: Any, filter: Any) -> Reach:
     if hasattr(source, "reach"):
         found: Reach = source.reach(filter)
         return found
-    return reach(source=Hidden(type(source).__name__, source))
+    return reach(source=HiddenFilter(type(source).__name__, source))
 
 
 def understand(
     question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
-) -> Understanding:
+) -> QueryUnderstanding:
     """The step before retrieval alone: intent, rewriting, filters and sub-questions, as far as `config` asks for them.
 
     >>> from ctxassembly import AnswerConfig, Intent
@@ -324,22 +337,22 @@ def understand(
     'practical'
     """
     config = config or AnswerConfig()
-    flow = understand_flow(checked(question), checked_history(history), config, today())
-    return run(flow, Answering(model, None, config).ask)[0]
+    flow = understand_flow(check_question(question), check_history(history), config, today())
+    return drive(flow, AnswerServices(model, None, config).ask)[0]
 
 
 async def aunderstand(
     question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
-) -> Understanding:
+) -> QueryUnderstanding:
     """The same as `understand`, awaited.
 
     >>> import asyncio
     >>> asyncio.run(aunderstand("Is parking free?", model=lambda request: "{}"))
-    Understanding(intent=None, confidence=None, rewritten=None, keywords=(), filter={}, sub_questions=(), notes=())
+    QueryUnderstanding(intent=None, confidence=None, rewritten=None, keywords=(), filter={}, sub_questions=(), notes=())
     """
     config = config or AnswerConfig()
-    flow = understand_flow(checked(question), checked_history(history), config, today())
-    return (await arun(flow, Answering(model, None, config).aask))[0]
+    flow = understand_flow(check_question(question), check_history(history), config, today())
+    return (await adrive(flow, AnswerServices(model, None, config).aask))[0]
 
 
 def today() -> str:
@@ -347,23 +360,23 @@ def today() -> str:
     return datetime.now().astimezone().date().isoformat()
 
 
-def checked(question: Any) -> str:
+def check_question(question: Any) -> str:
     """`question`, if it is a text.
 
     Raises:
         InputError: it is something else.
     """
     if not isinstance(question, str):
-        raise InputError(f"question must be a string, got {shown(question)}")
+        raise InputError(f"question must be a string, got {safe_repr(question)}")
     return question
 
 
-def checked_history(history: Any) -> tuple[Exchange, ...]:
+def check_history(history: Any) -> tuple[Exchange, ...]:
     """`history` as a tuple.
 
     Raises:
         InputError: there is something else than an Exchange in it.
     """
     if not isinstance(history, (list, tuple)) or not all(isinstance(one, Exchange) for one in history):
-        raise InputError(f"history must be a sequence of Exchange, got {shown(history)}")
+        raise InputError(f"history must be a sequence of Exchange, got {safe_repr(history)}")
     return tuple(history)

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.expansion.fetch import StoreTraits
-from ctxassembly.assembly.pipeline import Flow, assemble_flow
+from ctxassembly.assembly.pipeline import AssemblyFlow, assemble_flow
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
@@ -18,31 +18,31 @@ from ctxassembly.data.requests import Request
 from ctxassembly.protocols import (
     AsyncEmbeddings,
     AsyncLanguageModel,
-    AsyncOnFetched,
     AsyncOnStage,
     AsyncScorer,
     AsyncStore,
+    AsyncTransformFetched,
     Embeddings,
     LanguageModel,
-    OnFetched,
     OnStage,
     Scorer,
     Store,
+    TransformFetched,
 )
-from ctxassembly.runtime.driver import arun_watched, run_watched
-from ctxassembly.runtime.services import asking, awaitable_asking
-from ctxassembly.tracing.logging import log
+from ctxassembly.runtime.driver import adrive_observed, drive_observed
+from ctxassembly.runtime.services import async_request_handler, request_handler
+from ctxassembly.tracing.logging import log_context
 
-Formed = TypeVar("Formed")
+T = TypeVar("T")
 
 
-class _Answerers(NamedTuple):
+class _Services(NamedTuple):
     """The objects that answer the requests of the flow, as the caller hands them in."""
 
     store: object = None
     embeddings: object = None
     llm: object = None
-    on_fetched: object = None
+    transform_fetched: object = None
     scorer: object = None
 
 
@@ -56,7 +56,7 @@ def assemble(
     embeddings: Embeddings | None = None,
     llm: LanguageModel | None = None,
     scorer: Scorer | None = None,
-    on_fetched: OnFetched | None = None,
+    transform_fetched: TransformFetched | None = None,
     labels: Labels | None = None,
     on_stage: OnStage | None = None,
 ) -> Context:
@@ -77,7 +77,7 @@ def assemble(
         hits: retrieved chunks; their order is their rank.
         config: the settings; None means the defaults.
         query: the user's question, by which sentences are chosen.
-        store: the store of neighbours, asked in one round trip if it keeps an index; None fetches none.
+        store: the store of neighbors, asked in one round trip if it keeps an index; None fetches none.
         supplement: text that no chunk holds, from a graph or a database; a separator parts it from the documents.
         embeddings: for `dedup="semantic"`. It gets the texts of all chunks without a vector in one batch.
         llm: for `compress="llm"`, a function from a prompt to an answer. It is called in up to 8 threads at once, each
@@ -87,23 +87,24 @@ def assemble(
             LlamaIndex's or sentence-transformers'), a cross-encoder, or a function from a query and sentences to a
             score for each, higher is better. Where not everything fits, it is asked once, for the best 200 sentences by
             words; what it said is remembered as long as it lives. Scores may have any scale.
-        on_fetched: a function over fetched chunks, called before anything else sees them. Neighbours come fresh from
+        transform_fetched: a function over fetched chunks, called before anything else sees them. Neighbors come fresh
+        from
             the store: a step that masks or removes text of the hits has to do the same to them.
         labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
         on_stage: a function that is told when a stage begins (`StageBegan`), ends (`StageEnded`) or fails
             (`StageFailed`), while it happens: for spans, or progress.
 
     Raises:
-        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm`, `scorer`, `on_fetched` or
+        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm`, `scorer`, `transform_fetched` or
             `on_stage` can only be awaited.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
-            `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
+            `llm`, or `neighbors="filtered"` with a store that doesn't hold the caller's filter.
         StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
-    answerers = _Answerers(store, embeddings, llm, on_fetched, scorer)
-    flow = _flow(Call(hits, config, query, supplement, labels), answerers, is_watched=on_stage is not None)
-    return run_watched(flow, asking(*answerers), on_stage)
+    call_services = _Services(store, embeddings, llm, transform_fetched, scorer)
+    flow = _flow(AssemblyCall(hits, config, query, supplement, labels), call_services, is_watched=on_stage is not None)
+    return drive_observed(flow, request_handler(*call_services), on_stage)
 
 
 async def aassemble(
@@ -116,7 +117,7 @@ async def aassemble(
     embeddings: AsyncEmbeddings | Embeddings | None = None,
     llm: AsyncLanguageModel | LanguageModel | None = None,
     scorer: AsyncScorer | Scorer | None = None,
-    on_fetched: AsyncOnFetched | OnFetched | None = None,
+    transform_fetched: AsyncTransformFetched | TransformFetched | None = None,
     labels: Labels | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
 ) -> Context:
@@ -137,14 +138,14 @@ async def aassemble(
     free. Functions in the config (`format`, `encoding`) are called in that thread, too; `on_stage` is called on the
     loop. An async `llm` runs at most 8 calls at once, and late ones are cancelled.
     """
-    given = _Answerers(store, embeddings, llm, on_fetched, scorer)._asdict()
-    return await aassembled(
-        _itself, hits, config, query=query, supplement=supplement, labels=labels, on_stage=on_stage, **given
+    call_services = _Services(store, embeddings, llm, transform_fetched, scorer)._asdict()
+    return await assemble_as(
+        identity, hits, config, query=query, supplement=supplement, labels=labels, on_stage=on_stage, **call_services
     )
 
 
-async def aassembled(
-    form: Callable[[Context], Formed],
+async def assemble_as(
+    transform: Callable[[Context], T],
     hits: Sequence[Hit],
     config: AssemblyConfig | None = None,
     *,
@@ -152,29 +153,30 @@ async def aassembled(
     supplement: str | Supplement | None = None,
     labels: Labels | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
-    **answerers: Any,
-) -> Formed:
-    """What `form` makes of the context that `aassemble` gives for the same arguments.
+    **services: Any,
+) -> T:
+    """What `transform` makes of the context that `aassemble` gives for the same arguments.
 
     It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
     """
-    given = _Answerers(**answerers)
-    flow = _flow(Call(hits, config, query, supplement, labels), given, is_watched=on_stage is not None)
-    return await arun_watched(_formed(form, flow), awaitable_asking(*given), on_stage)
+    call_services = _Services(**services)
+    flow = _flow(AssemblyCall(hits, config, query, supplement, labels), call_services, is_watched=on_stage is not None)
+    return await adrive_observed(_transform_result(transform, flow), async_request_handler(*call_services), on_stage)
 
 
-def _itself(context: Context) -> Context:
+def identity(context: Context) -> Context:
+    """Return `context` as it is: the transformation of a caller who wants the context itself."""
     return context
 
 
-def _formed(form: Callable[[Context], Formed], flow: Flow) -> Generator[Request, Any, Formed]:
+def _transform_result(transform: Callable[[Context], T], flow: AssemblyFlow) -> Generator[Request, Any, T]:
     context = yield from flow
-    return form(context)
+    return transform(context)
 
 
-def _flow(call: Call, answerers: _Answerers, *, is_watched: bool) -> Flow:
+def _flow(call: AssemblyCall, call_services: _Services, *, is_watched: bool) -> AssemblyFlow:
     """The flow of assembly, given the requests that can be answered and the promises of the store. Logs the context."""
-    store = answerers.store
+    store = call_services.store
     traits = StoreTraits(
         getattr(store, "holds_filter", None),
         getattr(store, "finds_offsets", False) is True,
@@ -182,11 +184,11 @@ def _flow(call: Call, answerers: _Answerers, *, is_watched: bool) -> Flow:
     )
     services = Services(
         None if store is None else traits,
-        can_embed=answerers.embeddings is not None,
-        can_compress=answerers.llm is not None,
-        can_score=answerers.scorer is not None,
-        is_watched=is_watched,
+        can_embed=call_services.embeddings is not None,
+        can_compress=call_services.llm is not None,
+        can_score=call_services.scorer is not None,
+        is_observed=is_watched,
     )
     context = yield from assemble_flow(call, services, time.perf_counter)
-    log(context)
+    log_context(context)
     return context

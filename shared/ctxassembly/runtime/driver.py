@@ -14,55 +14,55 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ctxassembly.concurrency import after_turns, in_turn, is_async
+from ctxassembly.concurrency import is_async, run_in_worker, schedule_in_worker
 from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent, StageFailed
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Asked = TypeVar("Asked")
+RequestT = TypeVar("RequestT")
 Result = TypeVar("Result")
 Event = TypeVar("Event")
 
 
-def run(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Any]) -> Result:
+def drive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT], Any]) -> Result:
     """Run `flow` to its end, with the replies of `ask` to its requests; its result.
 
     >>> def greeting():
     ...     name = yield "name?"
     ...     return f"Hello, {name}."
-    >>> run(greeting(), {"name?": "Ann"}.__getitem__)
+    >>> drive(greeting(), {"name?": "Ann"}.__getitem__)
     'Hello, Ann.'
     """
-    step = _resumed(flow.send, None)
-    while not isinstance(step, _Ended):
-        step = _asked(flow, ask, step)
+    step = _advance(flow.send, None)
+    while not isinstance(step, _Finished):
+        step = _answer(flow, ask, step)
     return cast(Result, step.result)
 
 
-async def arun(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Awaitable[Any]]) -> Result:
+async def adrive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT], Awaitable[Any]]) -> Result:
     """The same, awaited. The flow's own work runs in one thread of the process, one flow at a time.
 
     If the caller is cancelled, the flow is closed once its piece of work has ended.
     """
     try:
-        step = await in_turn(partial(_resumed, flow.send, None))
-        while not isinstance(step, _Ended):
+        step = await run_in_worker(partial(_advance, flow.send, None))
+        while not isinstance(step, _Finished):
             try:
                 reply = await ask(step)
             except Exception as error:  # noqa: BLE001 - see above
-                step = await in_turn(partial(_resumed, flow.throw, error))
+                step = await run_in_worker(partial(_advance, flow.throw, error))
             else:
-                step = await in_turn(partial(_resumed, flow.send, reply))
+                step = await run_in_worker(partial(_advance, flow.send, reply))
         return cast(Result, step.result)
     except BaseException:
-        after_turns(flow.close)  # here it may still be running
+        schedule_in_worker(flow.close)  # here it may still be running
         raise
 
 
-def stream_run(
+def drive_stream(
     flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], event: type[Event]
 ) -> Iterator[Event | Result]:
     """Run `flow` to its end: what it yields of the type `event`, and then its result.
@@ -72,64 +72,66 @@ def stream_run(
     ...     for number in range(said):
     ...         yield number
     ...     return "done"
-    >>> list(stream_run(counting(), {"how far?": 2}.__getitem__, int))
+    >>> list(drive_stream(counting(), {"how far?": 2}.__getitem__, int))
     [0, 1, 'done']
     """
     try:
-        step = _resumed(flow.send, None)
-        while not isinstance(step, _Ended):
+        step = _advance(flow.send, None)
+        while not isinstance(step, _Finished):
             if isinstance(step, event):
                 yield step
-                step = _resumed(flow.send, None)
+                step = _advance(flow.send, None)
                 continue
-            step = _asked(flow, ask, step)
+            step = _answer(flow, ask, step)
         yield cast(Result, step.result)
     finally:
         flow.close()
 
 
-async def astream_run(
+async def adrive_stream(
     flow: Generator[Any, Any, Result], ask: Callable[[Any], Awaitable[Any]], event: type[Event]
 ) -> AsyncIterator[Event | Result]:
     """The same, awaited. The flow's own work runs on the event loop: it has to be light."""
     try:
-        step = _resumed(flow.send, None)
-        while not isinstance(step, _Ended):
+        step = _advance(flow.send, None)
+        while not isinstance(step, _Finished):
             if isinstance(step, event):
                 yield step
-                step = _resumed(flow.send, None)
+                step = _advance(flow.send, None)
                 continue
             try:
                 reply = await ask(step)
             except Exception as error:  # noqa: BLE001 - see above
-                step = _resumed(flow.throw, error)
+                step = _advance(flow.throw, error)
             else:
-                step = _resumed(flow.send, reply)
+                step = _advance(flow.send, reply)
         yield cast(Result, step.result)
     finally:
         flow.close()
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _Finished:
     result: Any
 
 
-def _asked(flow: Generator[Asked, Any, Any], ask: Callable[[Asked], Any], request: Asked) -> Asked | _Ended:
+def _answer(
+    flow: Generator[RequestT, Any, Any], ask: Callable[[RequestT], Any], request: RequestT
+) -> RequestT | _Finished:
     """The step after `request`, which is answered or fails."""
     try:
         reply = ask(request)
     except Exception as error:  # noqa: BLE001 - see above
-        return _resumed(flow.throw, error)
-    return _resumed(flow.send, reply)
+        return _advance(flow.throw, error)
+    return _advance(flow.send, reply)
 
 
-def _resumed(resume: Callable[[Any], Asked], given: Any) -> Asked | _Ended:
+def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finished:
     """The next request of the flow, or its end as a value: no future takes a StopIteration."""
     try:
-        return resume(given)
+        return resume(value)
     except StopIteration as end:
-        return _Ended(end.value)
+        return _Finished(end.value)
 
 
 # Flows whose stages somebody watches.
@@ -138,71 +140,71 @@ def _resumed(resume: Callable[[Any], Asked], given: Any) -> Asked | _Ended:
 # and its end, in the same context variables, and so it stands below the span of the stage.
 
 
-def run_watched(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], on_stage: Any) -> Result:
-    """Run `flow` to its end, as `run` does, and tell its stages.
+def drive_observed(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], on_stage: Any) -> Result:
+    """Run `flow` to its end, as `drive` does, and tell its stages.
 
     Raises:
         InputError: `on_stage` can't be called, or can only be awaited.
     """
     if on_stage is None:
-        return run(flow, ask)
+        return drive(flow, ask)
     if is_async(on_stage):
         raise InputError("on_stage can only be awaited: it needs the awaited function, or the adapter's async methods")
-    with _Watched(ask, on_stage) as watched:
-        return run(flow, watched.ask)
+    with _Observer(ask, on_stage) as observer:
+        return drive(flow, observer.ask)
 
 
-async def arun_watched(
+async def adrive_observed(
     flow: Generator[Any, Any, Result], ask: Callable[[Any], Awaitable[Any]], on_stage: Any
 ) -> Result:
     """The same, awaited. An `on_stage` that needn't be awaited is called on the event loop: it has to be light."""
     if on_stage is None:
-        return await arun(flow, ask)
-    async with _Watched(ask, on_stage) as watched:
-        return await arun(flow, watched.aask)
+        return await adrive(flow, ask)
+    async with _Observer(ask, on_stage) as observer:
+        return await adrive(flow, observer.aask)
 
 
-class _Watched:
+class _Observer:
     """`ask`, with the stages between the requests told to `on_stage`. Left by an error, the stage under way failed."""
 
     def __init__(self, ask: Callable[[Any], Any], on_stage: Callable[[StageEvent], Any]) -> None:
         if not callable(on_stage):
-            raise InputError(f"on_stage must be a function from the event of a stage, got {shown(on_stage)}")
+            raise InputError(f"on_stage must be a function from the event of a stage, got {safe_repr(on_stage)}")
         self._ask, self._on_stage = ask, on_stage
-        self._under_way: StageBegan | None = None
+        self._running_stage: StageBegan | None = None
 
     def ask(self, request: Any) -> Any:
         if not isinstance(request, (StageBegan, StageEnded)):
             return self._ask(request)
-        self._under_way = None
+        self._running_stage = None
         self._on_stage(request)
-        self._under_way = request if isinstance(request, StageBegan) else None
+        self._running_stage = request if isinstance(request, StageBegan) else None
         return None
 
     async def aask(self, request: Any) -> Any:
         if not isinstance(request, (StageBegan, StageEnded)):
             return await self._ask(request)
-        self._under_way = None
-        if isawaitable(told := self._on_stage(request)):
-            await told
-        self._under_way = request if isinstance(request, StageBegan) else None
+        self._running_stage = None
+        if isawaitable(result := self._on_stage(request)):
+            await result
+        self._running_stage = request if isinstance(request, StageBegan) else None
         return None
 
-    def _failed(self, error: BaseException | None) -> Any:
-        if error is None or self._under_way is None:
+    def _report_failure(self, error: BaseException | None) -> Any:
+        if error is None or self._running_stage is None:
             return None
-        return self._on_stage(StageFailed(self._under_way.name, error))
+        return self._on_stage(StageFailed(self._running_stage.name, error))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        self._failed(error)
+        self._report_failure(error)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        told = self._failed(error)
-        if isawaitable(told):
-            await told
+        result = self._report_failure(error)
+        if isawaitable(result):
+            await result

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.data.retrieval import Channel, Explained
+from ctxassembly.data.retrieval import Channel, Explanation
 from ctxassembly.errors import InputError
-from ctxassembly.protocols import AsyncIndex, EmbedQuery, Index, Reranker, SearchChannel
+from ctxassembly.protocols import AsyncIndex, EmbedQuery, Index, Reranker, SearchFunction
 from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieval.tune import Labelled, Tuned, tune_flow
-from ctxassembly.runtime.search_services import Asked, checked_config, checked_question
-from ctxassembly.safe_repr import shown
+from ctxassembly.retrieval.tune import LabeledQuestions, TuneResult, tune_flow
+from ctxassembly.runtime.search_services import SearchServices, check_config, to_question
+from ctxassembly.safe_repr import safe_repr
 
 
 def explain(
@@ -31,10 +31,10 @@ def explain(
     embed: EmbedQuery | None = None,
     taxonomy: Taxonomy | None = None,
     filter: Any = None,
-    channels: Mapping[Channel, SearchChannel] | None = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
-) -> Explained:
+) -> Explanation:
     """Retrieve, and tell what became of the chunk whose id or part of whose text is `expect`.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
@@ -55,10 +55,12 @@ def explain(
     Raises:
         InputError: `expect` is empty, or as with `retrieve`.
     """
-    question, config = checked_question(query, filter), checked_config(config)
-    asked = Asked.of(index, embed, channels, rerankers)
-    means = asked.means(taxonomy, category_of)
-    return asked.run(explain_flow(question, _checked(expect), config, means, time.perf_counter), config.timeout_seconds)
+    question, config = to_question(query, filter), check_config(config)
+    services = SearchServices.from_arguments(index, embed, channels, rerankers)
+    capabilities = services.capabilities(taxonomy, category_of)
+    return services.drive(
+        explain_flow(question, _check_expected(expect), config, capabilities, time.perf_counter), config.timeout_seconds
+    )
 
 
 async def aexplain(
@@ -70,10 +72,10 @@ async def aexplain(
     embed: EmbedQuery | None = None,
     taxonomy: Taxonomy | None = None,
     filter: Any = None,
-    channels: Mapping[Channel, SearchChannel] | None = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
-) -> Explained:
+) -> Explanation:
     """The same as `explain`, awaited.
 
     >>> import asyncio
@@ -83,21 +85,23 @@ async def aexplain(
     >>> asyncio.run(aexplain("ferritin", "lab#1", one, index=index)).lost_at
     'limit'
     """
-    question, config = checked_question(query, filter), checked_config(config)
-    asked = Asked.of(index, embed, channels, rerankers)
-    flow = explain_flow(question, _checked(expect), config, asked.means(taxonomy, category_of), time.perf_counter)
-    return await asked.arun(flow, config.timeout_seconds)
+    question, config = to_question(query, filter), check_config(config)
+    services = SearchServices.from_arguments(index, embed, channels, rerankers)
+    flow = explain_flow(
+        question, _check_expected(expect), config, services.capabilities(taxonomy, category_of), time.perf_counter
+    )
+    return await services.adrive(flow, config.timeout_seconds)
 
 
 def tune(
-    labelled: Labelled,
+    labeled_questions: LabeledQuestions,
     config: RetrievalConfig | None = None,
     *,
     index: Index | None = None,
     embed: EmbedQuery | None = None,
     taxonomy: Taxonomy | None = None,
-    channels: Mapping[Channel, SearchChannel] | None = None,
-) -> Tuned:
+    channels: Mapping[Channel, SearchFunction] | None = None,
+) -> TuneResult:
     """Fit `keyword_weight` on questions of your own.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
@@ -108,8 +112,8 @@ def tune(
     0.2
 
     Args:
-        labelled: questions, each with the id of the chunk that answers it or a part of its text, or a list of several.
-            A few dozen tell a weight of .3 from one of .7; hundreds are needed to tell .6 from .65.
+        labeled_questions: questions, each with the id of the chunk that answers it or a part of its text, or a list of
+            several. A few dozen tell a weight of .3 from one of .7; hundreds are needed to tell .6 from .65.
         config: the other settings, `limit` among them; None means the defaults.
         index: as with `retrieve`, and so are the others.
         embed: see there.
@@ -121,20 +125,20 @@ def tune(
         InputError: a question has nothing that is expected; or as with `retrieve`.
         SearchError: a channel failed: a weight fitted without it would be none.
     """
-    config, asked = checked_config(config), Asked.of(index, embed, channels, ())
-    flow = tune_flow(labelled, config, asked.means(taxonomy, None), time.perf_counter)
-    return asked.run(flow, config.timeout_seconds)
+    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, ())
+    flow = tune_flow(labeled_questions, config, services.capabilities(taxonomy, None), time.perf_counter)
+    return services.drive(flow, config.timeout_seconds)
 
 
 async def atune(
-    labelled: Labelled,
+    labeled_questions: LabeledQuestions,
     config: RetrievalConfig | None = None,
     *,
     index: AsyncIndex | Index | None = None,
     embed: EmbedQuery | None = None,
     taxonomy: Taxonomy | None = None,
-    channels: Mapping[Channel, SearchChannel] | None = None,
-) -> Tuned:
+    channels: Mapping[Channel, SearchFunction] | None = None,
+) -> TuneResult:
     """The same as `tune`, awaited.
 
     >>> import asyncio
@@ -144,12 +148,12 @@ async def atune(
     >>> asyncio.run(atune({"ferritin": "b"}, best_one, index=index, embed=lambda _: [1, 0])).config.keyword_weight
     0.2
     """
-    config, asked = checked_config(config), Asked.of(index, embed, channels, ())
-    flow = tune_flow(labelled, config, asked.means(taxonomy, None), time.perf_counter)
-    return await asked.arun(flow, config.timeout_seconds)
+    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, ())
+    flow = tune_flow(labeled_questions, config, services.capabilities(taxonomy, None), time.perf_counter)
+    return await services.adrive(flow, config.timeout_seconds)
 
 
-def _checked(expect: str) -> str:
+def _check_expected(expect: str) -> str:
     if not isinstance(expect, str) or not expect.strip():
-        raise InputError(f"expect must be an id or a part of a text, got {shown(expect)}")
+        raise InputError(f"expect must be an id or a part of a text, got {safe_repr(expect)}")
     return expect

@@ -8,13 +8,13 @@ from typing import Any
 
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.retrieval import Channel
-from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchChannel
+from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.pipeline import retrieve_flow
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.search_services import Asked, checked_config, checked_question
+from ctxassembly.runtime.search_services import SearchServices, check_config, to_question
 
 
 def retrieve(
@@ -25,7 +25,7 @@ def retrieve(
     embed: EmbedQuery | None = None,
     taxonomy: Taxonomy | None = None,
     filter: Any = None,
-    channels: Mapping[Channel, SearchChannel] | None = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
     on_stage: OnStage | None = None,
@@ -58,11 +58,11 @@ def retrieve(
         InputError: an argument has the wrong type, or can only be awaited.
         SearchError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
-    question, config = checked_question(query, filter), checked_config(config)
-    asked = Asked.of(index, embed, channels, rerankers)
-    means = asked.means(taxonomy, category_of, is_watched=on_stage is not None)
-    flow = retrieve_flow(question, config, means, time.perf_counter)
-    return Retrieved.of(asked.run(flow, config.timeout_seconds, on_stage))
+    question, config = to_question(query, filter), check_config(config)
+    services = SearchServices.from_arguments(index, embed, channels, rerankers)
+    capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
+    flow = retrieve_flow(question, config, capabilities, time.perf_counter)
+    return Retrieved.with_views(services.drive(flow, config.timeout_seconds, on_stage))
 
 
 async def aretrieve(
@@ -73,7 +73,7 @@ async def aretrieve(
     embed: EmbedQuery | None = None,
     taxonomy: Taxonomy | None = None,
     filter: Any = None,
-    channels: Mapping[Channel, SearchChannel] | None = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
@@ -87,8 +87,8 @@ async def aretrieve(
     >>> [hit.chunk.id for hit in retrieved.hits]
     ['lab#0']
     """
-    question, config = checked_question(query, filter), checked_config(config)
-    asked = Asked.of(index, embed, channels, rerankers)
-    means = asked.means(taxonomy, category_of, is_watched=on_stage is not None)
-    flow = retrieve_flow(question, config, means, time.perf_counter)
-    return Retrieved.of(await asked.arun(flow, config.timeout_seconds, on_stage))
+    question, config = to_question(query, filter), check_config(config)
+    services = SearchServices.from_arguments(index, embed, channels, rerankers)
+    capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
+    flow = retrieve_flow(question, config, capabilities, time.perf_counter)
+    return Retrieved.with_views(await services.adrive(flow, config.timeout_seconds, on_stage))

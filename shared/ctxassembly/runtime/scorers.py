@@ -5,7 +5,7 @@ LlamaIndex's, sentence-transformers'), cross-encoders, and functions. A score is
 sentence, the cross-encoder's number, or the function's.
 
 A scorer is asked for what it hasn't said before: for vectors by sentence, which serve every query, or else for scores
-by query and sentence. What it said is remembered as long as the scorer lives, in at most `MOST_BYTES`. A failure isn't.
+by query and sentence. What it said is remembered as long as the scorer lives, in at most `MAX_BYTES`. A failure isn't.
 """
 
 from __future__ import annotations
@@ -21,50 +21,50 @@ from operator import mul
 from sys import getsizeof
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.dedup.semantic import unit
-from ctxassembly.concurrency import in_thread, is_async
+from ctxassembly.assembly.dedup.semantic import unit_vector
+from ctxassembly.concurrency import is_async, to_async
 from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.runtime.driver import arun, run
-from ctxassembly.safe_repr import shown
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.runtime.driver import adrive, drive
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tokens.cache import TextCache
 
-MOST_BYTES = 16_000_000
+MAX_BYTES = 16_000_000
 """Of what one scorer said: the vectors of some 8,000 sentences of 100 characters by a model of 384 dimensions."""
-ALLOWED = (
+ALLOWED_SCORERS = (
     "a model with embed_query and embed_documents (LangChain's embeddings; LlamaIndex's and sentence-transformers' own "
     "methods do, too), a cross-encoder with predict(pairs) or score(pairs), or a function from a query and a list of "
     "sentences to a score for each"
 )
-_EMBEDS = (
+_EMBED_METHODS = (
     ("embed_query", "embed_documents"),
     ("get_query_embedding", "get_text_embedding_batch"),
     ("encode_query", "encode_document"),
 )
 """The methods that embed a query and texts, in LangChain, LlamaIndex and sentence-transformers."""
-_AWAITED = (("aembed_query", "aembed_documents"), ("aget_query_embedding", "aget_text_embedding_batch"))
-PAIRS = ("score", "predict")
+_ASYNC_EMBED_METHODS = (("aembed_query", "aembed_documents"), ("aget_query_embedding", "aget_text_embedding_batch"))
+PAIR_METHODS = ("score", "predict")
 """The name in LangChain's cross-encoders, and in sentence-transformers'."""
 
-Call = Callable[..., Any]
-Memory = Remembered[Any]
-Scoring = Generator["_Asked", Any, TextScores]
+ScorerFunction = Callable[..., Any]
+Memory = TextCache[Any]
+ScoringFlow = Generator["_ScorerCall", Any, TextScores]
 
 
-class _Asked(NamedTuple):
+class _ScorerCall(NamedTuple):
     """One call of a scorer: the name of what is called, and its arguments."""
 
-    what: str
+    kind: str
     arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Scorer:
+class CachedScorer:
     """A caller's scorer, and its memory."""
 
-    called: Mapping[str, Call]
+    sync_methods: Mapping[str, ScorerFunction]
     """What can be called: "query" and "texts" embed, or "pairs" or "scores" score."""
-    awaited: Mapping[str, Call]
+    async_methods: Mapping[str, ScorerFunction]
     """The same, awaited."""
     memory: Memory
 
@@ -74,72 +74,76 @@ class Scorer:
         Raises:
             InputError: the scorer returned something else than a number, or a vector, for each text.
         """
-        return run(self._scoring(request), lambda asked: _called(self.called[asked.what], asked.arguments))
+        return drive(self._scoring_flow(request), lambda call: _call(self.sync_methods[call.kind], call.arguments))
 
     async def ascore(self, request: ScoreTexts) -> TextScores:
         """The same, awaited. What can only be called is called in a thread."""
 
-        async def ask(asked: _Asked) -> Any:
-            if awaited := self.awaited.get(asked.what):
-                return await awaited(*asked.arguments)
-            return await in_thread(partial(_called, self.called[asked.what]))(asked.arguments)
+        async def ask(call: _ScorerCall) -> Any:
+            if async_method := self.async_methods.get(call.kind):
+                return await async_method(*call.arguments)
+            return await to_async(partial(_call, self.sync_methods[call.kind]))(call.arguments)
 
-        return await arun(self._scoring(request), ask)
+        return await adrive(self._scoring_flow(request), ask)
 
-    def _scoring(self, request: ScoreTexts) -> Scoring:
-        kinds = self.called or self.awaited
+    def _scoring_flow(self, request: ScoreTexts) -> ScoringFlow:
+        kinds = self.sync_methods or self.async_methods
         if "query" in kinds:
-            return _by_vectors(request, self.memory)
-        return _by_scores(request, self.memory, in_pairs="pairs" in kinds)
+            return _score_by_vectors(request, self.memory)
+        return _score_directly(request, self.memory, is_pairwise="pairs" in kinds)
 
 
-def _called(function: Call, arguments: Sequence[Any]) -> Any:
+def _call(function: ScorerFunction, arguments: Sequence[Any]) -> Any:
     return function(*arguments)
 
 
-def scorer_of(given: object) -> Scorer | None:
-    """The scorer that `given` is, with all that it said before; None for None.
+def to_scorer(scorer: object) -> CachedScorer | None:
+    """The scorer that `scorer` is, with all that it said before; None for None.
 
-    >>> by_length = scorer_of(lambda query, sentences: [float(len(each)) for each in sentences])
+    >>> by_length = to_scorer(lambda query, sentences: [float(len(each)) for each in sentences])
     >>> by_length.score(ScoreTexts("long?", ("Long.", "Longer.")))
-    TextScores(values=(5.0, 7.0), asked=2)
+    TextScores(values=(5.0, 7.0), scored_count=2)
     >>> by_length.score(ScoreTexts("long?", ("Longer.", "Longest.")))
-    TextScores(values=(7.0, 8.0), asked=1)
+    TextScores(values=(7.0, 8.0), scored_count=1)
 
     Raises:
-        InputError: `given` is of no kind that scores. The message says what is, and what to write instead.
+        InputError: `scorer` is of no kind that scores. The message says what is, and what to write instead.
     """
-    if given is None:
+    if scorer is None:
         return None
-    if not inspect.isclass(given):
-        for called, awaited in ((_methods(given, _EMBEDS), _methods(given, _AWAITED)), _pairs(given), _scores(given)):
-            if called or awaited:
-                return Scorer(called, awaited, _memory_of(given))
-    raise InputError(f"scorer must be {ALLOWED}, got {shown(given)}{_instead(given)}")
+    if not inspect.isclass(scorer):
+        for sync_methods, async_methods in (
+            (_embed_methods(scorer, _EMBED_METHODS), _embed_methods(scorer, _ASYNC_EMBED_METHODS)),
+            _pair_methods(scorer),
+            _function_methods(scorer),
+        ):
+            if sync_methods or async_methods:
+                return CachedScorer(sync_methods, async_methods, _memory_for(scorer))
+    raise InputError(f"scorer must be {ALLOWED_SCORERS}, got {safe_repr(scorer)}{_scorer_hint(scorer)}")
 
 
-def check_scorer(given: object) -> None:
+def check_scorer(scorer: object) -> None:
     """Check the `scorer` of an adapter.
 
     Raises:
         ConfigError: it is of no kind that scores.
     """
     try:
-        scorer_of(given)
+        to_scorer(scorer)
     except InputError:
-        raise ConfigError("scorer", ALLOWED, given, _instead(given)) from None
+        raise ConfigError("scorer", ALLOWED_SCORERS, scorer, _scorer_hint(scorer)) from None
 
 
 _memories: dict[tuple[int, object], Memory] = {}
 """What each scorer said, by its id, and by the function where it is a method. Gone when the scorer is."""
 
 
-def _memory_of(given: Any) -> Memory:
+def _memory_for(given: Any) -> Memory:
     # A bound method is another object each time that it is looked up.
     owner, function = (given.__self__, given.__func__) if inspect.ismethod(given) else (given, None)
     key = id(owner), function
     if (memory := _memories.get(key)) is None:
-        memory = Memory(MOST_BYTES, getsizeof)
+        memory = Memory(MAX_BYTES, getsizeof)
         try:
             weakref.finalize(owner, _memories.pop, key, None).atexit = False
         except TypeError:  # nothing would tell when it is gone, and another object may have its id then
@@ -148,30 +152,30 @@ def _memory_of(given: Any) -> Memory:
     return memory
 
 
-def _methods(given: Any, names: Sequence[tuple[str, str]]) -> dict[str, Call]:
-    """The methods of `given` under the first pair of `names` that it has."""
+def _embed_methods(given: Any, names: Sequence[tuple[str, str]]) -> dict[str, ScorerFunction]:
+    """The methods of `scorer` under the first pair of `names` that it has."""
     for query, texts in names:
         if callable(getattr(given, query, None)) and callable(getattr(given, texts, None)):
             return {"query": getattr(given, query), "texts": getattr(given, texts)}
     return {}
 
 
-def _pairs(given: Any) -> tuple[dict[str, Call], dict[str, Call]]:
-    score = next((getattr(given, name) for name in PAIRS if callable(getattr(given, name, None))), None)
-    return _one("pairs", score)
+def _pair_methods(given: Any) -> tuple[dict[str, ScorerFunction], dict[str, ScorerFunction]]:
+    score = next((getattr(given, name) for name in PAIR_METHODS if callable(getattr(given, name, None))), None)
+    return _by_kind("pairs", score)
 
 
-def _scores(given: Any) -> tuple[dict[str, Call], dict[str, Call]]:
-    return _one("scores", given if callable(given) and _takes_two(given) else None)
+def _function_methods(given: Any) -> tuple[dict[str, ScorerFunction], dict[str, ScorerFunction]]:
+    return _by_kind("scores", given if callable(given) and _takes_two_arguments(given) else None)
 
 
-def _one(what: str, call: Call | None) -> tuple[dict[str, Call], dict[str, Call]]:
+def _by_kind(kind: str, call: ScorerFunction | None) -> tuple[dict[str, ScorerFunction], dict[str, ScorerFunction]]:
     """`call` among what can be called, or among what has to be awaited."""
-    found = {} if call is None else {what: call}
+    found = {} if call is None else {kind: call}
     return ({}, found) if is_async(call) else (found, {})
 
 
-def _takes_two(function: Call) -> bool:
+def _takes_two_arguments(function: ScorerFunction) -> bool:
     try:
         inspect.signature(function).bind("", [])
     except TypeError:
@@ -181,12 +185,12 @@ def _takes_two(function: Call) -> bool:
     return True
 
 
-def _instead(given: Any) -> str:
+def _scorer_hint(given: Any) -> str:
     """The line to write in place of a scorer that is none; empty if nothing better is known."""
     if inspect.isclass(given):
         return f": give an object of it, {given.__name__}(...)"
     if isinstance(given, str):
-        return f": write SentenceTransformer({shown(given, 80)}) or CrossEncoder(...), of sentence_transformers"
+        return f": write SentenceTransformer({safe_repr(given, 80)}) or CrossEncoder(...), of sentence_transformers"
     if hasattr(given, "embed_documents") or hasattr(given, "embed_query"):
         return ": it embeds only queries or only texts, and both are needed"
     if hasattr(given, "compress_documents") or hasattr(given, "postprocess_nodes"):
@@ -196,23 +200,27 @@ def _instead(given: Any) -> str:
     return ""
 
 
-def _by_vectors(request: ScoreTexts, memory: Memory) -> Scoring:
+def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:
     """The cosine of each text with the query, whose vectors are remembered apart: many models tell the two apart."""
     query = memory.get("query:" + request.query)
     if query is None:
-        query = _vector((yield _Asked("query", (request.query,))))
+        query = _to_unit_vector((yield _ScorerCall("query", (request.query,))))
         if query is None:
             raise InputError("the scorer's vector of the query must be a list of finite numbers, not all of them 0")
         memory.put("query:" + request.query, query)
     vectors: dict[str, array[float] | None] = {text: memory.get("text:" + text) for text in request.texts}
     for text, given in request.vectors.items():
         # One of another length is another model's.
-        if vectors[text] is None and (own := _vector(given)) is not None and len(own) == len(query):
-            vectors[text] = own
+        if (
+            vectors[text] is None
+            and (vector_given := _to_unit_vector(given)) is not None
+            and len(vector_given) == len(query)
+        ):
+            vectors[text] = vector_given
     new = [text for text, vector in vectors.items() if vector is None]
     if new:
-        reply = _one_each((yield _Asked("texts", (new,))), len(new), "vector")
-        for text, vector in zip(new, map(_vector, reply), strict=True):
+        reply = _check_one_per_text((yield _ScorerCall("texts", (new,))), len(new), "vector")
+        for text, vector in zip(new, map(_to_unit_vector, reply), strict=True):
             if vector is None:
                 continue
             if len(vector) != len(query):
@@ -221,38 +229,40 @@ def _by_vectors(request: ScoreTexts, memory: Memory) -> Scoring:
     return TextScores(tuple(_cosine(query, vectors[text]) for text in request.texts), len(new))
 
 
-def _by_scores(request: ScoreTexts, memory: Memory, *, in_pairs: bool) -> Scoring:
+def _score_directly(request: ScoreTexts, memory: Memory, *, is_pairwise: bool) -> ScoringFlow:
     """The score of each text by a cross-encoder or a function."""
     query = request.query
     keys = {text: f"{len(query)}:{query}{text}" for text in request.texts}
     scores: dict[str, float | None] = {text: memory.get(key) for text, key in keys.items()}
     new = [text for text, score in scores.items() if score is None]
     if new:
-        arguments = ([(query, text) for text in new],) if in_pairs else (query, new)
-        reply = _one_each((yield _Asked("pairs" if in_pairs else "scores", arguments)), len(new), "score")
-        for text, score in zip(new, list(map(_number, reply)), strict=True):
+        arguments = ([(query, text) for text in new],) if is_pairwise else (query, new)
+        reply = _check_one_per_text(
+            (yield _ScorerCall("pairs" if is_pairwise else "scores", arguments)), len(new), "score"
+        )
+        for text, score in zip(new, list(map(_to_score, reply)), strict=True):
             scores[text] = memory.put(keys[text], score) if math.isfinite(score) else score
     return TextScores(tuple(scores[text] for text in request.texts), len(new))  # type: ignore[misc]
 
 
-def _one_each(reply: Any, texts: int, what: str) -> list[Any]:
+def _check_one_per_text(reply: Any, texts: int, what: str) -> list[Any]:
     if isinstance(reply, (str, bytes, Mapping)) or not hasattr(reply, "__len__") or len(reply) != texts:
-        raise InputError(f"the scorer must return one {what} for each of {texts} texts, got {shown(reply)}")
+        raise InputError(f"the scorer must return one {what} for each of {texts} texts, got {safe_repr(reply)}")
     return list(reply)
 
 
-def _number(score: Any) -> float:
+def _to_score(score: Any) -> float:
     if isinstance(score, (str, bytes)):
-        raise InputError(f"the scorer must return numbers, got {shown(score)}")
+        raise InputError(f"the scorer must return numbers, got {safe_repr(score)}")
     try:
         return float(score)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the scorer must return numbers, got {shown(score)}") from error
+        raise InputError(f"the scorer must return numbers, got {safe_repr(score)}") from error
 
 
-def _vector(value: Any) -> array[float] | None:
+def _to_unit_vector(value: Any) -> array[float] | None:
     """`value` with the length 1, in half of the bytes; None if it is no vector."""
-    vector = unit(value)
+    vector = unit_vector(value)
     return None if vector is None else array("f", vector)
 
 

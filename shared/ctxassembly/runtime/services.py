@@ -8,56 +8,56 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
-from ctxassembly.concurrency import await_all, call_all, in_thread, is_async
+from ctxassembly.concurrency import gather_async, gather_sync, is_async, to_async
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import wrong_store
+from ctxassembly.config.hints import hint_for_store
 from ctxassembly.data.requests import CompressTexts, EmbedTexts, FetchChunks, Request, ScoreTexts
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import Store
-from ctxassembly.runtime.scorers import scorer_of
-from ctxassembly.safe_repr import shown
+from ctxassembly.runtime.scorers import to_scorer
+from ctxassembly.safe_repr import safe_repr
 
-Ask = Callable[[Any], Any]
+Handler = Callable[[Any], Any]
 """A function from the content of a request to the reply."""
-AwaitableAsk = Callable[[Any], Awaitable[Any]]
+AsyncHandler = Callable[[Any], Awaitable[Any]]
 """The same, awaited."""
-AnyAsk = TypeVar("AnyAsk", Ask, AwaitableAsk)
+AnyHandler = TypeVar("AnyHandler", Handler, AsyncHandler)
 
 
-def asking(
-    store: object, embeddings: object, llm: object, on_fetched: object = None, scorer: object = None
+def request_handler(
+    store: object, embeddings: object, llm: object, transform_fetched: object = None, scorer: object = None
 ) -> Callable[[Request], Any]:
     """A function from a request to its reply.
 
     Raises:
         InputError: one of the five can't be called, or can only be awaited.
     """
-    fetch = _hooked(_fetcher(store), on_fetched)
-    return _question(fetch, _embedder(embeddings), _model(llm), _scoring(scorer))
+    fetch = _with_transform(_fetcher(store), transform_fetched)
+    return _dispatcher(fetch, _embedder(embeddings), _compressor(llm), _score_function(scorer))
 
 
-def awaitable_asking(
-    store: object, embeddings: object, llm: object, on_fetched: object = None, scorer: object = None
+def async_request_handler(
+    store: object, embeddings: object, llm: object, transform_fetched: object = None, scorer: object = None
 ) -> Callable[[Request], Awaitable[Any]]:
     """A function from a request to its reply, awaited. Objects that can only be called are called in a thread.
 
     Raises:
         InputError: one of the five can be neither called nor awaited.
     """
-    fetch, scoring = _awaitably_hooked(_awaitable_fetcher(store), on_fetched), scorer_of(scorer)
+    fetch, scoring = _with_async_transform(_async_fetcher(store), transform_fetched), to_scorer(scorer)
     ascore = None if scoring is None else scoring.ascore
-    return _question(fetch, _awaitable_embedder(embeddings), _awaitable_model(llm), ascore)
+    return _dispatcher(fetch, _async_embedder(embeddings), _async_compressor(llm), ascore)
 
 
-def reading(llm: Callable[[str], Any], read: Callable[[Any], Any]) -> Callable[[str], Any]:
-    """`llm` with `read` applied to its answers. The function is async if `llm` is."""
+def map_output(llm: Callable[[str], Any], transform: Callable[[Any], Any]) -> Callable[[str], Any]:
+    """`llm` with `transform` applied to its answers. The function is async if `llm` is."""
     if not is_async(llm):
-        return lambda prompt: read(llm(prompt))
+        return lambda prompt: transform(llm(prompt))
 
-    async def awaited(prompt: str) -> Any:
-        return read(await llm(prompt))
+    async def call_llm(prompt: str) -> Any:
+        return transform(await llm(prompt))
 
-    return awaited
+    return call_llm
 
 
 def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> None:
@@ -72,69 +72,71 @@ def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> 
         raise ConfigError("llm", allowed, llm)
 
 
-def _question(fetch: AnyAsk | None, embed: AnyAsk | None, compress: AnyAsk | None, score: AnyAsk | None) -> AnyAsk:
+def _dispatcher(
+    fetch: AnyHandler | None, embed: AnyHandler | None, compress: AnyHandler | None, score: AnyHandler | None
+) -> AnyHandler:
     """A function that hands each request to the one of the four that answers it."""
 
     def ask(request: Request) -> Any:
         # A flow never asks for what it was told is missing, so none of the four is None here.
         if isinstance(request, FetchChunks):
-            return cast(Ask, fetch)(request.refs)
+            return cast(Handler, fetch)(request.refs)
         if isinstance(request, EmbedTexts):
-            return cast(Ask, embed)(list(request.texts))
+            return cast(Handler, embed)(list(request.texts))
         if isinstance(request, ScoreTexts):
-            return cast(Ask, score)(request)
-        return cast(Ask, compress)(request)
+            return cast(Handler, score)(request)
+        return cast(Handler, compress)(request)
 
     return ask
 
 
-def _fetcher(store: object) -> Ask | None:
+def _fetcher(store: object) -> Handler | None:
     if store is not None and not hasattr(store, "fetch"):
-        instead = wrong_store(store) or "; a store with afetch alone needs aassemble()"
-        raise InputError(f"{type(store).__name__} has no fetch(refs){instead}")
+        hint = hint_for_store(store) or "; a store with afetch alone needs aassemble()"
+        raise InputError(f"{type(store).__name__} has no fetch(refs){hint}")
     return None if store is None else cast(Store, store).fetch
 
 
-def _awaitable_fetcher(store: object) -> AwaitableAsk | None:
-    afetch: AwaitableAsk | None = getattr(store, "afetch", None)
+def _async_fetcher(store: object) -> AsyncHandler | None:
+    afetch: AsyncHandler | None = getattr(store, "afetch", None)
     if afetch is not None or store is None:
         return afetch
     if not hasattr(store, "fetch"):
-        raise InputError(f"{type(store).__name__} has neither fetch(refs) nor afetch(refs){wrong_store(store)}")
+        raise InputError(f"{type(store).__name__} has neither fetch(refs) nor afetch(refs){hint_for_store(store)}")
     fetch = cast(Store, store).fetch
-    return cast(AwaitableAsk, fetch) if is_async(fetch) else in_thread(fetch)
+    return cast(AsyncHandler, fetch) if is_async(fetch) else to_async(fetch)
 
 
-def _hooked(fetch: Ask | None, hook: object) -> Ask | None:
-    """`fetch` with `hook` applied to the chunks it returns."""
-    if hook is None or fetch is None:
+def _with_transform(fetch: Handler | None, transform: object) -> Handler | None:
+    """`fetch` with `transform` applied to the chunks it returns."""
+    if transform is None or fetch is None:
         return fetch
-    function = _hook(hook)
+    function = _check_transform(transform)
     if is_async(function):
-        raise InputError("on_fetched can only be awaited: it needs aassemble(), or the adapter's async methods")
+        raise InputError("transform_fetched can only be awaited: it needs aassemble(), or the adapter's async methods")
     return lambda refs: function(fetch(refs))
 
 
-def _awaitably_hooked(fetch: AwaitableAsk | None, hook: object) -> AwaitableAsk | None:
-    if hook is None or fetch is None:
+def _with_async_transform(fetch: AsyncHandler | None, transform: object) -> AsyncHandler | None:
+    if transform is None or fetch is None:
         return fetch
-    function = _hook(hook)
-    awaited: AwaitableAsk = function if is_async(function) else in_thread(function)
+    function = _check_transform(transform)
+    async_transform: AsyncHandler = function if is_async(function) else to_async(function)
 
-    async def hooked(refs: Any) -> Any:
-        return await awaited(await fetch(refs))
+    async def fetch_transformed(refs: Any) -> Any:
+        return await async_transform(await fetch(refs))
 
-    return hooked
-
-
-def _hook(hook: object) -> Ask:
-    if not callable(hook):
-        raise InputError(f"on_fetched must be a function from chunks to chunks, got {type(hook).__name__}")
-    return hook
+    return fetch_transformed
 
 
-def _embedder(embeddings: object) -> Ask | None:
-    ask = _synchronous(embeddings)
+def _check_transform(transform: object) -> Handler:
+    if not callable(transform):
+        raise InputError(f"transform_fetched must be a function from chunks to chunks, got {type(transform).__name__}")
+    return transform
+
+
+def _embedder(embeddings: object) -> Handler | None:
+    ask = _sync_embed_method(embeddings)
     if ask is None and embeddings is not None:
         raise InputError(
             f"{type(embeddings).__name__} is no function and has no embed_documents(texts); "
@@ -143,68 +145,68 @@ def _embedder(embeddings: object) -> Ask | None:
     return ask
 
 
-def _awaitable_embedder(embeddings: object) -> AwaitableAsk | None:
-    awaited: AwaitableAsk | None = getattr(embeddings, "aembed_documents", None)
-    if awaited is not None or embeddings is None:
-        return awaited
+def _async_embedder(embeddings: object) -> AsyncHandler | None:
+    embed: AsyncHandler | None = getattr(embeddings, "aembed_documents", None)
+    if embed is not None or embeddings is None:
+        return embed
     if is_async(embeddings):
-        return cast(AwaitableAsk, embeddings)
-    ask = _synchronous(embeddings)
+        return cast(AsyncHandler, embeddings)
+    ask = _sync_embed_method(embeddings)
     if ask is None:
         raise InputError(
             f"{type(embeddings).__name__} is no function and has neither embed_documents(texts) "
             "nor aembed_documents(texts)"
         )
-    return in_thread(ask)
+    return to_async(ask)
 
 
-def _synchronous(embeddings: object) -> Ask | None:
-    method: Ask | None = getattr(embeddings, "embed_documents", None)
+def _sync_embed_method(embeddings: object) -> Handler | None:
+    method: Handler | None = getattr(embeddings, "embed_documents", None)
     if method is None and callable(embeddings) and not is_async(embeddings):
         return embeddings
     return method
 
 
-def _model(llm: object) -> Ask | None:
+def _compressor(llm: object) -> Handler | None:
     if llm is None:
         return None
-    function = _function(llm)
+    function = _llm_function(llm)
     if is_async(function):
         raise InputError("llm can only be awaited: it needs aassemble(), or the adapter's async methods")
 
     def ask(request: CompressTexts) -> list[str | Exception]:
-        return _texts(call_all(function, request.prompts, request.timeout_seconds))
+        return _check_answers(gather_sync(function, request.prompts, request.timeout_seconds))
 
     return ask
 
 
-def _awaitable_model(llm: object) -> AwaitableAsk | None:
+def _async_compressor(llm: object) -> AsyncHandler | None:
     if llm is None:
         return None
-    function = _function(llm)
+    function = _llm_function(llm)
 
     async def ask(request: CompressTexts) -> list[str | Exception]:
-        return _texts(await await_all(function, request.prompts, request.timeout_seconds))
+        return _check_answers(await gather_async(function, request.prompts, request.timeout_seconds))
 
     return ask
 
 
-def _function(llm: object) -> Ask:
+def _llm_function(llm: object) -> Handler:
     if not callable(llm):
         raise InputError(f"llm must be a function from a prompt to an answer, got {type(llm).__name__}")
     return llm
 
 
-def _scoring(scorer: object) -> Ask | None:
-    scoring = scorer_of(scorer)
-    if scoring is not None and not scoring.called:
+def _score_function(scorer: object) -> Handler | None:
+    scoring = to_scorer(scorer)
+    if scoring is not None and not scoring.sync_methods:
         raise InputError("scorer can only be awaited: it needs aassemble(), or the adapter's async methods")
     return None if scoring is None else scoring.score
 
 
-def _texts(answers: list[Any]) -> list[str | Exception]:
-    return [answer if isinstance(answer, (str, Exception)) else _no_text(answer) for answer in answers]
+def _check_answers(answers: list[Any]) -> list[str | Exception]:
+    return [answer if isinstance(answer, (str, Exception)) else _not_text_error(answer) for answer in answers]
 
 
-def _no_text(answer: object) -> InputError:
-    return InputError(f"llm must answer with a string, got {shown(answer)}")
+def _not_text_error(answer: object) -> InputError:
+    return InputError(f"llm must answer with a string, got {safe_repr(answer)}")

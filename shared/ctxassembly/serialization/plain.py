@@ -11,57 +11,59 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.sanitize import readable
+from ctxassembly.data.sanitize import make_readable
 from ctxassembly.data.trace import Trace
-from ctxassembly.safe_repr import MOST_BITS, as_text, shown
-from ctxassembly.text.matched_terms import Matches
-from ctxassembly.wording.unicode import sendable
+from ctxassembly.safe_repr import MAX_INTEGER_BITS, safe_repr, to_text
+from ctxassembly.text.matched_terms import MatchedTerms
+from ctxassembly.wording.unicode import make_encodable
 
-_MOST_INTEGER = 2**63
+_MAX_INTEGER = 2**63
 """Smallest integer that writers of JSON refuse."""
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """A copy of `value` made of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
 
     So do floats that aren't finite and integers of more than 64 bits, which not every reader of JSON takes. A lone half
     of a surrogate pair can't be sent and becomes U+FFFD. Values without an end are cut as `ctxassembly.data.sanitize`
     describes it.
 
-    >>> plain({"pages": (1, 2), "score": float("inf")})
+    >>> to_plain({"pages": (1, 2), "score": float("inf")})
     {'pages': [1, 2], 'score': 'inf'}
     """
     kind = type(value)
     if kind in _SCALARS:
-        return _builtin(value)
-    if kind in (tuple, Matches):
-        return [plain(item) for item in value]
+        return _to_builtin(value)
+    if kind in (tuple, MatchedTerms):
+        return [to_plain(item) for item in value]
     if is_dataclass(kind):
         # Adapters write out every trace, with a dozen fields for each chunk: most are None.
         names, values = _fields(kind)
-        return {name: one if one is None else plain(one) for name, one in zip(names, values(value), strict=True)}
-    return _builtin(readable({"": value})[0][""])
+        return {name: one if one is None else to_plain(one) for name, one in zip(names, values(value), strict=True)}
+    return _to_builtin(make_readable({"": value})[0][""])
 
 
-def _builtin(value: Any) -> Any:
+def _to_builtin(value: Any) -> Any:
     """The same for a value that is known to have an end."""
     kind = type(value)
     if kind is str:
-        return value if value.isascii() else sendable(value)
+        return value if value.isascii() else make_encodable(value)
     if value is None or kind is bool:
         return value
     if kind is int:
-        return value if -_MOST_INTEGER <= value < _MOST_INTEGER else shown(value, MOST_BITS)
+        return value if -_MAX_INTEGER <= value < _MAX_INTEGER else safe_repr(value, MAX_INTEGER_BITS)
     if kind is float:
         return value if math.isfinite(value) else str(value)
     if kind is dict:
-        return {_builtin(key) if type(key) is str else as_text(key) or "None": _builtin(value[key]) for key in value}
+        return {
+            _to_builtin(key) if type(key) is str else to_text(key) or "None": _to_builtin(value[key]) for key in value
+        }
     if kind in (set, frozenset):
-        value = sorted(value, key=shown)  # the same in every run
+        value = sorted(value, key=safe_repr)  # the same in every run
     if kind in (list, tuple, set, frozenset):
-        return [_builtin(item) for item in value]
-    text = as_text(value)
-    return shown(value) if text is None else sendable(text)
+        return [_to_builtin(item) for item in value]
+    text = to_text(value)
+    return safe_repr(value) if text is None else make_encodable(text)
 
 
 @lru_cache(maxsize=64)
@@ -74,18 +76,18 @@ def _fields(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-def plain_trace(trace: Trace) -> dict[str, Any]:
+def trace_to_plain(trace: Trace) -> dict[str, Any]:
     """The trace as plain data, its one-line summary first."""
-    return {"summary": trace.summary, **plain(trace)}
+    return {"summary": trace.summary, **to_plain(trace)}
 
 
-def revived(kind: Any, value: Any) -> Any:
-    """The object of type `kind` that `plain` turned into `value`. Each of its fields has the type that it declares.
+def from_plain(kind: Any, value: Any) -> Any:
+    """The object of type `kind` that `to_plain` turned into `value`. Each of its fields has the type that it declares.
 
-    A value that `plain` wrote as its `str` stays a string where the field takes one. A value that `plain` never writes
-    may raise any error.
+    A value that `to_plain` wrote as its `str` stays a string where the field takes one. A value that `to_plain` never
+    writes may raise any error.
 
-    >>> revived(tuple[int, ...], plain((1, 2)))
+    >>> from_plain(tuple[int, ...], to_plain((1, 2)))
     (1, 2)
     """
     if kind in _SCALARS:
@@ -94,28 +96,28 @@ def revived(kind: Any, value: Any) -> Any:
         return value
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _one_of(arguments, value)
+        return _first_matching(arguments, value)
     if origin is Literal:
         return arguments[arguments.index(value)]
     if origin is Mapping:
-        return {revived(arguments[0], name): revived(arguments[1], item) for name, item in dict(value).items()}
+        return {from_plain(arguments[0], name): from_plain(arguments[1], item) for name, item in dict(value).items()}
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
-        return kind(**{name: revived(hints[name], item) for name, item in dict(value).items()})
+        return kind(**{name: from_plain(hints[name], item) for name, item in dict(value).items()})
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"a list expected, got {type(value)}")
     names = getattr(kind, "_fields", None)  # of a named tuple
     if names:
-        return kind(*(revived(_hints(kind)[name], item) for name, item in zip(names, value, strict=True)))
+        return kind(*(from_plain(_hints(kind)[name], item) for name, item in zip(names, value, strict=True)))
     many = origin in (Sequence, frozenset) or arguments[1:] == (...,)
     kinds = arguments[:1] * len(value) if many else arguments
-    items = tuple(revived(one, item) for one, item in zip(kinds, value, strict=True))
+    items = tuple(from_plain(one, item) for one, item in zip(kinds, value, strict=True))
     if kind == Span and not 0 <= items[0] <= items[1]:
         raise ValueError(f"a span expected, got {items}")
     return frozenset(items) if origin is frozenset else items
 
 
-def _one_of(kinds: Sequence[Any], value: Any) -> Any:
+def _first_matching(kinds: Sequence[Any], value: Any) -> Any:
     """`value` as the first of `kinds` that takes it.
 
     Raises:
@@ -123,7 +125,7 @@ def _one_of(kinds: Sequence[Any], value: Any) -> Any:
     """
     for kind in sorted(kinds, key=lambda kind: kind is not type(value)):
         try:
-            return revived(kind, value)
+            return from_plain(kind, value)
         except Exception:  # noqa: BLE001, S112 - it may be of the next kind
             continue
     raise TypeError(f"one of {kinds} expected, got {type(value)}")
@@ -134,13 +136,13 @@ def _scalar(kind: Any, value: Any) -> Any:
 
     Raises:
         TypeError: it is of another kind.
-        ValueError: it is a text of no number, or a larger integer than `plain` writes.
+        ValueError: it is a text of no number, or a larger integer than `to_plain` writes.
     """
     if kind is float and type(value) in (int, float, str):
         return float(value)
     if type(value) is not kind:
         raise TypeError(f"{kind} expected, got {type(value)}")
-    if kind is int and not -_MOST_INTEGER <= value < _MOST_INTEGER:
+    if kind is int and not -_MAX_INTEGER <= value < _MAX_INTEGER:
         raise ValueError("an integer of 64 bits expected")
     return value
 

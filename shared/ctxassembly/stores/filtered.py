@@ -1,4 +1,4 @@
-"""Stores held to the caller's filter: no chunk that it excludes comes in as a neighbour."""
+"""Stores held to the caller's filter: no chunk that it excludes comes in as a neighbor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.concurrency import in_thread
+from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 
 
@@ -22,7 +22,7 @@ class FilteredStore:
     """
 
     store: Any
-    passing: Callable[[Iterable[Chunk]], list[Chunk]]
+    filter_chunks: Callable[[Iterable[Chunk]], list[Chunk]]
     """A function from chunks to those that pass the filter."""
     holds_filter: bool = True
 
@@ -38,15 +38,15 @@ class FilteredStore:
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter."""
-        return self.passing(self.store.fetch(refs))
+        return self.filter_chunks(self.store.fetch(refs))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited; a store with `fetch` alone is called in a thread."""
-        return self.passing(await _afetched(self.store, refs))
+        return self.filter_chunks(await _afetch(self.store, refs))
 
 
 @dataclass(frozen=True)
-class Scoped:
+class ScopedStore:
     """A store with the adapter's knowledge of how the caller's search filters."""
 
     store: Any
@@ -70,9 +70,9 @@ class Scoped:
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The same, awaited; a store with `fetch` alone is called in a thread."""
-        return await _afetched(self.store, refs)
+        return await _afetch(self.store, refs)
 
 
-async def _afetched(store: Any, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-    found: Sequence[Chunk] = await (store.afetch if hasattr(store, "afetch") else in_thread(store.fetch))(refs)
+async def _afetch(store: Any, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+    found: Sequence[Chunk] = await (store.afetch if hasattr(store, "afetch") else to_async(store.fetch))(refs)
     return found

@@ -28,7 +28,7 @@ class SentenceTransformerEmbeddings:
     def __init__(self, model: Any = "sentence-transformers/all-MiniLM-L6-v2", *, batch_size: int = 32) -> None:
         if model == "" or not hasattr(model, "encode"):  # a name has an encode() as well
             raise ConfigError("model", "a model's name or an object with encode(texts)", model)
-        self._model = _loaded(model) if isinstance(model, str) else model
+        self._model = _load_model(model) if isinstance(model, str) else model
         self._batch_size = batch_size
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -43,7 +43,7 @@ class SentenceTransformerEmbeddings:
         return self.embed_documents([text])[0]
 
 
-def _loaded(name: str) -> Any:
+def _load_model(name: str) -> Any:
     try:
         sentence_transformers = import_module("sentence_transformers")
     except ImportError as error:

@@ -1,7 +1,7 @@
 """BM25 over the texts at hand (Robertson and Zaragoza 2009, "The probabilistic relevance framework").
 
 A word of the query weighs more the fewer texts have it. Each repetition of a word in a text adds less than the one
-before (`SATURATION`), and a text longer than the mean gets less for the same words (`LENGTH_SHARE`).
+before (`K1`), and a text longer than the mean gets less for the same words (`B`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SATURATION = 1.2
+K1 = 1.2
 """k1 at its usual value: how soon repeating a word stops to count."""
-LENGTH_SHARE = 0.75
+B = 0.75
 """b at its usual value: 0 ignores the length of a text, 1 corrects for all of it."""
 
 
@@ -24,8 +24,8 @@ class Bm25:
     """The weights of a query's `words`, and the scores of texts by them.
 
     `counts` has how often they occur in the texts that the weights come from: a row for each word, a column for each
-    text. `within` maps a word to another one that occurs wherever the first does, as the stem of a long word does: the
-    long word then weighs only what it adds to the weight of its stem. `factors` multiply the weights of some words,
+    text. `prefix_of` maps a word to another one that occurs wherever the first does, as the stem of a long word does:
+    the long word then weighs only what it adds to the weight of its stem. `factors` multiply the weights of some words,
     added or not; the others keep theirs.
 
     >>> bm25 = Bm25(["water", "fasting"], np.array([[1, 1, 1, 0], [1, 0, 0, 0]]))
@@ -40,13 +40,13 @@ class Bm25:
         words: Sequence[str],
         counts: NDArray[np.int64],
         factors: Mapping[str, float] | None = None,
-        within: Mapping[str, str] | None = None,
+        prefix_of: Mapping[str, str] | None = None,
     ) -> None:
         number, texts = np.count_nonzero(counts, axis=1), counts.shape[1]
         idf = np.where(number, np.log1p((texts - number + 0.5) / (number + 0.5)), 0.0)
         self.weights = dict(zip(words, idf.tolist(), strict=True))
         """The weight of each word: 0 of one that no text has."""
-        for word, inner in (within or {}).items():
+        for word, inner in (prefix_of or {}).items():
             if self.weights.get(word):
                 self.weights[word] -= self.weights[inner]
         for word, factor in (factors or {}).items():
@@ -54,15 +54,15 @@ class Bm25:
                 self.weights[word] *= factor
         self._column: NDArray[np.float64] = np.array([*self.weights.values()], dtype=np.float64)[:, None]
 
-    def of_words(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def weights_of(self, word_ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """The weights of the words at these places among all."""
-        of_words: NDArray[np.float64] = self._column[places, 0]
-        return of_words
+        weights: NDArray[np.float64] = self._column[word_ids, 0]
+        return weights
 
     def scores(self, counts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
         """The score of each text, by how often it has each word and by its length."""
         mean = float(lengths.mean()) if len(lengths) else 0.0
-        held_back = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths / (mean or 1.0))
+        length_norm = K1 * (1 - B + B * lengths / (mean or 1.0))
         # A sum by rows: a product of matrices may differ in its last digit from one processor to the next.
-        scores: NDArray[np.float64] = (self._column * counts * (SATURATION + 1) / (counts + held_back)).sum(axis=0)
+        scores: NDArray[np.float64] = (self._column * counts * (K1 + 1) / (counts + length_norm)).sum(axis=0)
         return scores

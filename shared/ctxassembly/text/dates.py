@@ -20,28 +20,28 @@ As seconds these numbers would lie after the year 5000, so they are no seconds.
 """
 
 
-def moment(value: Any) -> float | None:
+def parse_date(value: Any) -> float | None:
     """Seconds since 1970 of a date, a datetime, an ISO 8601 string or an epoch number; None of anything else.
 
     A value without a time zone is read as UTC. Epoch numbers may count seconds, milliseconds, microseconds or
     nanoseconds, and may be strings.
 
-    >>> moment("2024-03-01"), moment("2024-03-01T02:00+02:00"), moment(1709251200000)
+    >>> parse_date("2024-03-01"), parse_date("2024-03-01T02:00+02:00"), parse_date(1709251200000)
     (1709251200.0, 1709251200.0, 1709251200.0)
-    >>> moment("last spring") is None
+    >>> parse_date("last spring") is None
     True
     """
     try:
-        return _moment(value)
+        return _parse(value)
     except Exception:  # noqa: BLE001 - a time zone class of the caller may raise anything
         return None
 
 
-def _moment(value: Any) -> float | None:
+def _parse(value: Any) -> float | None:
     if isinstance(value, datetime):
-        return _seconds(value)
+        return _to_timestamp(value)
     if isinstance(value, date):
-        return _seconds(datetime(value.year, value.month, value.day, tzinfo=timezone.utc))
+        return _to_timestamp(datetime(value.year, value.month, value.day, tzinfo=timezone.utc))
     if isinstance(value, str):
         text = value.strip()
         if match := _ISO.fullmatch(text):
@@ -64,12 +64,12 @@ def _from_iso(match: re.Match[str]) -> float | None:
     micro = int((fraction or "0").ljust(6, "0")[:6])
     at = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0), microseconds=micro)
     try:
-        return _seconds(datetime(int(year), int(month), int(day), tzinfo=timezone(offset))) + at.total_seconds()
+        return _to_timestamp(datetime(int(year), int(month), int(day), tzinfo=timezone(offset))) + at.total_seconds()
     except (ValueError, OverflowError):  # such as the 31st of June, or an offset of 99 hours
         return None
 
 
-def _seconds(when: datetime) -> float:
+def _to_timestamp(when: datetime) -> float:
     aware = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
     # timestamp() overflows at both ends of the calendar.
     return (aware - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()

@@ -6,13 +6,21 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, overload
 
-from ctxassembly.text.words import ENDING_CHARS, LONG_CHARS, STEM_CHARS, is_spaced, parted, plain, words
+from ctxassembly.text.words import (
+    ENDING_LENGTH,
+    LONG_WORD_LENGTH,
+    PREFIX_LENGTH,
+    blank_punctuation,
+    is_spaced,
+    normalize,
+    words,
+)
 
 
-class Wanted:
+class TermQuery:
     """The words of one query, ready to be looked for in many texts.
 
-    >>> Wanted("fasting before gastroscopy").found_in("Gastroscopies: the fasting patient")
+    >>> TermQuery("fasting before gastroscopy").find_terms("Gastroscopies: the fasting patient")
     ('fasting', 'gastroscopy')
     """
 
@@ -22,40 +30,40 @@ class Wanted:
     @cached_property
     def _forms(self) -> tuple[tuple[str, str], ...]:
         """Each word, and the string that a text with blanks around its words has if it has any form of that word."""
-        return tuple((word, _form(word)) for word in dict.fromkeys(words(self._query)))
+        return tuple((word, _search_form(word)) for word in dict.fromkeys(words(self._query)))
 
-    def found_in(self, text: str) -> tuple[str, ...]:
+    def find_terms(self, text: str) -> tuple[str, ...]:
         """The words of the query that `text` has in any form, each once, in the order of the query.
 
         Two words are forms of one if their first six letters are the same; of a long word, all letters but its ending
         must be. A word of fewer than six letters has no other form. Sentences are chosen by the same rule.
         """
-        same = plain(text)
+        same = normalize(text)
         # Adapters write out every trace, so this has to be fast: one search in a string for each word.
-        spaced = parted(same) if is_spaced(same) else " ".join(words(text))
+        spaced = blank_punctuation(same) if is_spaced(same) else " ".join(words(text))
         between = f" {spaced} "
         return tuple(word for word, form in self._forms if form in between)
 
 
-def _form(word: str) -> str:
-    if len(word) < STEM_CHARS:
+def _search_form(word: str) -> str:
+    if len(word) < PREFIX_LENGTH:
         return f" {word} "
-    return f" {word[:STEM_CHARS]}" if len(word) < LONG_CHARS else f" {word[:-ENDING_CHARS]}"
+    return f" {word[:PREFIX_LENGTH]}" if len(word) < LONG_WORD_LENGTH else f" {word[:-ENDING_LENGTH]}"
 
 
-class Matches(Sequence[str]):
+class MatchedTerms(Sequence[str]):
     """The words of a query that a text has: a tuple made on first reading, and pickled as a plain tuple."""
 
-    __slots__ = ("_found", "_text", "_wanted")
+    __slots__ = ("_query", "_terms", "_text")
 
-    def __init__(self, wanted: Wanted, text: str) -> None:
-        self._wanted, self._text = wanted, text
-        self._found: tuple[str, ...] | None = None
+    def __init__(self, wanted: TermQuery, text: str) -> None:
+        self._query, self._text = wanted, text
+        self._terms: tuple[str, ...] | None = None
 
     def _tuple(self) -> tuple[str, ...]:
-        if self._found is None:
-            self._found = self._wanted.found_in(self._text)
-        return self._found
+        if self._terms is None:
+            self._terms = self._query.find_terms(self._text)
+        return self._terms
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -71,7 +79,7 @@ class Matches(Sequence[str]):
         return len(self._tuple())
 
     def __eq__(self, other: object) -> bool:
-        return self._tuple() == (other._tuple() if isinstance(other, Matches) else other)
+        return self._tuple() == (other._tuple() if isinstance(other, MatchedTerms) else other)
 
     def __hash__(self) -> int:
         return hash(self._tuple())

@@ -1,8 +1,9 @@
 """Prose told from everything else in a text: headings, rows of tables, items of lists, lines of code.
 
 Prose can be left out sentence by sentence. A row, an item or a line of code says little without those around it, so a
-`Statement` says whether it belongs to such a whole. The form of a line's beginning tells most; columns (three blanks or
-a tab between words) tell a table without bars; and prose is what ends with a stop, or goes on in a sentence that does.
+`ClassifiedSentence` says whether it belongs to such a whole. The form of a line's beginning tells most; columns (three
+blanks or a tab between words) tell a table without bars; and prose is what ends with a stop, or goes on in a sentence
+that does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ctxassembly.text.sentences import CLOSING, STOPS, WRAPPED, tiles
+from ctxassembly.text.sentences import CLOSING, MIN_WRAPPED_CHARS, STOPS, sentence_spans
 
 # The beginnings of lines that are no prose: an item of a list (group 1), a fence around code (2), a heading (3), or a
 # row, a quotation, a comment, a docstring (no group).
@@ -23,7 +24,7 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 _COLUMNS = re.compile(r"\S(?: *\t|   )[ \t]*\S")
 
 
-class Statement(NamedTuple):
+class ClassifiedSentence(NamedTuple):
     """A sentence or line of a text, with the white space after it."""
 
     start: int
@@ -31,36 +32,39 @@ class Statement(NamedTuple):
     text: str
     """Its words, one blank between them."""
     is_prose: bool
-    belongs: bool
+    is_structured: bool
     """True if it is part of a table, a list or of code, where it says little without the rest."""
 
 
-def statements(text: str) -> list[Statement]:
+def classify_sentences(text: str) -> list[ClassifiedSentence]:
     r"""The sentences and lines of `text`, in order and without gaps.
 
-    >>> [(part.text, part.is_prose) for part in statements("# Fasting\nDrink water. Eat nothing.\n- two\n- six\n")]
+    >>> sentences = classify_sentences("# Fasting\nDrink water. Eat nothing.\n- two\n- six\n")
+    >>> [(sentence.text, sentence.is_prose) for sentence in sentences]
     [('# Fasting', False), ('Drink water.', True), ('Eat nothing.', True), ('- two', False), ('- six', False)]
     """
-    found: list[Statement] = []
-    fenced = belongs = is_heading = False
-    item = -1  # indentation of the list that is open, -1 if none is
-    for start, end in tiles(text):
+    found: list[ClassifiedSentence] = []
+    in_fence = in_structure = is_heading = False
+    item_indent = -1  # indentation of the list that is open, -1 if none is
+    for start, end in sentence_spans(text):
         tile = text[start:end]
         begins_line = not start or text[start - 1] == "\n"
         if begins_line:
             form = _FORM.match(tile)
-            which = form.lastindex if form else None
-            if form and which == _ITEM:
-                item = form.start(_ITEM)
-            elif item >= 0 and len(tile) - len(tile.lstrip()) <= item:
-                item = -1
-            is_heading = which == _HEADING
-            belongs = fenced or item >= 0 or (form is not None and not is_heading)
-            fenced ^= which == _FENCE
+            kind = form.lastindex if form else None
+            if form and kind == _ITEM:
+                item_indent = form.start(_ITEM)
+            elif item_indent >= 0 and len(tile) - len(tile.lstrip()) <= item_indent:
+                item_indent = -1
+            is_heading = kind == _HEADING
+            in_structure = in_fence or item_indent >= 0 or (form is not None and not is_heading)
+            in_fence ^= kind == _FENCE
         words = " ".join(tile.split())
-        apart = belongs or (("   " in tile or "\t" in tile) and _COLUMNS.search(tile) is not None)
-        is_prose = not (apart or is_heading) and (_is_ended(words) or _may_go_on(tile, words, begins_line=begins_line))
-        found.append(Statement(start, end, words, is_prose, apart))
+        is_structured = in_structure or (("   " in tile or "\t" in tile) and _COLUMNS.search(tile) is not None)
+        is_prose = not (is_structured or is_heading) and (
+            _is_ended(words) or _can_continue(tile, words, begins_line=begins_line)
+        )
+        found.append(ClassifiedSentence(start, end, words, is_prose, is_structured))
     prose_follows = False
     for at in range(len(found) - 1, -1, -1):
         statement = found[at]
@@ -76,6 +80,6 @@ def _is_ended(words: str) -> bool:
     return bool(last) and not last.isalnum() and (last in STOPS or words.rstrip(CLOSING)[-1:] in STOPS)
 
 
-def _may_go_on(tile: str, words: str, *, begins_line: bool) -> bool:
+def _can_continue(tile: str, words: str, *, begins_line: bool) -> bool:
     """True if the sentence may go on in the next statement: it is no short line, and no paragraph ends here."""
-    return (not begins_line or len(words) >= WRAPPED) and not _PARAGRAPH.search(tile)
+    return (not begins_line or len(words) >= MIN_WRAPPED_CHARS) and not _PARAGRAPH.search(tile)

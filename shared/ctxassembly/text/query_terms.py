@@ -14,19 +14,19 @@ import numpy as np
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import (
     CLOSING,
-    LONGEST,
-    NUMBER_CHARS,
-    OPEN_ENDED,
+    MAX_ITEM_NUMBER_CHARS,
+    MAX_SENTENCE_CHARS,
+    MIN_WORD_CHARS,
+    MIN_WRAPPED_CHARS,
+    OPEN_ENDINGS,
     STOPS,
-    WORD_CHARS,
-    WRAPPED,
-    after_line,
-    after_stop,
-    is_number,
-    is_row,
-    tiles,
+    is_abbreviation,
+    is_item_number,
+    is_table_row,
+    is_wrapped_line,
+    sentence_spans,
 )
-from ctxassembly.text.words import STEM_CHARS, UNSPACED, is_spaced, long_words, plain, spaced_words, stems
+from ctxassembly.text.words import PREFIX_LENGTH, UNSPACED, is_spaced, long_prefixes, normalize, prefixes, spaced_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,36 +48,36 @@ _MARKS = (
     f"{_BLANKS}"
 )
 _CONTROL = range(0x80, 0xA0)
-MARKS = dict(zip(_MARKS, map(chr, _CONTROL), strict=True))
+BYTE_FOR_MARK = dict(zip(_MARKS, map(chr, _CONTROL), strict=True))
 """The character that stands for each mark."""
-BYTES = "".join(map(chr, (*range(0x80), *range(0xA0, 0x100))))
+LATIN1_CHARACTERS = "".join(map(chr, (*range(0x80), *range(0xA0, 0x100))))
 """The characters that stand for themselves."""
-BLANKS = "".join(char for char in BYTES if char.isspace()) + _BLANKS
+BLANKS = "".join(char for char in LATIN1_CHARACTERS if char.isspace()) + _BLANKS
 GUARD = "\0"
 """It stands between two texts: neither white space nor part of a word."""
 PADDING = 8
 """Guards at either end, so that a look at the eight bytes before or after a place never leaves the bytes."""
-_BYTE_OF = {"?": ord("?"), **{mark: ord(char) for mark, char in MARKS.items()}}
+_BYTE_OF = {"?": ord("?"), **{mark: ord(char) for mark, char in BYTE_FOR_MARK.items()}}
 
 
-class Bytes(NamedTuple):
+class PackedTexts(NamedTuple):
     """Texts as bytes, one after the other, with guards around each."""
 
-    whole: bytes
-    begins: NDArray[np.intp]
+    data: bytes
+    starts: NDArray[np.intp]
     """The place of each text's first character."""
-    strange: frozenset[int]
+    unpackable: frozenset[int]
     """The numbers of the texts that have a guard, or a character without a byte, whose bytes mean nothing."""
 
 
-def as_bytes(texts: Sequence[str]) -> Bytes:
+def pack_texts(texts: Sequence[str]) -> PackedTexts:
     """The bytes of `texts`."""
     begins = np.cumsum([PADDING, *(len(text) + 1 for text in texts)], dtype=np.intp)[:-1]
     beside = GUARD * (PADDING - 1)
     joined = GUARD.join((beside, *texts, beside))
     strange = {number for number, text in enumerate(texts) if GUARD in text}
     if joined.isascii():
-        return Bytes(joined.encode("ascii"), begins, frozenset(strange))
+        return PackedTexts(joined.encode("ascii"), begins, frozenset(strange))
     whole = bytearray(joined.encode("latin-1", "replace"))
     letters = np.frombuffer(whole, np.uint8)
     others = np.flatnonzero((letters == ord("?")) | (letters - np.uint8(_CONTROL.start) < len(_CONTROL)))  # modulo 256
@@ -87,12 +87,12 @@ def as_bytes(texts: Sequence[str]) -> Bytes:
                 strange.add(number)
                 break
             whole[at] = byte
-    return Bytes(bytes(whole), begins, frozenset(strange))
+    return PackedTexts(bytes(whole), begins, frozenset(strange))
 
 
-def table(*classes: str) -> bytes:
+def class_table(*classes: str) -> bytes:
     """A translation table: for each byte, the sum of 1, 2, 4, ... for the first, second, third, ... class it is in."""
-    of = [frozenset(MARKS.get(char, char) for char in chars) for chars in classes]
+    of = [frozenset(BYTE_FOR_MARK.get(char, char) for char in chars) for chars in classes]
     return bytes(sum(1 << bit for bit, chars in enumerate(of) if chr(byte) in chars) for byte in range(256))
 
 
@@ -109,19 +109,19 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 _BLANK, _STOP, _CLOSING, _LETTER, _LOWER, _NUMERAL, _OPEN, _AFTER_WORD = (1 << bit for bit in range(8))
-_CLASSES = table(
+_CLASSES = class_table(
     BLANKS,
     ".!?…",
     CLOSING,
-    "".join(char for char in BYTES if char.isalpha()),
-    "".join(char for char in BYTES if char.isalpha() and char.islower()),
+    "".join(char for char in LATIN1_CHARACTERS if char.isalpha()),
+    "".join(char for char in LATIN1_CHARACTERS if char.isalpha() and char.islower()),
     "0123456789ivxIVX¹²³¼½¾",
-    OPEN_ENDED,
+    OPEN_ENDINGS,
     ",.;",
 )
-_MOST_CLOSING = 8
+_MAX_CLOSING_MARKS = 8
 """Closing marks after a stop that are looked past."""
-_MOST_LETTERS = 16
+_MAX_WORD_LETTERS = 16
 """Letters of the longest word that is looked past: nearly all are shorter."""
 
 
@@ -155,15 +155,15 @@ class _Ends(NamedTuple):
     """The number of the text it is in."""
 
 
-def breaks(read: Bytes, texts: Sequence[str]) -> Places:
+def sentence_starts(read: PackedTexts, texts: Sequence[str]) -> Places:
     """The places in the bytes at which sentences begin, but for the first of each text."""
-    letters = np.frombuffer(read.whole, np.uint8)
-    classes = np.frombuffer(read.whole.translate(_CLASSES), np.uint8)
-    whole = _Whole(letters, classes, read.begins, texts)
+    letters = np.frombuffer(read.data, np.uint8)
+    classes = np.frombuffer(read.data.translate(_CLASSES), np.uint8)
+    whole = _Whole(letters, classes, read.starts, texts)
     ends = _ends(whole)
     kept = np.ones(len(ends.edge), dtype=bool)
     kept[_wrapped(whole, ends)] = False
-    kept[_none(whole, ends, kept)] = False
+    kept[_false_ends(whole, ends, kept)] = False
     found: Places = ends.edge[kept]
     return found
 
@@ -173,7 +173,7 @@ def _ends(whole: _Whole) -> _Ends:
     letters, classes = whole.letters, whole.classes
     start, end = _runs(letters, classes)
     stop = start - 1
-    for _ in range(_MOST_CLOSING):
+    for _ in range(_MAX_CLOSING_MARKS):
         stop = stop - (classes[stop] & _CLOSING > 0)
     is_stop = classes[stop] & _STOP > 0
     lines = np.append((0, 0), np.flatnonzero(letters == ord("\n")))  # the first two are no line breaks but guards
@@ -206,12 +206,12 @@ def _runs(letters: NDArray[np.uint8], classes: NDArray[np.uint8]) -> tuple[Place
 def _wrapped(whole: _Whole, ends: _Ends) -> list[int]:
     """The numbers of those `ends` that only wrap a full line: see `after_line`."""
     classes = whole.classes
-    full = (ends.start - ends.line >= WRAPPED) & (classes[ends.start - 1] & (_LETTER | _OPEN) > 0)
+    full = (ends.start - ends.line >= MIN_WRAPPED_CHARS) & (classes[ends.start - 1] & (_LETTER | _OPEN) > 0)
     maybe = np.flatnonzero(full & (ends.breaks == 1) & ~ends.is_stop & ~ends.has_bar)
     # Surely, if a word in small letters follows.
     follows = ends.end[maybe]
     behind = follows
-    for _ in range(_MOST_LETTERS):
+    for _ in range(_MAX_WORD_LETTERS):
         behind = behind + (classes[behind] & _LOWER > 0)
     behind = behind + (classes[behind] & _AFTER_WORD > 0)
     sure = (classes[follows] & _LOWER > 0) & (classes[behind] & _BLANK > 0)
@@ -220,12 +220,12 @@ def _wrapped(whole: _Whole, ends: _Ends) -> list[int]:
     text = ends.text[others]
     at = ends.edge[others] - 1 - whole.begins[text]
     for number, own, place in zip(others.tolist(), text.tolist(), at.tolist(), strict=True):
-        if after_line(whole.texts[own], place):
+        if is_wrapped_line(whole.texts[own], place):
             found.append(number)
     return found
 
 
-def _none(whole: _Whole, ends: _Ends, kept: Flags) -> list[int]:
+def _false_ends(whole: _Whole, ends: _Ends, kept: Flags) -> list[int]:
     """The numbers of those `kept` that end no sentence but a number, an abbreviation or a cell.
 
     That depends on where their sentence began, so on what became of the end before.
@@ -235,13 +235,13 @@ def _none(whole: _Whole, ends: _Ends, kept: Flags) -> list[int]:
     since = np.maximum(before, whole.begins[ends.text])
     last, inner = letters[ends.start - 1], classes[ends.start - 2]
     # A number ends in a sign of one, or in a letter alone; an abbreviation in either, or before a blank.
-    number_too = ((last == ord(".")) | (last == ord(")"))) & (ends.edge - since <= NUMBER_CHARS)
+    number_too = ((last == ord(".")) | (last == ord(")"))) & (ends.edge - since <= MAX_ITEM_NUMBER_CHARS)
     number_too &= (inner & _NUMERAL > 0) | ((inner & _LETTER > 0) & (classes[ends.start - 3] & _LETTER == 0))
     short_too = (last == ord(".")) & (inner & (_LETTER | _NUMERAL | _BLANK) > 0)
     short_too &= (ends.end - ends.start == 1) & (letters[ends.start] == ord(" "))
     # None is as long as a word.
     word = np.ones(len(kept), dtype=bool)
-    for step in range(1, WORD_CHARS + 1):
+    for step in range(1, MIN_WORD_CHARS + 1):
         word &= classes[stop - step] & _LETTER > 0
     short_too &= ~word
     row_too = ends.has_bar & (ends.breaks == 0)
@@ -255,9 +255,9 @@ def _none(whole: _Whole, ends: _Ends, kept: Flags) -> list[int]:
         # Where the end before is none, the sentence began where that one's did.
         begin = max(begins.get(previous, previous) - offset, 0)
         if (
-            (maybe_number and is_number(text, begin, edge - offset))
-            or (maybe_short and after_stop(text, begin, at - offset))
-            or (maybe_row and is_row(text, begin, edge - offset))
+            (maybe_number and is_item_number(text, begin, edge - offset))
+            or (maybe_short and is_abbreviation(text, begin, at - offset))
+            or (maybe_row and is_table_row(text, begin, edge - offset))
         ):
             found.append(number)
             begins[edge] = begin + offset
@@ -277,30 +277,30 @@ _OTHER = 1 << 63
 _CHAR_BITS = 21
 _PAIR = 2
 """Characters of the longest stem whose key has them."""
-_BEYOND = "\u0100"
+_FIRST_BEYOND_LATIN1 = "\u0100"
 """The first character beyond Latin-1."""
-_HARD = "ßµ".encode("latin-1")
+_EXPANDING_LETTERS = "ßµ".encode("latin-1")
 """Letters that have more than one letter, or one beyond Latin-1, in `plain` text."""
 _WORD = re.compile(r"\w+")
 _ACCENTED = re.compile("(?:\\w[\u0300-\u036f]*)+")
 """A word with accents that are characters of their own."""
-_STEM, _LOWEST, _HIGHEST = (np.uint64(byte * 0x01_01_01_01_01_01) for byte in (0xFF, 0x01, 0x80))
+_PREFIX_MASK, _LOWEST, _HIGHEST = (np.uint64(byte * 0x01_01_01_01_01_01) for byte in (0xFF, 0x01, 0x80))
 """All bits of a stem, and the lowest and the highest one of each letter."""
 
 
-class Words(NamedTuple):
+class WordKeys(NamedTuple):
     """The words of a text, in order."""
 
-    at: NDArray[np.intp]
+    starts: NDArray[np.intp]
     """Where each begins, or in a script without spaces its sentence, if `plain` text has other places."""
     keys: NDArray[np.uint64]
     """The key of each one's stem."""
 
 
 @lru_cache(16_384)
-def key_of(stem: str) -> int:
+def prefix_key(stem: str) -> int:
     """The key of a stem as `stems` makes them."""
-    if stem.isascii() or max(stem) < _BEYOND:
+    if stem.isascii() or max(stem) < _FIRST_BEYOND_LATIN1:
         return int.from_bytes(stem.encode("latin-1"), "little")
     if len(stem) <= _PAIR:
         return _OTHER | ord(stem[0]) << _CHAR_BITS | ord(stem[1:] or "\0")
@@ -309,68 +309,68 @@ def key_of(stem: str) -> int:
 
 def _letter(char: str) -> str:
     """The letter of `plain` text for `char`; a zero if it is part of no word."""
-    same = char if ord(char) in _HARD else plain(char)
+    same = char if ord(char) in _EXPANDING_LETTERS else normalize(char)
     return same if len(same) == 1 and (same.isalnum() or same == "_") else "\0"
 
 
-_FOLDED = bytes(ord(_letter(chr(byte))) if chr(byte) in BYTES else 0 for byte in range(256))
+_FOLDED = bytes(ord(_letter(chr(byte))) if chr(byte) in LATIN1_CHARACTERS else 0 for byte in range(256))
 
 
-def words_in(whole: bytes) -> Words:
-    """The words of texts as `as_bytes` makes them; they begin at places in the bytes."""
+def packed_words(whole: bytes) -> WordKeys:
+    """The words of texts as `pack_texts` makes them; they begin at places in the bytes."""
     folded = whole.translate(_FOLDED)
     is_part = np.frombuffer(folded, np.uint8) != 0
     at = np.flatnonzero(is_part[1:] > is_part[:-1]) + 1
     loads: NDArray[np.uint64] = np.ndarray((len(folded) - PADDING + 1,), "<u8", folded, 0, (1,))
-    keys = loads[at] & _STEM
+    keys = loads[at] & _PREFIX_MASK
     # The highest bit of the first letter that is none: with that, the stem ends (Warren, Hacker's Delight, 6-1).
     end = (keys - _LOWEST) & ~keys & _HIGHEST
     keys &= (end & -end) - np.uint64(1)
-    for letter in _HARD:
+    for letter in _EXPANDING_LETTERS:
         if letter in folded:
             found = np.flatnonzero(np.frombuffer(folded, np.uint8) == letter)
             of = np.searchsorted(at, found, "right") - 1
-            for number in of[found - at[of] < STEM_CHARS].tolist():
+            for number in of[found - at[of] < PREFIX_LENGTH].tolist():
                 place = at[number].item()
-                keys[number] = _hard_key(folded[place : place + STEM_CHARS].partition(b"\0")[0])
-    return Words(at, keys)
+                keys[number] = _expanding_key(folded[place : place + PREFIX_LENGTH].partition(b"\0")[0])
+    return WordKeys(at, keys)
 
 
 @lru_cache(4_096)
-def _hard_key(letters: bytes) -> int:
-    return key_of(plain(letters.decode("latin-1"))[:STEM_CHARS])
+def _expanding_key(letters: bytes) -> int:
+    return prefix_key(normalize(letters.decode("latin-1"))[:PREFIX_LENGTH])
 
 
-def words_of(text: str, sentences: Sequence[Span]) -> Words:
+def string_words(text: str, sentences: Sequence[Span]) -> WordKeys:
     """The words of a text in any script, which has these `sentences`."""
-    same = plain(text)
+    same = normalize(text)
     if is_spaced(same):
-        return _keyed(_spaced(text, same))
+        return _hash_words(_spaced(text, same))
     if len(same) == len(text):
-        return _in_pairs(same)
-    return _keyed((begin, stem) for begin, end in sentences for stem in stems(text[begin:end]))
+        return _pair_words(same)
+    return _hash_words((begin, stem) for begin, end in sentences for stem in prefixes(text[begin:end]))
 
 
 def _spaced(text: str, same: str) -> Iterator[tuple[int, str]]:
     if len(same) == len(text):
-        return ((match.start(), match[0][:STEM_CHARS]) for match in _WORD.finditer(same))
+        return ((match.start(), match[0][:PREFIX_LENGTH]) for match in _WORD.finditer(same))
     # Plain text may be longer or shorter: then the words of the text are made plain one by one.
-    return ((match.start(), stem) for match in _ACCENTED.finditer(text) for stem in stems(match[0]))
+    return ((match.start(), stem) for match in _ACCENTED.finditer(text) for stem in prefixes(match[0]))
 
 
-def _keyed(found: Iterable[tuple[int, str]]) -> Words:
+def _hash_words(found: Iterable[tuple[int, str]]) -> WordKeys:
     places, own = [], []
     for at, stem in found:
         places.append(at)
         own.append(stem)
     keys = np.fromiter(map(hash, own), np.int64, len(own)).view(np.uint64) | np.uint64(_OTHER)
-    for number in [number for number, stem in enumerate(own) if stem < _BEYOND or len(stem) <= _PAIR]:
-        keys[number] = key_of(own[number])
-    return Words(np.array(places, dtype=np.intp), keys)
+    for number in [number for number, stem in enumerate(own) if stem < _FIRST_BEYOND_LATIN1 or len(stem) <= _PAIR]:
+        keys[number] = prefix_key(own[number])
+    return WordKeys(np.array(places, dtype=np.intp), keys)
 
 
-def _in_pairs(text: str) -> Words:
-    """The words of a plain text in a script without spaces: see `words`."""
+def _pair_words(text: str) -> WordKeys:
+    """The words of a plain text in a script without spaces: see `terms`."""
     codes, table = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4"), _unspaced()
     unspaced = np.append(table[np.minimum(codes, len(table) - 1)], False)
     goes_on = unspaced[1:]
@@ -379,12 +379,12 @@ def _in_pairs(text: str) -> Words:
     at = np.flatnonzero(begins)
     second = np.where(goes_on[at], np.append(codes, 0)[at + 1], 0).astype(np.uint64)
     keys = codes[at].astype(np.uint64) << np.uint64(_CHAR_BITS) | second | np.uint64(_OTHER)
-    others = _keyed((match.start(), match[0][:STEM_CHARS]) for match in spaced_words(text))
-    if not len(others.at):
-        return Words(at, keys)
-    at, keys = np.append(at, others.at), np.append(keys, others.keys)
+    others = _hash_words((match.start(), match[0][:PREFIX_LENGTH]) for match in spaced_words(text))
+    if not len(others.starts):
+        return WordKeys(at, keys)
+    at, keys = np.append(at, others.starts), np.append(keys, others.keys)
     order = np.argsort(at)
-    return Words(at[order], keys[order])
+    return WordKeys(at[order], keys[order])
 
 
 @cache
@@ -408,12 +408,12 @@ Number = TypeVar("Number", bound=np.integer)
 _SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
 
 
-class Reading(NamedTuple):
+class TextIndex(NamedTuple):
     """What was read of a text: numbers as bytes, which are cut and put together faster than arrays."""
 
     sentences: bytes
-    """Where each sentence but the first begins (see `tiles`), times two, and 1 more where a section begins: uint32."""
-    at: bytes
+    """Where each sentence but the first begins, times two, and 1 more where a section begins: uint32."""
+    word_starts: bytes
     """Where each word begins: uint32."""
     keys: bytes
     """The key of each word's stem: uint64."""
@@ -426,41 +426,41 @@ class Reading(NamedTuple):
         return sum(map(getsizeof, self))
 
 
-def numbers(parts: Iterable[bytes], dtype: type[Number]) -> NDArray[Number]:
+def concat_numbers(parts: Iterable[bytes], dtype: type[Number]) -> NDArray[Number]:
     """The numbers in these `parts` of readings, one after the other."""
     return np.frombuffer(b"".join(parts), dtype)
 
 
-def read(texts: Sequence[str]) -> list[Reading]:
+def index_texts(texts: Sequence[str]) -> list[TextIndex]:
     """The readings of `texts`, which are read together: one by one they would take several times as long."""
     if not texts:
         return []
-    whole = as_bytes(texts)
-    places, words = breaks(whole, texts), words_in(whole.whole)
-    sentences, first = _cut(places, whole.begins)
-    at, begin = _cut(words.at, whole.begins)
-    coded = (2 * sentences + _heads(whole.whole, places)).astype(np.uint32).tobytes()
+    whole = pack_texts(texts)
+    places, words = sentence_starts(whole, texts), packed_words(whole.data)
+    sentences, first = _split_by_text(places, whole.starts)
+    at, begin = _split_by_text(words.starts, whole.starts)
+    coded = (2 * sentences + _section_starts(whole.data, places)).astype(np.uint32).tobytes()
     placed, keys = at.astype(np.uint32).tobytes(), words.keys.tobytes()
-    strange = whole.strange | _with_long(whole, texts, places)
+    strange = whole.unpackable | _texts_with_long_sentence(whole, texts, places)
     return [
-        _of_string(text)
+        _index_string(text)
         if number in strange
-        else Reading(coded[4 * a : 4 * b], placed[4 * c : 4 * d], keys[8 * c : 8 * d], _is_ended(text))
+        else TextIndex(coded[4 * a : 4 * b], placed[4 * c : 4 * d], keys[8 * c : 8 * d], _is_ended(text))
         for number, (text, (a, b), (c, d)) in enumerate(zip(texts, pairwise(first), pairwise(begin), strict=True))
     ]
 
 
-def _cut(places: NDArray[np.intp], begins: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[int]]:
-    """The `places` in each text that begins at one of `begins`, and where those of each text begin and at last end."""
+def _split_by_text(places: NDArray[np.intp], begins: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[int]]:
+    """The `places` in each text that begins at one of `starts`, and where those of each text begin and at last end."""
     bounds = np.append(np.searchsorted(places, begins), len(places))
     return places - np.repeat(begins, np.diff(bounds)), bounds.tolist()
 
 
-def _with_long(whole: Bytes, texts: Sequence[str], places: NDArray[np.intp]) -> frozenset[int]:
-    """The numbers of the texts with a sentence that is cut: see `tiles`."""
-    begins = whole.begins
+def _texts_with_long_sentence(whole: PackedTexts, texts: Sequence[str], places: NDArray[np.intp]) -> frozenset[int]:
+    """The numbers of the texts with a sentence that is cut: see `sentence_spans`."""
+    begins = whole.starts
     edges = np.sort(np.concatenate([places, begins, begins + [len(text) for text in texts]]))
-    long = edges[:-1][np.diff(edges) > LONGEST]
+    long = edges[:-1][np.diff(edges) > MAX_SENTENCE_CHARS]
     return frozenset((np.searchsorted(begins, long, "right") - 1).tolist())
 
 
@@ -472,7 +472,7 @@ def _is_ended(text: str) -> bool:
     return "\n" in text[len(words) :] or words.rstrip(CLOSING)[-1:] in STOPS
 
 
-def _heads(whole: bytes, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _section_starts(whole: bytes, places: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Whether a section begins at each of `places`."""
     letters = np.frombuffer(whole, np.uint8)
     after_line = letters[places - 1] == ord("\n")
@@ -483,64 +483,66 @@ def _heads(whole: bytes, places: NDArray[np.intp]) -> NDArray[np.bool_]:
     return heads
 
 
-def _of_string(text: str) -> Reading:
+def _index_string(text: str) -> TextIndex:
     """The reading of a text in any script."""
-    spans = tiles(text)
+    spans = sentence_spans(text)
     heads = {match.end() for match in _SECTION.finditer(text)}
     sentences = np.array([2 * begin + (begin in heads) for begin, _ in spans[1:]], dtype=np.uint32)
-    words = words_of(text, spans)
-    return Reading(sentences.tobytes(), words.at.astype(np.uint32).tobytes(), words.keys.tobytes(), _is_ended(text))
+    words = string_words(text, spans)
+    return TextIndex(
+        sentences.tobytes(), words.starts.astype(np.uint32).tobytes(), words.keys.tobytes(), _is_ended(text)
+    )
 
 
 _SLOT_BITS = 16
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2 to the 64 by the golden ratio: it spreads keys over slots (Knuth, The Art of Computer Programming, 6.4)."""
 
 
-class Found(NamedTuple):
+class TermOccurrences(NamedTuple):
     """Words of a query that occur in a text."""
 
-    word: NDArray[np.int64]
-    """The number of each among `Sought.words`."""
-    at: NDArray[np.int64]
+    term_ids: NDArray[np.int64]
+    """The number of each among `QueryTerms.terms`."""
+    word_indexes: NDArray[np.int64]
     """The number of each among the words of the text."""
 
 
-class Sought:
+class QueryTerms:
     """The stems and long words of `query`. A word that begins like a long one is found as that and as its stem."""
 
     def __init__(self, query: str) -> None:
-        self.within = long_words(query)
+        self.prefix_of = long_prefixes(query)
         """The stem of each long word."""
-        own = list(dict.fromkeys(stems(query)))
-        self.words: Sequence[str] = [*own, *self.within]
-        self._numbers = {word: number for number, word in enumerate(self.words)}
-        self._longer: dict[str, list[str]] = {}
+        own = list(dict.fromkeys(prefixes(query)))
+        self.terms: Sequence[str] = [*own, *self.prefix_of]
+        self._term_ids = {word: number for number, word in enumerate(self.terms)}
+        self._long_terms: dict[str, list[str]] = {}
         """The long words with a stem, the longest first: of two that begin alike it is meant."""
-        for long in sorted(self.within, key=len, reverse=True):
-            self._longer.setdefault(self.within[long], []).append(long)
-        keys = np.array([key_of(stem) for stem in own], dtype=np.uint64)
+        for long in sorted(self.prefix_of, key=len, reverse=True):
+            self._long_terms.setdefault(self.prefix_of[long], []).append(long)
+        keys = np.array([prefix_key(stem) for stem in own], dtype=np.uint64)
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
-        self._may = np.zeros(1 << _SLOT_BITS, dtype=bool)
-        self._may[_slots(keys)] = True
+        self._slot_filter = np.zeros(1 << _SLOT_BITS, dtype=bool)
+        self._slot_filter[_slots(keys)] = True
 
-    def found_in(self, keys: NDArray[np.uint64]) -> Found:
-        """The stems among those with `keys`; a long word has no key: see `longer`."""
+    def find_occurrences(self, keys: NDArray[np.uint64]) -> TermOccurrences:
+        """The stems among those with `keys`; a long word has no key: see `find_long_term`."""
         # Nearly all keys are none of the query's, which a look into a table tells several times as fast as a search.
-        at = np.flatnonzero(self._may[_slots(keys)]) if len(self._keys) else np.zeros(0, dtype=np.int64)
-        place = np.minimum(np.searchsorted(self._keys, keys[at]), len(self._keys) - 1)
-        same = self._keys[place] == keys[at]
-        return Found(self._order[place[same]], at[same])
+        at = np.flatnonzero(self._slot_filter[_slots(keys)]) if len(self._keys) else np.zeros(0, dtype=np.int64)
+        key_index = np.minimum(np.searchsorted(self._keys, keys[at]), len(self._keys) - 1)
+        same = self._keys[key_index] == keys[at]
+        return TermOccurrences(self._order[key_index[same]], at[same])
 
-    def longer(self, text: str, word: int, at: int) -> int | None:
+    def find_long_term(self, text: str, term_id: int, offset: int) -> int | None:
         """The number of the long word that `text` has at a place where the stem with the number `word` was found."""
-        for long in self._longer.get(self.words[word], ()):
+        for long in self._long_terms.get(self.terms[term_id], ()):
             # Plain text may be longer or shorter than the text.
-            if plain(text[at : at + 2 * len(long)]).startswith(long):
-                return self._numbers[long]
+            if normalize(text[offset : offset + 2 * len(long)]).startswith(long):
+                return self._term_ids[long]
         return None
 
 
 def _slots(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return (keys * _ODD) >> np.uint64(64 - _SLOT_BITS)
+    return (keys * _HASH_MULTIPLIER) >> np.uint64(64 - _SLOT_BITS)

@@ -10,29 +10,29 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_LEAST = 20
+_MIN_CHARS = 20
 """Letters and digits of a text that is no accident inside another one. Shorter texts have to be equal."""
 _WORD = re.compile(r"\w+")
 _MASK = re.compile(r"<[^<>\n]{1,40}>|\[[^\[\]\n]{1,40}\]|\{[^{}\n]{1,40}\}|\b(?:[Xx]{3,}|_{3,}|REDACTED|MASKED)\b")
 """What is put in place of a masked name: `<PERSON>`, `[NAME]`, `XXXX`. Marks without letters are no words anyway."""
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same_text(text: str, other: str) -> bool:
     r"""True if one text has the words of the other: all of them in a row, or with others between them.
 
-    >>> is_same("**Drink** water,\nuntil two hours before.", "Drink water, until two hours before.")
+    >>> is_same_text("**Drink** water,\nuntil two hours before.", "Drink water, until two hours before.")
     True
-    >>> is_same("<PERSON> may drink until two hours before.", "Anna Visser may drink until two hours before.")
+    >>> is_same_text("<PERSON> may drink until two hours before.", "Anna Visser may drink until two hours before.")
     True
-    >>> is_same("Leave is 25 days a year for everybody.", "Leave is 30 days a year for everybody.")
+    >>> is_same_text("Leave is 25 days a year for everybody.", "Leave is 30 days a year for everybody.")
     False
     """
-    if one == other or one.strip() == other.strip():
+    if text == other or text.strip() == other.strip():
         return True
-    first, second = _words(one), _words(other)
+    first, second = _words(text), _words(other)
     if _is_part(*sorted((first, second), key=len)):
         return True
-    bare, other_bare = _words(_MASK.sub(" ", one)), _words(_MASK.sub(" ", other))
+    bare, other_bare = _words(_MASK.sub(" ", text)), _words(_MASK.sub(" ", other))
     return (len(bare) < len(first) and _is_part(bare, second)) or (
         len(other_bare) < len(second) and _is_part(other_bare, first)
     )
@@ -47,7 +47,7 @@ def _is_part(shorter: Sequence[str], longer: Sequence[str]) -> bool:
     part, whole = "".join(shorter), "".join(longer)
     if part == whole:
         return bool(part)
-    if len(part) < _LEAST:
+    if len(part) < _MIN_CHARS:
         return False
     if part in whole:
         return True

@@ -8,13 +8,13 @@ Three things end a sentence, and everything else is an exception to one of them:
 - a line break, since headings, items, rows and lines of code have no stop. Not where the line was only full, as in PDFs
   and mails (`goes_on`);
 - in Thai and Lao, which have no stops, a blank. They put blanks between phrases, too, so phrases are gathered until
-  they have `PHRASE_CHARS` characters.
+  they have `MIN_PHRASE_CHARS` characters.
 
-Text that has no end for `LONGEST` characters, such as a transcript, is cut at a blank about every `CUT` characters; in
-Chinese and Japanese, which write no blanks, at a comma, else between two signs.
+Text that has no end for `MAX_LEXEME_BYTES` characters, such as a transcript, is cut at a blank about every `CUT_MARK`
+characters; in Chinese and Japanese, which write no blanks, at a comma, else between two signs.
 
-One regular expression finds the candidates, and the loop in `tiles` drops the exceptions. Both take time linear in the
-text, whatever the text is: hostile texts are tried in the tests.
+One regular expression finds the candidates, and the loop in `sentence_spans` drops the exceptions. Both take time
+linear in the text, whatever the text is: hostile texts are tried in the tests.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from ctxassembly.data.chunks import Span
 
 # Ends that end no sentence: of lines broken to a width, as in PDFs and mails, and of abbreviations.
 #
-# A line that was broken because it was full is told by three signs: it has at least `WRAPPED` characters, it ends in a
-# letter or in a sign such as a comma, and the next line begins with a small letter. A capital is harder, since a
-# heading begins with one as well: then the next line's first word must not have fitted on this line, measured by the
-# longest of the lines around.
+# A line that was broken because it was full is told by three signs: it has at least `MIN_WRAPPED_CHARS` characters, it
+# ends in a letter or in a sign such as a comma, and the next line begins with a small letter. A capital is harder,
+# since a heading begins with one as well: then the next line's first word must not have fitted on this line, measured
+# by the longest of the lines around.
 #
 # An abbreviation is told by its form, in any language with an alphabet: no list of abbreviations is kept.
 
 
-WRAPPED = 40
+MIN_WRAPPED_CHARS = 40
 """Characters of the shortest line that may be full: nobody breaks prose to less."""
-OPEN_ENDED = ',-*"”’»'
+OPEN_ENDINGS = ',-*"”’»'
 """Last signs of a line after which, as after a letter, the sentence may go on."""
 _NEXT_WORD = re.compile(r"[^\S\n]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
-_LONGEST = 12
+_MAX_ABBREVIATION_CHARS = 12
 """Characters of the longest abbreviation, with the bracket or quotation mark before it."""
-WORD_CHARS = 5
+MIN_WORD_CHARS = 5
 """Letters in a row that make a word: no abbreviation is as long."""
 _OPENING = "([{\"'„“‘«*_"
 # An initial; an ordinal ("7. Mai", "Philip II."); letters with stops between them ("e.g.", "z.B."); letters without a
@@ -53,13 +53,13 @@ _ABBREVIATION = re.compile(
 )
 
 
-def after_line(text: str, at: int) -> bool:
+def is_wrapped_line(text: str, at: int) -> bool:
     """True if the line break at `at` only wraps a full line, so that the sentence goes on in the next one."""
     begin = text.rfind("\n", 0, at) + 1
-    if at - begin < WRAPPED:
+    if at - begin < MIN_WRAPPED_CHARS:
         return False
     line = text[begin:at].rstrip()
-    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in OPEN_ENDED) or "|" in line:
+    if len(line) < MIN_WRAPPED_CHARS or not (line[-1].isalpha() or line[-1] in OPEN_ENDINGS) or "|" in line:
         return False
     next_word = _NEXT_WORD.match(text, at + 1)
     if next_word is None:
@@ -67,8 +67,10 @@ def after_line(text: str, at: int) -> bool:
     if next_word[1].islower():
         return True
     # A word with a capital that had room on this line begins something new, such as a heading.
-    beside = max(len(_line(text, begin - 1)) if begin else 0, len(_line(text, at + 1)))
-    return beside >= WRAPPED and len(line) + len(next_word[0].strip()) >= max(beside, len(line))
+    neighbor_length = max(len(_line(text, begin - 1)) if begin else 0, len(_line(text, at + 1)))
+    return neighbor_length >= MIN_WRAPPED_CHARS and len(line) + len(next_word[0].strip()) >= max(
+        neighbor_length, len(line)
+    )
 
 
 def _line(text: str, at: int) -> str:
@@ -77,19 +79,21 @@ def _line(text: str, at: int) -> str:
     return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)].rstrip()
 
 
-def after_stop(text: str, begin: int, at: int) -> bool:
-    """True if the full stop at `at` belongs to an abbreviation. A blank follows it; its sentence starts at `begin`."""
-    if at - begin >= WORD_CHARS and text[at - WORD_CHARS : at].isalpha():
+def is_abbreviation(text: str, begin: int, at: int) -> bool:
+    """True if the full stop at `at` belongs to an abbreviation. A blank follows it; its sentence starts at `start`."""
+    if at - begin >= MIN_WORD_CHARS and text[at - MIN_WORD_CHARS : at].isalpha():
         return False
-    words = text[max(begin, at - _LONGEST) : at].split()
+    words = text[max(begin, at - _MAX_ABBREVIATION_CHARS) : at].split()
     word = words[-1].lstrip(_OPENING) if words else ""
     if _ABBREVIATION.fullmatch(word):
         return True
     # A short word is one too if a small letter follows, in a sentence that began with a capital ("Dit bijv. ook").
-    return 2 <= len(word) < WORD_CHARS and word.isalpha() and text[at + 2 : at + 3].islower() and text[begin].isupper()
+    return (
+        2 <= len(word) < MIN_WORD_CHARS and word.isalpha() and text[at + 2 : at + 3].islower() and text[begin].isupper()
+    )
 
 
-# These end a sentence whatever follows: of Chinese and Japanese, Devanagari and its neighbours, Arabic and Urdu,
+# These end a sentence whatever follows: of Chinese and Japanese, Devanagari and its neighbors, Arabic and Urdu,
 # Ethiopic, Khmer, Burmese, Tibetan.
 FULL_STOPS = "。！？｡।॥؟۔።፧។៕။།"
 STOPS, CLOSING = f".!?…{FULL_STOPS}", "\"'”’»)]」』）"
@@ -101,12 +105,13 @@ _BREAK = re.compile(
     rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[{FULL_STOPS}])[{_CLOSING}]*))",
     re.DOTALL,
 )
-# Nearly every phrase of Thai or Lao has the vowel in _OFTEN: a text without it is searched by the simpler pattern.
-_THAI, _OFTEN = "\u0e00-\u0eff", "\u0e32\u0eb2"
+# Nearly every phrase of Thai or Lao has the vowel in _FREQUENT_VOWELS: a text without it is searched by the simpler
+# pattern.
+_THAI, _FREQUENT_VOWELS = "\u0e00-\u0eff", "\u0e32\u0eb2"
 _BREAK_OR_BLANK = re.compile(rf"{_BREAK.pattern}|(?<=[{_THAI}]) +(?=[{_THAI}])", re.DOTALL)
-PHRASE_CHARS = 60
+MIN_PHRASE_CHARS = 60
 """Characters that Thai phrases are gathered up to: a phrase alone says little."""
-LONGEST, CUT = 1_200, 400
+MAX_SENTENCE_CHARS, CUT_CHARS = 1_200, 400
 """Characters of the longest sentence that stays whole, and about how many the parts of a longer one have.
 
 A longer one is no sentence but, say, a transcript without stops. Whole, none of it would fit where there is less room.
@@ -118,74 +123,74 @@ _BLANK_OR_SIGN = re.compile(rf"\s(?=\S)|[{_SIGN}](?=[{_SIGN}])")
 _BLANKS = re.compile(r"\s+")
 # The number of an item stays with the item: alone it says nothing. So does one with a word and a letter ("ITEM 1A.").
 _ROMAN = "x{0,3}(?:ix|iv|v?i{1,3}|v|x)"
-_NUMBER = re.compile(
+_ITEM_NUMBER = re.compile(
     rf"\s*(?:\(?(?:\d{{1,3}}[A-Za-z]?(?:\.\d{{1,3}}[A-Za-z]?)*|[A-Za-z]|{_ROMAN}|{_ROMAN.upper()})[.)]\s*"
     r"|[^\W\d_]{1,12} \d{1,3}[A-Za-z]\. *)"
 )
-NUMBER_CHARS = 24
+MAX_ITEM_NUMBER_CHARS = 24
 """Characters of the longest number of an item, with the blanks around it."""
 _ROW = re.compile(r"[ \t]*\|")
 
 
-def tiles(text: str) -> list[Span]:
+def sentence_spans(text: str) -> list[Span]:
     r"""Spans of the sentences and lines of `text`, in order; together they cover all of it.
 
     White space belongs to the sentence before it, but for the indentation of a line. The number of an item belongs to
     the item. A row of a table is one tile, whatever stops its cells have.
 
     >>> text = "Ask Dr. Li. 1. Drink water.\n  Eat nothing."
-    >>> [text[start:end] for start, end in tiles(text)]
+    >>> [text[start:end] for start, end in sentence_spans(text)]
     ['Ask Dr. Li. ', '1. Drink water.\n', '  Eat nothing.']
     """
     edges = [0]
-    begin, rows, phrases = 0, "|" in text, any(sign in text for sign in _OFTEN)
-    for match in (_BREAK_OR_BLANK if phrases else _BREAK).finditer(text):
+    start, has_bars, is_thai = 0, "|" in text, any(sign in text for sign in _FREQUENT_VOWELS)
+    for match in (_BREAK_OR_BLANK if is_thai else _BREAK).finditer(text):
         (at, end), found = match.span(), match[0]
-        if text[begin].isspace() and _BLANKS.fullmatch(text, begin, end):  # a slice would copy the sentence
+        if text[start].isspace() and _BLANKS.fullmatch(text, start, end):  # a slice would copy the sentence
             continue
-        if is_number(text, begin, end):
+        if is_item_number(text, start, end):
             continue
-        if found == "\n" and after_line(text, at):
+        if found == "\n" and is_wrapped_line(text, at):
             continue
-        if found == ". " and after_stop(text, begin, at):
+        if found == ". " and is_abbreviation(text, start, at):
             continue
-        if phrases and found[0] == " " and end - begin < PHRASE_CHARS:
+        if is_thai and found[0] == " " and end - start < MIN_PHRASE_CHARS:
             continue
-        if rows and "\n" not in found and is_row(text, begin, end):
+        if has_bars and "\n" not in found and is_table_row(text, start, end):
             continue
         edges.append(end)
-        begin = end
+        start = end
     if len(edges) > 1 and not text[edges[-1] :].strip():
         edges.pop()
     edges.append(len(text))
-    if any(end - begin > LONGEST for begin, end in pairwise(edges)):
-        edges = [0, *(edge for begin, end in pairwise(edges) for edge in _cut(text, begin, end))]
+    if any(end - start > MAX_SENTENCE_CHARS for start, end in pairwise(edges)):
+        edges = [0, *(edge for start, end in pairwise(edges) for edge in _split_long(text, start, end))]
     return list(pairwise(edges)) if text else []
 
 
-def is_number(text: str, begin: int, end: int) -> bool:
+def is_item_number(text: str, begin: int, end: int) -> bool:
     """True if `text[begin:end]` is the number of an item, which stays with the item."""
-    return end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end) is not None
+    return end - begin <= MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, begin, end) is not None
 
 
-def is_row(text: str, begin: int, end: int) -> bool:
+def is_table_row(text: str, begin: int, end: int) -> bool:
     """True if `text[begin:end]` begins a row of a table, whose cells end no sentence."""
     return _ROW.match(text, begin, end) is not None
 
 
-def _cut(text: str, begin: int, end: int) -> Iterator[int]:
-    """Ends of the parts of the tile from `begin` to `end`: several if it is too long, and no row of a table."""
-    if end - begin > LONGEST and not is_row(text, begin, end):
+def _split_long(text: str, begin: int, end: int) -> Iterator[int]:
+    """Ends of the parts of the tile from `start` to `end`: several if it is too long, and no row of a table."""
+    if end - begin > MAX_SENTENCE_CHARS and not is_table_row(text, begin, end):
         begin = end - len(text[begin:end].lstrip())
-        while end - begin > 2 * CUT and (at := _pause(text, begin + CUT, end)):
+        while end - begin > 2 * CUT_CHARS and (at := _next_pause(text, begin + CUT_CHARS, end)):
             begin = at.end()
             yield begin
     yield end
 
 
-def _pause(text: str, begin: int, end: int) -> re.Match[str] | None:
-    """The next place to cut after `begin`."""
-    return _COMMA.search(text, begin, min(begin + CUT, end)) or _BLANK_OR_SIGN.search(text, begin, end)
+def _next_pause(text: str, begin: int, end: int) -> re.Match[str] | None:
+    """The next place to cut after `start`."""
+    return _COMMA.search(text, begin, min(begin + CUT_CHARS, end)) or _BLANK_OR_SIGN.search(text, begin, end)
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:
@@ -197,5 +202,5 @@ def sentence_ends(text: str, begin: int = 0) -> list[int]:
     [4, 9]
     """
     text = text[begin:] if begin else text
-    ends = [first + len(text[first:second].rstrip()) for first, second in tiles(text)]
+    ends = [first + len(text[first:second].rstrip()) for first, second in sentence_spans(text)]
     return [begin + end for end in ends if 0 < end < len(text)]  # a blank text has none

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import Message, history_tokens
 from ctxassembly.user_warnings import with_remedy
@@ -29,7 +29,7 @@ PUBLISHED_WINDOWS = {
     "deepseek-r1:8b": 128_000,
 }
 """Windows of local models, as published with the zones. Hosted models are looked up in genai-prices."""
-NOT_KNOWN = 3_900
+LLAMAINDEX_DEFAULT_WINDOW = 3_900
 """The window that LlamaIndex reports for a model it doesn't know."""
 
 
@@ -40,7 +40,7 @@ class Model:
     name: str | None = None
     window: int | None = None
     """Tokens it takes, its answer included."""
-    output: int | None = None
+    max_output: int | None = None
     """Most tokens of an answer, if a limit was set."""
 
     @property
@@ -58,7 +58,7 @@ class Model:
             return None
 
 
-def described(llm: object) -> Model | None:
+def model_info(llm: object) -> Model | None:
     """The model that a LlamaIndex LLM or a LangChain chat model describes; None if the object describes none."""
     try:
         metadata, profile = getattr(llm, "metadata", None), getattr(llm, "profile", None)
@@ -68,7 +68,7 @@ def described(llm: object) -> Model | None:
             window, output = profile.get("max_input_tokens"), getattr(llm, "max_tokens", None)
     except Exception:  # noqa: BLE001 - a property may ask a server that isn't there
         return None
-    window = window if _is_number(window) and window != NOT_KNOWN else None
+    window = window if _is_number(window) and window != LLAMAINDEX_DEFAULT_WINDOW else None
     name = name if isinstance(name, str) else None
     return Model(name, window, output if _is_number(output) else None) if name or window else None
 
@@ -89,8 +89,8 @@ def window_of(model: str) -> int:
     known = _hosted_windows()
     if model in known:
         return known[model]
-    alike = sorted(name for name in known if name[:4] == str(model)[:4])[:20]
-    choices = ", ".join([*PUBLISHED_WINDOWS, *alike])
+    similar = sorted(name for name in known if name[:4] == str(model)[:4])[:20]
+    choices = ", ".join([*PUBLISHED_WINDOWS, *similar])
     raise ConfigError("model", f"one of {choices}, or any other that genai-prices knows; else give window=", model)
 
 
@@ -110,9 +110,9 @@ def _hosted_windows() -> dict[str, int]:
     return windows
 
 
-def too_small(llm: object, max_tokens: int) -> str | None:
+def window_warning(llm: object, max_tokens: int) -> str | None:
     """A warning if a context of `max_tokens` fills the whole window of `llm`; None if it doesn't, or nobody knows."""
-    model = described(llm)
+    model = model_info(llm)
     if model is None or model.window is None or max_tokens < model.window:
         return None
     name = model.name or type(llm).__name__
@@ -124,7 +124,7 @@ def too_small(llm: object, max_tokens: int) -> str | None:
 
 ZONES = ("system", "query", "conversation", "generation", "buffer")
 
-OUTPUT = 1_024
+DEFAULT_OUTPUT_TOKENS = 1_024
 """Tokens that the published rule for models keeps for the answer."""
 
 
@@ -176,8 +176,8 @@ class TokenBudget:
     @property
     def context(self) -> int:
         """Tokens left for the context by the other zones, at most `context_cap`."""
-        left = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
-        return left if self.context_cap is None else min(self.context_cap, left)
+        remaining = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
+        return remaining if self.context_cap is None else min(self.context_cap, remaining)
 
     @property
     def total(self) -> int:
@@ -225,15 +225,17 @@ class TokenBudget:
             InputError: `model` is neither a name nor an object that names a model or a window.
             MissingExtraError: the window of a hosted model has to be looked up, and genai-prices is not installed.
         """
-        known = Model(model) if isinstance(model, str) else described(model)
-        if known is None and window is None:
-            raise InputError(f"model must be a name, or an LLM that says what it is, got {shown(model)}; give window=")
-        known = known or Model()
-        encoding = known.encoding
+        info = Model(model) if isinstance(model, str) else model_info(model)
+        if info is None and window is None:
+            raise InputError(
+                f"model must be a name, or an LLM that says what it is, got {safe_repr(model)}; give window="
+            )
+        info = info or Model()
+        encoding = info.encoding
         count = counter_for(encoding or "cl100k_base").count
-        window = window if window is not None else known.window or window_of(known.name or "")
+        window = window if window is not None else info.window or window_of(info.name or "")
         if generation is None:
-            generation = max(min(OUTPUT, window // 2), known.output or 0)
+            generation = max(min(DEFAULT_OUTPUT_TOKENS, window // 2), info.max_output or 0)
         return cls(
             window=window,
             system=count(system_prompt),

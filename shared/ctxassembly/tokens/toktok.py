@@ -6,9 +6,9 @@ in every text tried. It takes 0.15 s and 40 MB to load (o200k: 0.4 s, 70 MB), so
 process (o200k: 9,000). There is no switch: with the extra installed counts come sooner, without it tiktoken counts.
 
 tiktoken stays the reference, and two guards keep the numbers equal. The Unicode tables of the two libraries differ in
-age, so toktok counts only texts whose characters both take for the same kind (`SETTLED`); tiktoken counts the others.
-And toktok is used only after it has counted some probes as tiktoken does. If it fails or counts one otherwise, a
-RuntimeWarning says so and tiktoken counts everything.
+age, so toktok counts only texts whose characters both take for the same kind (`SAFE_CHARACTERS`); tiktoken counts the
+others. And toktok is used only after it has counted some probes as tiktoken does. If it fails or counts one otherwise,
+a RuntimeWarning says so and tiktoken counts everything.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from importlib import import_module
 
 from ctxassembly.user_warnings import warn, with_remedy
 
-LONGEST = 500_000
+MAX_CHARS = 500_000
 """Characters of the longest text that toktok counts. tiktoken refuses a million blanks, which has to stay visible."""
 
-SETTLED = (
+SAFE_CHARACTERS = (
     "\x00-\u017e\u0180-\u0294\u0296-\u0377"  # Latin with all its marks, IPA: but for the two below
     "\u0384-\u038a\u038c\u038e-\u03a1\u03a3-\u052f"  # Greek, Cyrillic
     "\u0591-\u05c7\u05d0-\u05ea\u061e-\u06ff"  # Hebrew, Arabic
@@ -55,7 +55,7 @@ _PROBES = (
 )
 
 
-def accelerated(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
+def faster_counter(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
     """A faster counter for the tiktoken encoding `name`, with the numbers of `count`; `count` itself without toktok-rs.
 
     Warns:
@@ -64,33 +64,33 @@ def accelerated(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
     try:
         truncate = import_module("toktok").truncate
         # truncate counts as well; with no limit it cuts nothing. batch_count takes 10 us to set up.
-        wrong = next((text for text in _probes() if truncate(text, sys.maxsize, name)[1] != count(text)), None)
+        miscounted = next((text for text in _probes() if truncate(text, sys.maxsize, name)[1] != count(text)), None)
     except Exception as error:  # noqa: BLE001 - any failure is warned of, and tiktoken counts
         if isinstance(error, ModuleNotFoundError) and error.name == "toktok":
             return count
         failure = f"toktok-rs fails ({error!r:.80})"
     else:
-        if wrong is None:
-            return _settled_by(lambda text: int(truncate(text, sys.maxsize, name)[1]), count)
-        failure = f"toktok-rs counts {wrong!r:.60} otherwise than tiktoken"
+        if miscounted is None:
+            return _count_safe_by(lambda text: int(truncate(text, sys.maxsize, name)[1]), count)
+        failure = f"toktok-rs counts {miscounted!r:.60} otherwise than tiktoken"
     fact = f"{failure}, so {name} is counted by tiktoken, which is slower"
     warn(with_remedy(fact, "upgrade or uninstall toktok-rs"), RuntimeWarning)
     return count
 
 
-def _settled_by(sooner: Callable[[str], int], count: Callable[[str], int]) -> Callable[[str], int]:
-    """A counter that hands settled texts to `sooner` and all others to `count`."""
-    settled = re.compile(f"[{SETTLED}]*").fullmatch
+def _count_safe_by(fast_count: Callable[[str], int], count: Callable[[str], int]) -> Callable[[str], int]:
+    """A counter that hands settled texts to `fast_count` and all others to `count`."""
+    is_safe = re.compile(f"[{SAFE_CHARACTERS}]*").fullmatch
 
-    def counted(text: str) -> int:
-        known = len(text) <= LONGEST and (text.isascii() or settled(text))
-        return sooner(text) if known else count(text)
+    def count_text(text: str) -> int:
+        use_fast = len(text) <= MAX_CHARS and (text.isascii() or is_safe(text))
+        return fast_count(text) if use_fast else count(text)
 
-    return counted
+    return count_text
 
 
 def _probes() -> Iterator[str]:
     """Texts of every kind, then each end of each settled range in places where its kind decides how the text splits."""
     yield from _PROBES
-    for character in SETTLED.replace("-", ""):
+    for character in SAFE_CHARACTERS.replace("-", ""):
         yield f"{character}'s 1{character}23 {character}\n\n"

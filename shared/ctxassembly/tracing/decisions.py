@@ -18,12 +18,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from ctxassembly.data.candidates import CONTAINED, EMPTY, FOR_BUDGET, Candidate, Label, LeftOut, Reason, Shortening
-from ctxassembly.data.chunks import Fragment, Hit
-from ctxassembly.data.trace import STANDS, Decision, Outcome, Shortened
-from ctxassembly.text.matched_terms import Matches, Wanted
+from ctxassembly.data.candidates import (
+    CONTAINED,
+    EMPTY,
+    OVER_BUDGET,
+    Candidate,
+    CitationBlock,
+    Exclusion,
+    Reason,
+    Shortening,
+)
+from ctxassembly.data.chunks import Hit, RetrievedFragment
+from ctxassembly.data.trace import IN_CONTEXT, Decision, Outcome, Shortened
+from ctxassembly.text.matched_terms import MatchedTerms, TermQuery
 from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.wording.metadata_labels import Particulars
+from ctxassembly.wording.metadata_labels import MetadataReader
 
 # The hits that a context keeps for its views.
 #
@@ -32,42 +41,46 @@ from ctxassembly.wording.metadata_labels import Particulars
 # documents that are left out.
 
 
-FRAGMENTS = 40
+MAX_SHOWN_HITS = 40
 """Hits that the views show with their text."""
-COMPARED_CHARS = 8_000
+MAX_HIT_CHARS = 8_000
 """Most characters of a hit that are kept, and looked up in the other hits. A longer text keeps half of them at each
 end."""
-NAMED_DOCUMENTS = 300
+MAX_NAMED_DOCUMENTS = 300
 """Most documents that the views name although nothing of them stands: as many as a table of decisions has rows."""
-COUNTED_CHARS = 200_000
+MAX_COPY_CHARS = 200_000
 """Most characters kept of the copies among the later hits. Their tokens are counted as saved; of further copies only
 the number is known."""
 
 
-def keeps(candidate: Candidate) -> bool:
+def is_retained(candidate: Candidate) -> bool:
     """True if a context keeps the whole text of `candidate`, whatever becomes of it."""
-    return candidate.is_hit and candidate.rank < FRAGMENTS and len(candidate.chunk.text) <= COMPARED_CHARS
+    return candidate.is_hit and candidate.rank < MAX_SHOWN_HITS and len(candidate.chunk.text) <= MAX_HIT_CHARS
 
 
-def held(hits: Sequence[Hit], decisions: Iterable[Decision], taken: Iterable[Candidate]) -> tuple[Fragment, ...]:
+def retain_hits(
+    hits: Sequence[Hit], decisions: Iterable[Decision], selected: Iterable[Candidate]
+) -> tuple[RetrievedFragment, ...]:
     """The hits that a context keeps, by rank: the first ones, later copies, and one to name each further document."""
-    first = tuple([_fragment(rank, hit, shown=True) for rank, hit in enumerate(hits[:FRAGMENTS])])
-    if len(hits) <= FRAGMENTS:
+    first = tuple([_fragment(rank, hit, shown=True) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])])
+    if len(hits) <= MAX_SHOWN_HITS:
         return first
-    beyond = {fragment.rank: fragment for fragment in _beyond(hits, decisions, taken)}
+    beyond = {fragment.rank: fragment for fragment in _retain_later(hits, decisions, selected)}
     return (*first, *(beyond[rank] for rank in sorted(beyond)))
 
 
-def _beyond(hits: Sequence[Hit], decisions: Iterable[Decision], taken: Iterable[Candidate]) -> Iterator[Fragment]:
+def _retain_later(
+    hits: Sequence[Hit], decisions: Iterable[Decision], selected: Iterable[Candidate]
+) -> Iterator[RetrievedFragment]:
     """Copies among the later hits, and the first hit of each document that no other one names."""
-    texts = {candidate.chunk.text: candidate.chunk.text for candidate in taken}
-    room, named = COUNTED_CHARS, {candidate.chunk.document_id for candidate in taken}
-    most = len(named) + NAMED_DOCUMENTS
+    texts = {candidate.chunk.text: candidate.chunk.text for candidate in selected}
+    room, named = MAX_COPY_CHARS, {candidate.chunk.document_id for candidate in selected}
+    max_named = len(named) + MAX_NAMED_DOCUMENTS
     for decision in decisions:
         if decision.distance:
             continue
         hit = hits[decision.rank]
-        is_later = decision.rank >= FRAGMENTS
+        is_later = decision.rank >= MAX_SHOWN_HITS
         if is_later and decision.outcome in ("duplicate", "contained") and room > 0:
             fragment = _fragment(decision.rank, hit, shown=True)
             text = fragment.chunk.text
@@ -76,22 +89,22 @@ def _beyond(hits: Sequence[Hit], decisions: Iterable[Decision], taken: Iterable[
             else:
                 room -= len(text)
                 yield fragment
-        elif is_later and decision.document_id not in named and len(named) < most:
+        elif is_later and decision.document_id not in named and len(named) < max_named:
             yield _fragment(decision.rank, hit, shown=False)
-        if len(named) < most:
+        if len(named) < max_named:
             named.add(decision.document_id)
 
 
-def _fragment(rank: int, hit: Hit, *, shown: bool) -> Fragment:
+def _fragment(rank: int, hit: Hit, *, shown: bool) -> RetrievedFragment:
     chunk, text = hit.chunk, hit.chunk.text
     if not shown:
         text = ""
-    elif len(text) > COMPARED_CHARS:
-        half = COMPARED_CHARS // 2
+    elif len(text) > MAX_HIT_CHARS:
+        half = MAX_HIT_CHARS // 2
         text = text[:half] + text[-half:]
     if text is not chunk.text or chunk.vector is not None:
         chunk = replace(chunk, text=text, vector=None)
-    return Fragment(rank, chunk, hit.score, len(hit.chunk.text))
+    return RetrievedFragment(rank, chunk, hit.score, len(hit.chunk.text))
 
 
 _OUTCOME_OF: Mapping[Shortening, Outcome] = {
@@ -104,151 +117,151 @@ _OUTCOME_OF: Mapping[Shortening, Outcome] = {
 }
 
 
-class Settled(NamedTuple):
+class FinalSelection(NamedTuple):
     """The result of choosing, once it is laid out. All maps are by the key of a candidate."""
 
-    taken: Sequence[Candidate]
+    selected: Sequence[Candidate]
     """The candidates that the budget took. One whose text others have has no piece in `labels`."""
-    labels: Sequence[Label]
-    left_out: Mapping[int, LeftOut]
+    labels: Sequence[CitationBlock]
+    left_out: Mapping[int, Exclusion]
     """The other candidates: the reason, and the tokens that each would have added."""
     shortened: Mapping[int, Shortened]
     """The candidates that stand in part."""
-    elsewhere: Mapping[int, Candidate]
+    repeated_in: Mapping[int, Candidate]
     """For a candidate that lost repeated sentences: the one that has most of them."""
-    worth: Mapping[int, float]
+    relevance: Mapping[int, float]
     """What each is worth for the query; none where the query had nothing to choose."""
 
 
-class _Fate(NamedTuple):
+class _Status(NamedTuple):
     """The fields of a decision that depend on where the text ended up."""
 
     outcome: Outcome = "dropped"
-    reason: Literal["hit", "neighbour"] | Shortening | Reason = FOR_BUDGET
+    reason: Literal["hit", "neighbor"] | Shortening | Reason = OVER_BUDGET
     because_of: str | None = None
     stripped_chars: int = 0
     tokens: int | None = None
     shortened: Shortened | None = None
 
 
-def decide(
+def make_decisions(
     candidates: Sequence[Candidate],
     empty: Iterable[Candidate],
     lineage: Lineage,
-    settled: Settled,
-    read: Particulars,
+    selection: FinalSelection,
+    reader: MetadataReader,
     query: str | None,
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
-    `lineage` has the copies, and the form that each candidate has now. `read` finds the search method of a hit.
+    `lineage` has the copies, and the form that each candidate has now. `reader` finds the search method of a hit.
     """
-    wanted = Wanted(query) if query else None
-    copies = lineage.copies()
-    stripped = _stripped(settled.labels)
-    containers = _containers(settled, stripped)
-    replaced: dict[int, list[str]] = defaultdict(list)
+    term_query = TermQuery(query) if query else None
+    copies = lineage.duplicates()
+    stripped = _stripped_chars(selection.labels)
+    containers = _find_containers(selection, stripped)
+    copy_ids: dict[int, list[str]] = defaultdict(list)
     for candidate in candidates if copies else ():
         if candidate.key in copies:
-            replaced[copies[candidate.key][0].key].append(candidate.chunk.id)
+            copy_ids[copies[candidate.key][0].key].append(candidate.chunk.id)
 
     def decision(candidate: Candidate) -> Decision:
         original, why = copies.get(candidate.key, (candidate, None))
-        now = lineage.now(original)
+        now = lineage.current(original)
         if now.key in stripped:
-            fate = _of_standing(original, settled, stripped[now.key])
+            fate = _status_of_kept(original, selection, stripped[now.key])
         elif now.key in containers:
-            fate = _of_contained(now, containers[now.key], settled.shortened.get(now.key))
+            fate = _status_of_contained(now, containers[now.key], selection.shortened.get(now.key))
         else:
-            fate = _of_left_out(settled.left_out.get(now.key))
+            fate = _status_of_excluded(selection.left_out.get(now.key))
         if why is not None:
-            fate = _of_copy(candidate, original, why, fate)
+            fate = _status_of_copy(candidate, original, why, fate)
         chunk = candidate.chunk
         # A copy shows what came with it. For the others links may have told the document, or a copy a better score.
         told = now if why is None else candidate
         # In the order of the fields, without names: there may be thousands of decisions, and names take time.
         placed = (chunk.id, told.chunk.document_id, candidate.rank, candidate.distance, told.score)
         outcome, reason, because_of, chars, tokens, part = fate
-        names = tuple(replaced.get(candidate.key, ()))
-        method = None if candidate.distance else read.said(chunk, "search_method")
+        names = tuple(copy_ids.get(candidate.key, ()))
+        method = None if candidate.distance else reader.format_value(chunk, "search_method")
         # Matches are looked up when somebody reads them. Only a text that the context keeps may be held for that.
-        known = now if outcome in STANDS else candidate if keeps(candidate) else None
-        matches = Matches(wanted, known.chunk.text) if wanted and known else None
-        value = settled.worth.get(now.key) if why is None else None
+        known = now if outcome in IN_CONTEXT else candidate if is_retained(candidate) else None
+        matches = MatchedTerms(term_query, known.chunk.text) if term_query and known else None
+        value = selection.relevance.get(now.key) if why is None else None
         return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches, value)
 
-    return (*map(decision, candidates), *(_on_empty(candidate, read) for candidate in empty))
+    return (*map(decision, candidates), *(_decide_empty(candidate, reader) for candidate in empty))
 
 
-def _of_standing(candidate: Candidate, settled: Settled, stripped_chars: int) -> _Fate:
+def _status_of_kept(candidate: Candidate, selection: FinalSelection, stripped_chars: int) -> _Status:
     """The fate of a candidate with text of its own in the context."""
-    part = settled.shortened.get(candidate.key)
+    part = selection.shortened.get(candidate.key)
     if part is None:
-        return _Fate("kept", "neighbour" if candidate.distance else "hit", None, stripped_chars)
-    teller = settled.elsewhere.get(candidate.key)
-    because_of = None if teller is None else teller.chunk.id
-    return _Fate(_OUTCOME_OF[part.by], part.by, because_of, stripped_chars, None, part)
+        return _Status("kept", "neighbor" if candidate.distance else "hit", None, stripped_chars)
+    other = selection.repeated_in.get(candidate.key)
+    because_of = None if other is None else other.chunk.id
+    return _Status(_OUTCOME_OF[part.by], part.by, because_of, stripped_chars, None, part)
 
 
-def _of_contained(candidate: Candidate, container: Candidate, part: Shortened | None) -> _Fate:
+def _status_of_contained(candidate: Candidate, container: Candidate, part: Shortened | None) -> _Status:
     """The fate of a candidate without text of its own. Of repeated sentences nothing is lost: others have them."""
     if part is None or part.by == "repeated":
-        return _Fate("contained", CONTAINED, container.chunk.id, len(candidate.text))
-    return _Fate(tokens=max(part.tokens_before - part.tokens_after, 1))
+        return _Status("contained", CONTAINED, container.chunk.id, len(candidate.text))
+    return _Status(tokens=max(part.tokens_before - part.tokens_after, 1))
 
 
-def _of_left_out(why: LeftOut | None) -> _Fate:
-    return _Fate() if why is None else _Fate(reason=why.reason, tokens=why.tokens)
+def _status_of_excluded(why: Exclusion | None) -> _Status:
+    return _Status() if why is None else _Status(reason=why.reason, tokens=why.tokens)
 
 
-def _of_copy(candidate: Candidate, original: Candidate, why: Reason, fate: _Fate) -> _Fate:
+def _status_of_copy(candidate: Candidate, original: Candidate, why: Reason, status: _Status) -> _Status:
     """The fate of a copy, given that of its original. Only the original counts the tokens that it would have added."""
-    if fate.outcome == "dropped":
-        return fate._replace(tokens=None)
-    because_of = fate.because_of or original.chunk.id
+    if status.outcome == "dropped":
+        return status._replace(tokens=None)
+    because_of = status.because_of or original.chunk.id
     if why == CONTAINED:
-        return _Fate("contained", why, because_of, len(candidate.chunk.text))
-    return _Fate("duplicate", why, because_of)
+        return _Status("contained", why, because_of, len(candidate.chunk.text))
+    return _Status("duplicate", why, because_of)
 
 
-def _on_empty(candidate: Candidate, read: Particulars) -> Decision:
+def _decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
     chunk = candidate.chunk
     placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score)
-    return Decision(*placed, "dropped", EMPTY, search_method=read.said(chunk, "search_method"))
+    return Decision(*placed, "dropped", EMPTY, search_method=reader.format_value(chunk, "search_method"))
 
 
-def _stripped(labels: Sequence[Label]) -> dict[int, int]:
+def _stripped_chars(labels: Sequence[CitationBlock]) -> dict[int, int]:
     """Characters stripped from each candidate with text of its own, by key."""
     stripped: dict[int, int] = defaultdict(int)
     for label in labels:
         for passage in label.passages:
             for piece in passage:
-                stripped[piece.candidate.key] += piece.shared
+                stripped[piece.candidate.key] += piece.overlap
     return stripped
 
 
-def _containers(settled: Settled, stripped: Mapping[int, int]) -> dict[int, Candidate]:
+def _find_containers(selection: FinalSelection, stripped: Mapping[int, int]) -> dict[int, Candidate]:
     """The candidate that has the text of each one that was taken and has none of its own, by key of the latter."""
-    standing: dict[str, list[Candidate]] = defaultdict(list)
-    for label in settled.labels:
+    kept_by_document: dict[str, list[Candidate]] = defaultdict(list)
+    for label in selection.labels:
         for passage in label.passages:
             for piece in passage:
-                standing[piece.candidate.chunk.document_id].append(piece.candidate)
+                kept_by_document[piece.candidate.chunk.document_id].append(piece.candidate)
     containers: dict[int, Candidate] = {}
-    for candidate in settled.taken:
-        if candidate.key not in stripped and (there := standing[candidate.chunk.document_id]):
-            containers[candidate.key] = _container(candidate, there)
+    for candidate in selection.selected:
+        if candidate.key not in stripped and (kept := kept_by_document[candidate.chunk.document_id]):
+            containers[candidate.key] = _find_container(candidate, kept)
     return containers
 
 
-def _container(candidate: Candidate, standing: Sequence[Candidate]) -> Candidate:
+def _find_container(candidate: Candidate, kept: Sequence[Candidate]) -> Candidate:
     """The one of `standing`, all of the same document, that has the text of `candidate`.
 
     Text that two chunks share is written in the earlier one. With a label for each chunk it is written in the one that
     is read first. If that is the later one, the earlier chunk may be left with nothing but a blank.
     """
-    before = max((other for other in standing if other.position <= candidate.position), key=_position, default=None)
-    after = min((other for other in standing if other.position > candidate.position), key=_position, default=None)
+    before = max((other for other in kept if other.position <= candidate.position), key=_position, default=None)
+    after = min((other for other in kept if other.position > candidate.position), key=_position, default=None)
     nearest = [other for other in (before, after) if other is not None]
     text = candidate.text.strip()
     return next((other for other in nearest if text in other.chunk.text), nearest[0])

@@ -9,90 +9,100 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from ctxassembly.data.candidates import EXACT, Candidate, Reason
+from ctxassembly.data.candidates import EXACT_DUPLICATE, Candidate, Reason
 
 
 class Lineage:
     """The present form of each candidate, and the candidate that stands in for it, if one does."""
 
     def __init__(self) -> None:
-        self._now: dict[int, Candidate] = {}
-        self._copies: dict[int, tuple[Candidate, Reason]] = {}
+        self._current: dict[int, Candidate] = {}
+        self._duplicates: dict[int, tuple[Candidate, Reason]] = {}
 
-    def change(self, before: Candidate, after: Candidate) -> Candidate:
+    def record_change(self, before: Candidate, after: Candidate) -> Candidate:
         """Enter that `before` has become `after`, and give `after` back."""
         if before is not after:
-            self._now[after.key] = after
+            self._current[after.key] = after
         return after
 
-    def collapse(
+    def merge_duplicates(
         self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: Reason
     ) -> tuple[Candidate, ...]:
         """Enter the copies among `candidates`, and give back the others with what they inherit. Both are best first."""
         if not stands_for:
             return tuple(candidates)
-        self.drop(candidates, stands_for, why)
-        standing = {candidate.key: candidate for candidate in candidates if candidate.key not in stands_for}
-        return tuple(self.change(standing[key], heir) for key, heir in inherit(candidates, stands_for).items())
+        self.record_duplicates(candidates, stands_for, why)
+        originals = {candidate.key: candidate for candidate in candidates if candidate.key not in stands_for}
+        return tuple(
+            self.record_change(originals[key], heir) for key, heir in inherit_ranks(candidates, stands_for).items()
+        )
 
-    def drop(self, candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate], why: Reason) -> None:
+    def record_duplicates(
+        self, candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate], why: Reason
+    ) -> None:
         """Enter the copies among `candidates`. The ones that stand in for them inherit nothing."""
         for candidate in candidates:
             # The form as it came is enough: whoever reads a copy asks for the present form of its original.
             if (original := stands_for.get(candidate.key)) is not None:
-                self._copies[candidate.key] = (original, why)
+                self._duplicates[candidate.key] = (original, why)
 
-    def revive(self, candidates: Iterable[Candidate]) -> None:
+    def restore(self, candidates: Iterable[Candidate]) -> None:
         """Enter that `candidates` stand for themselves again."""
         for candidate in candidates:
-            del self._copies[candidate.key]
+            del self._duplicates[candidate.key]
 
-    def unserved(self, candidates: Iterable[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
+    def unrepresented(self, candidates: Iterable[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
         """The copies among `candidates` whose stand-in was left out, best first. `left_out` has keys.
 
         Exact copies are not among them: they fit where their original fits, and that didn't.
         """
-        copies = self.copies()
+        copies = self.duplicates()
         found = [
-            self.now(candidate)
+            self.current(candidate)
             for candidate in candidates
             if candidate.key in copies
-            and self._copies[candidate.key][1] != EXACT
+            and self._duplicates[candidate.key][1] != EXACT_DUPLICATE
             and copies[candidate.key][0].key in left_out
         ]
         return tuple(sorted(found, key=lambda candidate: (candidate.distance, candidate.rank)))
 
-    def copies(self) -> dict[int, tuple[Candidate, Reason]]:
+    def duplicates(self) -> dict[int, tuple[Candidate, Reason]]:
         """For each copy, by key: the candidate that stands in for it in the end, and the reason.
 
         The reason is the last one on the way there: an exact copy of a near duplicate is a near duplicate.
         """
         ends: dict[int, tuple[Candidate, Reason]] = {}
-        for copy, (original, reason) in self._copies.items():
+        for copy, (original, reason) in self._duplicates.items():
             end, why = original, reason
-            while end.key in self._copies:
-                end, why = self._copies[end.key]
+            while end.key in self._duplicates:
+                end, why = self._duplicates[end.key]
             ends[copy] = (end, why)
         return ends
 
-    def now(self, candidate: Candidate) -> Candidate:
+    def current(self, candidate: Candidate) -> Candidate:
         """The present form of `candidate`."""
-        return self._now.get(candidate.key, candidate)
+        return self._current.get(candidate.key, candidate)
 
 
-def inherit(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
+def inherit_ranks(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
     """The candidates that stand, by key and best first, with what they inherit from their copies.
 
     A candidate gets the best score, and the rank and distance of the best, among itself and its copies. `candidates`
-    are all of them, best first; `stands_for` has the stand-in of each copy.
+    are all of them, best first; `value` has the stand-in of each copy.
     """
     groups: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         groups.setdefault(stands_for.get(candidate.key, candidate).key, []).append(candidate)
-    became: dict[int, Candidate] = {}
+    result: dict[int, Candidate] = {}
     for key, group in groups.items():
-        first, stands = group[0], next(candidate for candidate in group if candidate.key == key)
+        first, representative = group[0], next(candidate for candidate in group if candidate.key == key)
         score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
-        same = (first.rank, first.distance, score) == (stands.rank, stands.distance, stands.score)
-        became[key] = stands if same else stands._replace(rank=first.rank, distance=first.distance, score=score)
-    return became
+        same = (first.rank, first.distance, score) == (
+            representative.rank,
+            representative.distance,
+            representative.score,
+        )
+        result[key] = (
+            representative if same else representative._replace(rank=first.rank, distance=first.distance, score=score)
+        )
+    return result

@@ -15,7 +15,7 @@ from ctxassembly.data.trace import Stage, StageBegan, StageEnded
 #
 # A watcher may have to be awaited, and what a stage asks for belongs below that stage's span. So a flow doesn't call
 # the watcher: it yields the beginning and the end of a stage as it yields its requests, and the driver hands them on
-# (`drivers/watched.py`). Where nobody watches, it yields neither. A stage that never ends has failed; the driver knows
+# (`runtime/observed.py`). Where nobody watches, it yields neither. A stage that never ends has failed; the driver knows
 # that by the error.
 
 
@@ -23,13 +23,13 @@ Outputs = Callable[[], Mapping[str, Any]]
 """The counts of a stage besides chunks; asked for only where somebody watches."""
 
 
-def by_reason(reasons: Iterable[Reason]) -> dict[str, dict[Reason, int]]:
+def count_by_reason(reasons: Iterable[Reason]) -> dict[str, dict[Reason, int]]:
     """The number of chunks dropped for each reason, for outputs; nothing if none was."""
     numbers = Counter(reasons)
     return {"dropped": dict(numbers)} if numbers else {}
 
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+_NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -37,10 +37,10 @@ class Stages:
     """The notes, the round trips and the clock that the stages of a flow share. One of them is under way at a time."""
 
     clock: Callable[[], float]
-    is_watched: bool = False
+    is_observed: bool = False
     notes: list[str] = field(default_factory=list)
     round_trips: int = 0
-    since: float = field(init=False)
+    last_end: float = field(init=False)
     """The end of the last stage, by the clock."""
     name: str = field(default="", init=False)
     """The stage under way, and below the chunks before it."""
@@ -49,39 +49,39 @@ class Stages:
     """Notes and round trips before it."""
 
     def __post_init__(self) -> None:
-        self.since = self.clock()
+        self.last_end = self.clock()
 
     def lap(self) -> float:
         """Milliseconds since the last lap."""
-        before, self.since = self.since, self.clock()
-        return (self.since - before) * 1000
+        before, self.last_end = self.last_end, self.clock()
+        return (self.last_end - before) * 1000
 
     def begin(
-        self, name: str, chunks_in: int | None = None, inputs: Mapping[str, Any] = _NONE
+        self, name: str, chunks_in: int | None = None, inputs: Mapping[str, Any] = _NO_INPUTS
     ) -> Generator[StageBegan, None, None]:
         """Begin a stage. For the trace it lasts from the end of the one before."""
         self.name, self.chunks_in = name, chunks_in or 0
-        if self.is_watched:
+        if self.is_observed:
             self._before = len(self.notes), self.round_trips
             yield StageBegan(name, inputs if chunks_in is None else {"chunks": chunks_in, **inputs})
-            self.since = self.clock()  # the watcher's time is nobody's stage
+            self.last_end = self.clock()  # the watcher's time is nobody's stage
 
-    def _ended(self, chunks_out: int, outputs: Outputs | None) -> Generator[StageEnded, None, None]:
+    def _end_event(self, chunks_out: int, outputs: Outputs | None) -> Generator[StageEnded, None, None]:
         """Tell the end of the stage under way."""
-        if self.is_watched:
+        if self.is_observed:
             notes, round_trips = self._before
             queries, noted = self.round_trips - round_trips, self.notes[notes:]
-            told = {
+            payload = {
                 "chunks": chunks_out,
                 **({"queries": queries} if queries else {}),
                 **(outputs() if outputs else {}),
                 **({"notes": noted} if noted else {}),
             }
-            yield StageEnded(self.name, told)
+            yield StageEnded(self.name, payload)
 
 
 @dataclass(slots=True)
-class Log(Stages):
+class TraceRecorder(Stages):
     """The parts of a trace besides the decisions: notes, stages, round trips. The one thing here that changes."""
 
     stages: list[Stage] = field(default_factory=list)
@@ -95,13 +95,13 @@ class Log(Stages):
         chunks_out: int,
         outputs: Outputs | None = None,
         *,
-        is_noted: bool = True,
+        is_recorded: bool = True,
         counts: Mapping[str, int] | None = None,
     ) -> Generator[StageEnded, None, None]:
         """End the stage under way. One that isn't noted changed nothing: the trace doesn't have it.
 
         `counts` are for the trace and whoever watches, `outputs` for the latter alone.
         """
-        if is_noted:
+        if is_recorded:
             self.stages.append(Stage(self.name, self.chunks_in, chunks_out, self.lap(), dict(counts or {})))
-        yield from self._ended(chunks_out, outputs or (lambda: counts or {}))
+        yield from self._end_event(chunks_out, outputs or (lambda: counts or {}))

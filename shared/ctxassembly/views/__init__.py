@@ -1,6 +1,6 @@
 """Views of a context for people: the text that the model reads, its sources, the chunks left out and why.
 
-A view reads the fields of a context (`Assembled`) and nothing else. It is imported when it is first asked for.
+A view reads the fields of a context (`ContextData`) and nothing else. It is imported when it is first asked for.
 """
 
 from __future__ import annotations

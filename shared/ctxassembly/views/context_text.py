@@ -1,4 +1,4 @@
-"""The text that the model reads, block by block in the colours of its documents, hits apart from neighbours."""
+"""The text that the model reads, block by block in the colors of its documents, hits apart from neighbors."""
 
 from __future__ import annotations
 
@@ -12,30 +12,43 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.candidates import GAP, Candidate
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.citations import Assembled, Block, Citation, Source
+from ctxassembly.data.citations import Block, Citation, ContextData, Source
 from ctxassembly.data.trace import Decision
-from ctxassembly.safe_repr import counted
-from ctxassembly.views.html import Html, face, fold, joined, more, safe, score, shortened, size, tag
-from ctxassembly.views.limits import DETAILED_CHUNKS, GONE_CHARS, ID_CHARS, NOTE_CHARS, READING_BYTES, VALUE_CHARS
-from ctxassembly.views.links import lit
-from ctxassembly.views.names import Names
-from ctxassembly.views.runs import Gone, Run, Share, shares
+from ctxassembly.safe_repr import pluralize
+from ctxassembly.views.html import (
+    Html,
+    byte_size,
+    escape_html,
+    fold,
+    font_class,
+    format_score,
+    join_html,
+    more_line,
+    tag,
+    truncate,
+)
+from ctxassembly.views.limits import CONTEXT_BYTES, ID_CHARS, MAX_LABEL_CHUNKS, MISSING_CHARS, NOTE_CHARS, VALUE_CHARS
+from ctxassembly.views.links import css_class
+from ctxassembly.views.names import DocumentNames
+from ctxassembly.views.runs import BlockParts, MissingText, TextRun, block_parts
 
 
-def details(citation: Citation, share: Share, names: Names, decisions: dict[tuple[str, int, int], Decision]) -> Html:
+def label_details(
+    citation: Citation, parts: BlockParts, names: DocumentNames, decisions: dict[tuple[str, int, int], Decision]
+) -> Html:
     """The name of a label; unfolded, its facts and its chunks with the slices that stand.
 
     `decisions` has those of the trace by chunk id, rank and distance.
     """
     document = names.document(citation.document_id)
     sources: dict[int, list[Source]] = {}
-    candidates = {piece.candidate.key: piece.candidate for piece in share.pieces}
-    for run in share.runs:
+    candidates = {piece.candidate.key: piece.candidate for piece in parts.pieces}
+    for run in parts.runs:
         if run.candidate is not None and run.source is not None:
             sources.setdefault(run.candidate.key, []).append(run.source)
     chunks = [
-        tag("li", *_chunk(candidate, sources.get(key, []), names, decisions))
-        for key, candidate in list(candidates.items())[:DETAILED_CHUNKS]
+        tag("li", *_chunk_details(candidate, sources.get(key, []), names, decisions))
+        for key, candidate in list(candidates.items())[:MAX_LABEL_CHUNKS]
     ]
     where = {
         "document": citation.document_id,
@@ -46,60 +59,63 @@ def details(citation: Citation, share: Share, names: Names, decisions: dict[tupl
         "line": citation.start_line,
     }
     facts = " · ".join(
-        f"{name} {shortened(value, VALUE_CHARS)}" for name, value in where.items() if value not in (None, "")
+        f"{name} {truncate(value, VALUE_CHARS)}" for name, value in where.items() if value not in (None, "")
     )
-    best = "" if citation.score is None else f", best score {score(citation.score)}"
+    best = "" if citation.score is None else f", best score {format_score(citation.score)}"
     summary = tag(
         "span",
         f"[{citation.label}] ",
-        document.key,
-        f" {shortened(citation.source, ID_CHARS)} ",
-        tag("span", counted(len(candidates), "chunk") + best, class_="cxa-does"),
-        title=shortened(f"{facts} · chunks {', '.join(citation.chunk_ids[:DETAILED_CHUNKS])}", NOTE_CHARS),
+        document.letter_tag,
+        f" {truncate(citation.source, ID_CHARS)} ",
+        tag("span", pluralize(len(candidates), "chunk") + best, class_="cxa-does"),
+        title=truncate(f"{facts} · chunks {', '.join(citation.chunk_ids[:MAX_LABEL_CHUNKS])}", NOTE_CHARS),
     )
-    ranks = dict.fromkeys(rank for candidate in candidates.values() for rank in names.links.ranks(candidate))
-    shown = [rank for rank in ranks if names.links.fragment(rank)]
+    ranks = dict.fromkeys(rank for candidate in candidates.values() for rank in names.links.hit_ranks(candidate))
+    shown = [rank for rank in ranks if names.links.fragment_link(rank)]
     return fold(
         summary,
         tag("p", facts, class_="cxa-soft"),
         tag("ul", *chunks, class_="cxa-chunks"),
-        more(len(candidates) - DETAILED_CHUNKS, "chunks"),
-        class_=lit(shown, leads=True) or None,
+        more_line(len(candidates) - MAX_LABEL_CHUNKS, "chunks"),
+        class_=css_class(shown, isolates_fragments=True) or None,
     )
 
 
-def _chunk(
-    candidate: Candidate, found: Sequence[Source], names: Names, decisions: dict[tuple[str, int, int], Decision]
+def _chunk_details(
+    candidate: Candidate,
+    sources: Sequence[Source],
+    names: DocumentNames,
+    decisions: dict[tuple[str, int, int], Decision],
 ) -> Iterator[str]:
     """The id of a chunk, its source, the decision on it, and the slice of it that stands."""
     chunk = candidate.chunk
     decision = decisions.get((chunk.id, candidate.rank, candidate.distance))
-    steps = f", {counted(candidate.distance, 'chunk')} away" if candidate.distance else ""
-    spans = _spans([source.chunk_span for source in found])
-    where = _spans([(one.start, one.end) for one in found if one.start is not None and one.end is not None])
+    steps = f", {pluralize(candidate.distance, 'chunk')} away" if candidate.distance else ""
+    spans = _format_spans([source.chunk_span for source in sources])
+    where = _format_spans([(one.start, one.end) for one in sources if one.start is not None and one.end is not None])
     facts = (
         f"hit {candidate.rank + 1}{steps}",
-        f"score {score(candidate.score)}",
+        f"score {format_score(candidate.score)}",
         f"{decision.outcome}: {decision.reason}" if decision else "",
         f"characters {spans} of the chunk" if spans else "no characters of its own",
         f"{where} of the document" if where else "",
     )
-    yield from (names.chip(candidate), tag("b", shortened(chunk.id, ID_CHARS)), " ", names.badges(chunk))
+    yield from (names.hit_marker(candidate), tag("b", truncate(chunk.id, ID_CHARS)), " ", names.search_badges(chunk))
     yield tag("div", " · ".join(filter(None, facts)), class_="cxa-soft")
-    if found:
-        yield tag("q", _slice(candidate, found), lang="", dir="auto")
+    if sources:
+        yield tag("q", _quoted_text(candidate, sources), lang="", dir="auto")
 
 
-def _slice(candidate: Candidate, found: Sequence[Source]) -> str:
+def _quoted_text(candidate: Candidate, sources: Sequence[Source]) -> str:
     """The text of the candidate that stands; of a long one its beginning and its end."""
-    text, skipped, half = candidate.chunk.text, candidate.read_from or 0, VALUE_CHARS // 2
-    first, last = found[0].chunk_span[0] - skipped, found[-1].chunk_span[1] - skipped
+    text, skipped, half = candidate.chunk.text, candidate.text_offset or 0, VALUE_CHARS // 2
+    first, last = sources[0].chunk_span[0] - skipped, sources[-1].chunk_span[1] - skipped
     if last - first <= VALUE_CHARS:
         return text[first:last]
     return f"{text[first : first + half]} … {text[last - half : last]}"
 
 
-def _spans(spans: Sequence[Span]) -> str:
+def _format_spans(spans: Sequence[Span]) -> str:
     written = ", ".join(f"{start:,}–{end:,}" for start, end in spans[:5])
     return written + (f", and {len(spans) - 5:,} more" if len(spans) > 5 else "")
 
@@ -108,28 +124,28 @@ def _spans(spans: Sequence[Span]) -> str:
 _BLANKS = re.compile(r"(?:\r\n|[^\S\x0b-\r\x1c-\x1f\x85\u2028\u2029])*")
 
 
-def word_begins(text: str, places: Sequence[int]) -> list[int]:
-    """Each of `places` in `text`, ascending, as the beginning of the word that it lies inside; blanks are passed over.
+def word_boundaries(text: str, offsets: Sequence[int]) -> list[int]:
+    """Each of `offsets` in `text`, ascending, as the beginning of the word that it lies inside; blanks are passed over.
 
-    >>> word_begins("Drink allowed water.", [6, 9, 13])
+    >>> word_boundaries("Drink allowed water.", [6, 9, 13])
     [6, 6, 14]
     """
-    boundaries = [0, *(match.start() for match in _boundary().finditer(text))]
-    found: list[int] = []
-    for place in places:
+    boundaries = [0, *(match.start() for match in _boundary_pattern().finditer(text))]
+    starts: list[int] = []
+    for place in offsets:
         at = place
-        if found and at < found[-1]:  # the blanks may be many, and those of the place before the same ones
-            at = found[-1]
+        if starts and at < starts[-1]:  # the blanks may be many, and those of the place before the same ones
+            at = starts[-1]
         elif (blanks := _BLANKS.match(text, at)) and blanks.end() > at:
             at = blanks.end()
         else:
             at = boundaries[bisect_right(boundaries, at) - 1]
-        found.append(at)
-    return found
+        starts.append(at)
+    return starts
 
 
 @cache
-def _boundary() -> Any:
+def _boundary_pattern() -> Any:
     """The default boundaries of Unicode (UAX 29), which know what `re` doesn't.
 
     That is combining marks, apostrophes, decimal points, emoji of several characters, and scripts without spaces, where
@@ -146,149 +162,156 @@ def _boundary() -> Any:
 # chunk then stands before that word, inside the run of the first.
 
 
-class Stretch(NamedTuple):
+class RunSlice(NamedTuple):
     """The slice `run.text[begin:end]`, and the runs whose marks stand before it."""
 
-    run: Run
-    begin: int
+    run: TextRun
+    start: int
     end: int
-    marked: tuple[Run, ...] = ()
+    marked_runs: tuple[TextRun, ...] = ()
 
     @property
     def text(self) -> str:
         """The slice."""
-        return self.run.text[self.begin : self.end]
+        return self.run.text[self.start : self.end]
 
 
-def stretches(runs: Sequence[Run]) -> Iterator[Stretch]:
+def split_runs(runs: Sequence[TextRun]) -> Iterator[RunSlice]:
     """The stretches of `runs`, whose texts together are one running text, in order."""
-    begins = [0]
+    run_starts = [0]
     for run in runs:
-        begins.append(begins[-1] + len(run.text))
-    noted = [(begin, run) for begin, run in zip(begins, runs, strict=False) if run.begins or run.gone]
-    places = word_begins("".join(run.text for run in runs), [begin for begin, _ in noted])
-    waiting: dict[int, list[Run]] = defaultdict(list)
-    for place, (_, run) in zip(places, noted, strict=True):
-        waiting[place].append(run)
-    for begin, run in zip(begins, runs, strict=False):
+        run_starts.append(run_starts[-1] + len(run.text))
+    marked = [(begin, run) for begin, run in zip(run_starts, runs, strict=False) if run.is_chunk_start or run.missing]
+    offsets = word_boundaries("".join(run.text for run in runs), [begin for begin, _ in marked])
+    runs_by_offset: dict[int, list[TextRun]] = defaultdict(list)
+    for place, (_, run) in zip(offsets, marked, strict=True):
+        runs_by_offset[place].append(run)
+    for begin, run in zip(run_starts, runs, strict=False):
         end = begin + len(run.text)
-        cuts = [begin, *sorted(place for place in waiting if begin < place < end), end]
+        cuts = [begin, *sorted(place for place in runs_by_offset if begin < place < end), end]
         for start, stop in pairwise(cuts):
-            if start < stop or start in waiting:
-                yield Stretch(run, start - begin, stop - begin, tuple(waiting.pop(start, ())))
-    for left in waiting.values():
-        yield Stretch(left[-1], 0, 0, tuple(left))
+            if start < stop or start in runs_by_offset:
+                yield RunSlice(run, start - begin, stop - begin, tuple(runs_by_offset.pop(start, ())))
+    for left in runs_by_offset.values():
+        yield RunSlice(left[-1], 0, 0, tuple(left))
 
 
-def reading(context: Assembled, names: Names) -> Html:
+def context_column(context: ContextData, names: DocumentNames) -> Html:
     """The blocks of the context, as many as have room, and the number of characters that have none."""
     decisions = {(made.chunk_id, made.rank, made.distance): made for made in context.trace.decisions}
-    parts = dict(shares(context))
-    room, written, shown = READING_BYTES, [], 0
+    block_parts_by_block = dict(block_parts(context))
+    room, cards, shown = CONTEXT_BYTES, [], 0
     for block in context.blocks:
         card, cut = (
-            _card(block.citation, parts[block], names, decisions, room) if block.citation else _supplement(block, room)
+            _block_card(block.citation, block_parts_by_block[block], names, decisions, room)
+            if block.citation
+            else _supplement_card(block, room)
         )
-        if size(card) > room:
+        if byte_size(card) > room:
             break
-        written.append(card)
-        room -= size(card)
+        cards.append(card)
+        room -= byte_size(card)
         shown += len(block.text)
         if cut:
             shown -= cut
             break
     rest = sum(len(block.text) for block in context.blocks) - shown
     if not context.blocks:
-        written.append(tag("p", "Nothing: no chunk stands in this context.", class_="cxa-soft"))
-    unread = [tag("span", id_=id_, tabindex="-1") for id_ in names.links.left(joined(*written))]
-    return joined(*written, *unread, more(rest, f"characters of {len(context.blocks):,} blocks"))
+        cards.append(tag("p", "Nothing: no chunk stands in this context.", class_="cxa-soft"))
+    excluded_anchors = [tag("span", id_=id_, tabindex="-1") for id_ in names.links.excluded_anchors(join_html(*cards))]
+    return join_html(*cards, *excluded_anchors, more_line(rest, f"characters of {len(context.blocks):,} blocks"))
 
 
-def _supplement(block: Block, room: int) -> tuple[Html, int]:
-    text, cut = _cut(block.text, room - 1_000)
+def _supplement_card(block: Block, max_bytes: int) -> tuple[Html, int]:
+    text, cut = _fit_text(block.text, max_bytes - 1_000)
     title = tag("span", "Supplement, no label", class_="cxa-soft")
     return tag("article", title, tag("div", text, class_="cxa-text", lang="", dir="auto"), class_="cxa-card"), cut
 
 
-def _card(
+def _block_card(
     citation: Citation,
-    share: Share,
-    names: Names,
+    parts: BlockParts,
+    names: DocumentNames,
     decisions: dict[tuple[str, int, int], Decision],
     room: int,
 ) -> tuple[Html, int]:
     """The block of a label, and the number of its characters that have no room."""
     document = names.document(citation.document_id)
-    folded = details(citation, share, names, decisions)
-    heads = _head("header", share.header), _head("summary", share.summary)
-    room -= size(folded) + sum(map(size, heads)) + 1_000
+    details_fold = label_details(citation, parts, names, decisions)
+    header_tags = _header_tag("header", parts.header), _header_tag("summary", parts.summary)
+    room -= byte_size(details_fold) + sum(map(byte_size, header_tags)) + 1_000
     runs: list[Html] = []
-    cut = 0
-    for stretch in stretches(share.runs):
-        if cut:
-            cut += len(stretch.text)
+    left_chars = 0
+    for stretch in split_runs(parts.runs):
+        if left_chars:
+            left_chars += len(stretch.text)
             continue
-        around = joined(*(mark for run in stretch.marked for mark in _marks(run, names)))
-        room -= size(around) + 100
-        text = _with_evidence(stretch, names)
-        if size(text) > room:
-            text, cut = _cut(stretch.text, room)
-        room -= size(text)
-        runs += (around, _run(stretch.run, text, names))
-    body = tag("div", *heads, *runs, class_="cxa-text", lang="", dir="auto")
-    return tag("article", folded, body, class_=f"cxa-card {document.look}"), cut
+        around = join_html(*(mark for run in stretch.marked_runs for mark in _run_marks(run, names)))
+        room -= byte_size(around) + 100
+        text = _highlighted_text(stretch, names)
+        if byte_size(text) > room:
+            text, left_chars = _fit_text(stretch.text, room)
+        room -= byte_size(text)
+        runs += (around, _run_tag(stretch.run, text, names))
+    body = tag("div", *header_tags, *runs, class_="cxa-text", lang="", dir="auto")
+    return tag("article", details_fold, body, class_=f"cxa-card {document.css_class}"), left_chars
 
 
-def _cut(text: str, room: int) -> tuple[Html, int]:
-    """The beginning of `text` that has `room` bytes once escaped, and the number of characters left out."""
-    shown = text[: max(room, 0)]  # a character takes at least a byte
-    while size(safe(shown)) > max(room, 0):
+def _fit_text(text: str, max_bytes: int) -> tuple[Html, int]:
+    """The beginning of `text` that has `max_bytes` bytes once escaped, and the number of characters left out."""
+    shown = text[: max(max_bytes, 0)]  # a character takes at least a byte
+    while byte_size(escape_html(shown)) > max(max_bytes, 0):
         shown = shown[: len(shown) // 2]
-    return Html(safe(shown)), len(text) - len(shown)
+    return Html(escape_html(shown)), len(text) - len(shown)
 
 
-def _head(kind: str, text: str) -> Html:
+def _header_tag(kind: str, text: str) -> Html:
     if not text.strip():
         return Html()
     return tag(
         "span",
         tag("span", kind, class_="cxa-tag"),
-        shortened(text.strip(), 4 * VALUE_CHARS),
+        truncate(text.strip(), 4 * VALUE_CHARS),
         class_="cxa-head",
         dir="auto",
     )
 
 
-def _with_evidence(stretch: Stretch, names: Names) -> Html:
+def _highlighted_text(run_slice: RunSlice, names: DocumentNames) -> Html:
     """The text of a stretch with its evidence marked."""
-    candidate, source = stretch.run.candidate, stretch.run.source
+    candidate, source = run_slice.run.candidate, run_slice.run.source
     if candidate is None or source is None:
-        return Html(safe(stretch.text))
-    begin = source.chunk_span[0] - (candidate.read_from or 0) + stretch.begin
-    return names.standing(candidate, stretch.text, begin)
+        return Html(escape_html(run_slice.text))
+    begin = source.chunk_span[0] - (candidate.text_offset or 0) + run_slice.start
+    return names.highlight_passage(candidate, run_slice.text, begin)
 
 
-def _marks(run: Run, names: Names) -> Iterator[Html]:
+def _run_marks(run: TextRun, names: DocumentNames) -> Iterator[Html]:
     """The marks before a run: what is missing there, and where it is from."""
-    yield from map(_gone, run.gone)
-    if run.begins and run.candidate:
-        yield names.chip(run.candidate)
+    yield from map(_missing_tag, run.missing)
+    if run.is_chunk_start and run.candidate:
+        yield names.hit_marker(run.candidate)
 
 
-def _run(run: Run, text: Html, names: Names) -> Html:
+def _run_tag(run: TextRun, text: Html, names: DocumentNames) -> Html:
     if run.candidate is None:
         return tag("span", text, class_="cxa-gap" if GAP in text else "cxa-ours") if text else text
-    ranks = names.links.ranks(run.candidate)
-    look = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + face(run.candidate.chunk.text)
+    ranks = names.links.hit_ranks(run.candidate)
+    css_classes = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + font_class(run.candidate.chunk.text)
     return tag(
         "span",
         text,
-        class_=f"{look} {lit(ranks)}".rstrip(),
-        id_=names.links.place(ranks),
+        class_=f"{css_classes} {css_class(ranks)}".rstrip(),
+        id_=names.links.passage_anchor(ranks),
         tabindex="-1" if ranks else None,
     )
 
 
-def _gone(gone: Gone) -> Html:
-    why = "already stands before" if gone.why == "overlap" else f"left out: {gone.why}"
-    return tag("del", tag("span", why, class_="cxa-tag", dir="ltr"), shortened(gone.text, GONE_CHARS), title=why)
+def _missing_tag(missing: MissingText) -> Html:
+    reason_text = "already stands before" if missing.reason == "overlap" else f"left out: {missing.reason}"
+    return tag(
+        "del",
+        tag("span", reason_text, class_="cxa-tag", dir="ltr"),
+        truncate(missing.text, MISSING_CHARS),
+        title=reason_text,
+    )

@@ -4,73 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ctxassembly.data.citations import Assembled
-from ctxassembly.safe_repr import counted
-from ctxassembly.views.evidence import Located
-from ctxassembly.views.html import Html, joined, more, shortened, tag, within
+from ctxassembly.data.citations import ContextData
+from ctxassembly.safe_repr import pluralize
+from ctxassembly.views.evidence import LocatedEvidence
+from ctxassembly.views.html import Html, join_html, more_line, tag, take_fitting, truncate
 from ctxassembly.views.limits import EVIDENCE_BYTES, NOTE_CHARS
 
 
-def verdict(context: Assembled, one: Located) -> tuple[str, str]:
+def evidence_status(context: ContextData, piece: LocatedEvidence) -> tuple[str, str]:
     """The outcome of a piece of evidence in a word or two, and its place."""
-    where = ", ".join(f"{rank + 1}" for rank in one.fragments)
-    nearly = "; capitals or punctuation differ" if one.nearly else ""
-    if one.share >= 1:
-        return "read", (f"hit {where}" if where else _brought(context, one)) + nearly
-    came = f"retrieved as hit {where}" if where else _brought(context, one)
+    hit_numbers = ", ".join(f"{rank + 1}" for rank in piece.fragment_spans)
+    inexact_note = "; capitals or punctuation differ" if piece.is_inexact else ""
+    if piece.share_read >= 1:
+        return "read", (f"hit {hit_numbers}" if hit_numbers else _describe_hits(context, piece)) + inexact_note
+    origin = f"retrieved as hit {hit_numbers}" if hit_numbers else _describe_hits(context, piece)
     reasons = {
         decision.rank: f"{decision.outcome}: {decision.reason}"
         for decision in context.trace.decisions
-        if decision.rank in one.fragments and not decision.distance
+        if decision.rank in piece.fragment_spans and not decision.distance
     }
-    why = "; ".join(dict.fromkeys(reasons.values()))
-    if one.share > 0:
-        return "read in part", f"{one.share:.0%} of it stands; {came}, {why}{nearly}"
-    if one.fragments:
-        return "lost", f"{came}, {why}{nearly}"
+    reason_text = "; ".join(dict.fromkeys(reasons.values()))
+    if piece.share_read > 0:
+        return "read in part", f"{piece.share_read:.0%} of it stands; {origin}, {reason_text}{inexact_note}"
+    if piece.fragment_spans:
+        return "lost", f"{origin}, {reason_text}{inexact_note}"
     hidden = sum(not hit.chunk.text.strip() for hit in context.hits) + max(context.trace.hits - len(context.hits), 0)
-    beyond = f"; the texts of {counted(hidden, 'more hit')} are not kept" if hidden else ""
-    return "not retrieved", f"in no chunk retrieved{beyond}"
+    hidden_note = f"; the texts of {pluralize(hidden, 'more hit')} are not kept" if hidden else ""
+    return "not retrieved", f"in no chunk retrieved{hidden_note}"
 
 
-def _brought(context: Assembled, one: Located) -> str:
+def _describe_hits(context: ContextData, evidence: LocatedEvidence) -> str:
     """The chunks that have evidence which no single hit has whole."""
-    found = [piece.candidate for passage in context.passages for piece in passage.pieces]
-    standing = [candidate for candidate in found if candidate.key in one.standing]
-    hits = sorted({candidate.rank + 1 for candidate in standing if candidate.is_hit})
-    beside = ["a neighbour"] if any(not candidate.is_hit for candidate in standing) else []
-    return " and ".join([*(f"hit {rank}" for rank in hits), *beside])
+    candidates = [piece.candidate for passage in context.passages for piece in passage.pieces]
+    supporting = [candidate for candidate in candidates if candidate.key in evidence.context_spans]
+    hits = sorted({candidate.rank + 1 for candidate in supporting if candidate.is_hit})
+    neighbor_note = ["a neighbor"] if any(not candidate.is_hit for candidate in supporting) else []
+    return " and ".join([*(f"hit {rank}" for rank in hits), *neighbor_note])
 
 
-def asked_for(
-    context: Assembled, found: tuple[Located, ...], address: Callable[[int], str | None] | None = None
+def evidence_report(
+    context: ContextData, evidence: tuple[LocatedEvidence, ...], get_link: Callable[[int], str | None] | None = None
 ) -> Html:
     """The list of the evidence. It leads to the `address` of a piece, whose number counts from 0, if it has one."""
-    if not found:
+    if not evidence:
         return Html()
-    read = sum(one.share >= 1 for one in found)
-    lines = within(_lines(context, found, address), EVIDENCE_BYTES)
-    return joined(
-        tag("h3", f"Evidence: {read:,} of {counted(len(found), 'piece')} read"),
+    read = sum(one.share_read >= 1 for one in evidence)
+    lines = take_fitting(_report_lines(context, evidence, get_link), EVIDENCE_BYTES)
+    return join_html(
+        tag("h3", f"Evidence: {read:,} of {pluralize(len(evidence), 'piece')} read"),
         tag("ul", *lines, class_="cxa-asked"),
-        more(len(found) - len(lines), "pieces of evidence"),
+        more_line(len(evidence) - len(lines), "pieces of evidence"),
     )
 
 
-def quoted(one: Located) -> Html:
+def quote_evidence(piece: LocatedEvidence) -> Html:
     """A piece of evidence in its own words, or the span that it is."""
-    return tag("q" if isinstance(one.evidence, str) else "span", shortened(one.said, NOTE_CHARS), lang="", dir="auto")
+    return tag(
+        "q" if isinstance(piece.evidence, str) else "span", truncate(piece.text, NOTE_CHARS), lang="", dir="auto"
+    )
 
 
-def outcome(became: str, address: str | None = None) -> Html:
-    """The word of a verdict in its colour, as a link if it leads anywhere."""
-    return tag("a" if address else "b", became, href=address, class_=f"cxa-{became.replace(' ', '-')}")
+def status_tag(status: str, link: str | None = None) -> Html:
+    """The word of a verdict in its color, as a link if it leads anywhere."""
+    return tag("a" if link else "b", status, href=link, class_=f"cxa-{status.replace(' ', '-')}")
 
 
-def _lines(
-    context: Assembled, found: tuple[Located, ...], address: Callable[[int], str | None] | None
+def _report_lines(
+    context: ContextData, evidence: tuple[LocatedEvidence, ...], get_link: Callable[[int], str | None] | None
 ) -> Iterator[Html]:
-    for number, one in enumerate(found):
-        became, where = verdict(context, one)
-        mark = outcome(became, address(number) if address else None)
-        yield tag("li", tag("b", f"{number + 1} "), mark, f": {where}: ", quoted(one))
+    for number, one in enumerate(evidence):
+        status, explanation = evidence_status(context, one)
+        mark = status_tag(status, get_link(number) if get_link else None)
+        yield tag("li", tag("b", f"{number + 1} "), mark, f": {explanation}: ", quote_evidence(one))

@@ -34,32 +34,32 @@ def tag(name: str, *children: str, **attributes: str | None) -> Html:
     '<b class="cxa-key">a &lt; b</b>'
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{safe(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape_html(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Html(f"<{name}{written}>{''.join(map(safe, children))}</{name}>")
+    return Html(f"<{name}{written}>{''.join(map(escape_html, children))}</{name}>")
 
 
-def joined(*parts: str) -> Html:
+def join_html(*parts: str) -> Html:
     """`parts` one after the other, escaped where they aren't `Html`."""
-    return Html("".join(map(safe, parts)))
+    return Html("".join(map(escape_html, parts)))
 
 
-def safe(text: str) -> str:
+def escape_html(text: str) -> str:
     """`text` escaped for an element or a quoted attribute."""
-    return text if isinstance(text, Html) else escape(visible(text), quote=True)
+    return text if isinstance(text, Html) else escape(make_visible(text), quote=True)
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     """`text` with its unseen characters made visible; safe for a terminal, too.
 
     CR LF becomes a line feed, C0 controls become their pictures, surrogates U+FFFD, and others their number: ⟦U+202E⟧.
     """
-    return _UNSEEN.sub(_shown, text.replace("\r\n", "\n"))
+    return _UNSEEN.sub(_visible_form, text.replace("\r\n", "\n"))
 
 
-def _shown(found: re.Match[str]) -> str:
+def _visible_form(found: re.Match[str]) -> str:
     code = ord(found[0][0])
     if 0xD800 <= code <= 0xDFFF:
         return "\ufffd" * len(found[0])
@@ -68,64 +68,64 @@ def _shown(found: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"⟦U+{code:04X}⟧"
 
 
-def marked(
-    text: str, spans: Iterable[tuple[tuple[int, int], tuple[int, ...]]], begin: int = 0
+def split_at_marks(
+    text: str, spans: Iterable[tuple[tuple[int, int], tuple[int, ...]]], start_offset: int = 0
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """`text` in parts, each with the numbers of the marks on it, none for plain text.
 
-    It begins at offset `begin` of what `spans` count in. They may come in any order, and overlap.
+    It begins at offset `start_offset` of what `spans` count in. They may come in any order, and overlap.
 
-    >>> list(marked("Drink water.", [((0, 11), (0,)), ((6, 12), (1,))]))
+    >>> list(split_at_marks("Drink water.", [((0, 11), (0,)), ((6, 12), (1,))]))
     [('Drink ', (0,)), ('water', (0, 1)), ('.', (1,))]
     """
     numbers: dict[tuple[int, int], tuple[int, ...]] = {}
     for (start, end), own in spans:
-        first, last = max(start - begin, 0), min(end - begin, len(text))
+        first, last = max(start - start_offset, 0), min(end - start_offset, len(text))
         if first < last:
             numbers[first, last] = numbers.get((first, last), ()) + own
-    waiting = sorted(numbers, reverse=True)
-    standing: list[tuple[int, int]] = []
+    upcoming = sorted(numbers, reverse=True)
+    active: list[tuple[int, int]] = []
     at = 0
     for cut in sorted({len(text), *(edge for span in numbers for edge in span)}):
         if at < cut:
-            yield text[at:cut], tuple(sorted({number for span in standing for number in numbers[span]}))
+            yield text[at:cut], tuple(sorted({number for span in active for number in numbers[span]}))
         at = cut
-        while waiting and waiting[-1][0] == cut:
-            standing.append(waiting.pop())
-        standing = [span for span in standing if span[1] > cut]
+        while upcoming and upcoming[-1][0] == cut:
+            active.append(upcoming.pop())
+        active = [span for span in active if span[1] > cut]
 
 
-def within(parts: Iterable[Html], room: int) -> list[Html]:
-    """The first of `parts` that together have at most `room` bytes."""
+def take_fitting(parts: Iterable[Html], max_bytes: int) -> list[Html]:
+    """The first of `parts` that together have at most `max_bytes` bytes."""
     fitting = []
     for part in parts:
-        room -= size(part)
-        if room < 0:
+        max_bytes -= byte_size(part)
+        if max_bytes < 0:
             break
         fitting.append(part)
     return fitting
 
 
-def size(markup: str) -> int:
+def byte_size(markup: str) -> int:
     """Bytes of `markup` in UTF-8."""
     return len(markup.encode())
 
 
-def shortened(text: object, limit: int) -> str:
+def truncate(text: object, limit: int) -> str:
     """`text`, cut to `limit` characters with an ellipsis at the end if it is longer."""
     whole = str(text)
     return whole if len(whole) <= limit else whole[: limit - 1] + "…"
 
 
-def more(number: int, what: str) -> Html:
+def more_line(number: int, noun: str) -> Html:
     """The line that says how many more there are; empty for 0."""
-    return tag("p", f"and {number:,} more {what}", class_="cxa-more") if number > 0 else Html()
+    return tag("p", f"and {number:,} more {noun}", class_="cxa-more") if number > 0 else Html()
 
 
-def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numbers: Sequence[int] = ()) -> Html:
-    """A table with `columns` as its header. `numbers` has the indexes of the columns aligned to the right."""
+def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numeric_columns: Sequence[int] = ()) -> Html:
+    """A table with `columns` as its header. `numeric_columns` has the indexes of the columns aligned to the right."""
     heads = [
-        tag("th", name, scope="col", class_="cxa-number" if place in numbers else None)
+        tag("th", name, scope="col", class_="cxa-number" if place in numeric_columns else None)
         for place, name in enumerate(columns)
     ]
     head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
@@ -133,46 +133,46 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numbers: S
     return tag("div", whole, class_="cxa-wide", tabindex="0", role="region", aria_label=caption)
 
 
-def row(*cells: str, numbers: Sequence[int] = (), id_: str | None = None) -> Html:
+def row(*cells: str, numeric_columns: Sequence[int] = (), id_: str | None = None) -> Html:
     """A row of `cells`, the first of which names it."""
     written = [
         tag(
             "td" if place else "th",
             cell,
             scope=None if place else "row",
-            class_="cxa-number" if place in numbers else None if place else "cxa-id",
+            class_="cxa-number" if place in numeric_columns else None if place else "cxa-id",
         )
         for place, cell in enumerate(cells)
     ]
     return tag("tr", *written, id_=id_)
 
 
-def fold(summary: str, *inside: str, class_: str | None = None) -> Html:
-    """`inside`, folded until the reader opens `summary`, which has the CSS classes `class_`."""
-    return tag("details", tag("summary", summary, class_=class_), *inside)
+def fold(summary: str, *content: str, class_: str | None = None) -> Html:
+    """`content`, folded until the reader opens `summary`, which has the CSS classes `class_`."""
+    return tag("details", tag("summary", summary, class_=class_), *content)
 
 
-def meter(part: float) -> Html:
-    """A bar whose length is `part` of the column, from 0 to 1."""
-    return tag("span", class_="cxa-meter", style=f"width:{part:.1%}")
+def meter(share: float) -> Html:
+    """A bar whose length is `format_share` of the column, from 0 to 1."""
+    return tag("span", class_="cxa-meter", style=f"width:{share:.1%}")
 
 
-def number(value: float | None, digits: int | None = None) -> str:
+def format_number(value: float | None, digits: int | None = None) -> str:
     """`value` with thousands separators; an en dash for None."""
     if value is None:
         return "–"
     return f"{value:,}" if digits is None else f"{value:,.{digits}f}"
 
 
-def score(value: float | None) -> str:
+def format_score(value: float | None) -> str:
     """A score in three significant figures; an en dash for None."""
     return "–" if value is None else f"{value:.3g}"
 
 
-def share(part: float, whole: float) -> str:
-    """`part` in percent of `whole`; "<1%" if it would round to 0.
+def format_share(part: float, whole: float) -> str:
+    """`format_share` in percent of `whole`; "<1%" if it would round to 0.
 
-    >>> share(1, 3), share(1, 1000)
+    >>> format_share(1, 3), format_share(1, 1000)
     ('33%', '<1%')
     """
     return "<1%" if 0 < part / whole < 0.005 else f"{part / whole:.0%}"
@@ -184,31 +184,31 @@ def share(part: float, whole: float) -> str:
 # tell whether it was laid out with blanks, and then it is shown with the blanks as wide as they were meant.
 
 
-_LAID_OUT = re.compile(
+_PREFORMATTED_LINE = re.compile(
     r"^(?:\t|[ ]{2,})(?![-*+•‣o][ ]|\d{1,3}[.)][ ])\S"  # indented, and no item of a list
     r"|\S(?:[ ]{3,}|\t)\S"  # columns, further apart than the blanks after a sentence
     r"|\|.*\|"  # a row of a table
     r"|^\s*[-=+|][-=+| ]+$"  # a rule of one
 )
-_SHARE = 0.4
+_MIN_SHARE = 0.4
 """Part of the lines, blank ones aside: what begins a function or introduces code isn't indented."""
-READ_CHARS = 4_000
+MAX_CHARS = 4_000
 """Characters of a text that are looked at: its beginning."""
 
 
-def is_laid_out(text: str) -> bool:
+def is_preformatted(text: str) -> bool:
     r"""True if `text` has two lines or more, and blanks or bars lay out at least two of them and two fifths of all.
 
-    >>> is_laid_out("def area(r):\n    square = r * r\n    return 3.14159 * square")
+    >>> is_preformatted("def area(r):\n    square = r * r\n    return 3.14159 * square")
     True
-    >>> is_laid_out("Drink water.\n  - Until two hours before.\n  - Then no more.")
+    >>> is_preformatted("Drink water.\n  - Until two hours before.\n  - Then no more.")
     False
     """
-    lines = [line for line in text[:READ_CHARS].split("\n") if line.strip()]
-    found = sum(_LAID_OUT.search(line) is not None for line in lines)
-    return found >= 2 and found >= _SHARE * len(lines)
+    lines = [line for line in text[:MAX_CHARS].split("\n") if line.strip()]
+    matching = sum(_PREFORMATTED_LINE.search(line) is not None for line in lines)
+    return matching >= 2 and matching >= _MIN_SHARE * len(lines)
 
 
-def face(text: str) -> str:
+def font_class(text: str) -> str:
     """The CSS class of `text`, with a blank before it; empty for running text."""
-    return " cxa-mono" if is_laid_out(text) else ""
+    return " cxa-mono" if is_preformatted(text) else ""

@@ -3,7 +3,7 @@
 Beyond a limit a view says how many more there are: nothing is left out in silence.
 """
 
-READING_BYTES = 300_000
+CONTEXT_BYTES = 300_000
 """Bytes of the reading view with its markup: some 40,000 tokens of text."""
 FRAGMENTS_BYTES = 150_000
 """Bytes of the retrieved fragments with their markup."""
@@ -11,25 +11,25 @@ DECISIONS_BYTES = 200_000
 """Bytes of the rows in the table of decisions."""
 EVIDENCE_BYTES = 30_000
 """Bytes of the list of the evidence."""
-LOST_BYTES = 100_000
+EXCLUDED_HITS_BYTES = 100_000
 """Bytes of the table of hits that were lost."""
 NOTES_BYTES = 30_000
 """Bytes of the notes."""
-DETAILED_CHUNKS = 20
+MAX_LABEL_CHUNKS = 20
 """Chunks listed under one label."""
 FRAGMENT_CHARS = 1_500
 """Characters of a fragment. A longer one shows its two ends, where chunks overlap."""
-HIDDEN_CHARS = 300
+MIN_HIDDEN_CHARS = 300
 """Fewest characters of a fragment that are worth hiding."""
-COUNTED_CHUNKS = 2_000
+MAX_COUNTED_CHUNKS = 2_000
 """Duplicates whose tokens are counted, for each rule."""
-GONE_CHARS = 600
+MISSING_CHARS = 600
 """Characters of a part that was stripped or cut."""
-DECISIONS = 300
+MAX_DECISIONS = 300
 """Rows of the table of decisions."""
-DOCUMENTS = 8
+MAX_DOCUMENTS = 8
 """Documents with a line of their own in the budget; the others share one."""
-ORDER_LABELS = 12
+MAX_LABELS = 12
 """Labels shown of each context in a comparison."""
 ID_CHARS = 60
 """Characters of an id, and of a file's name in a table."""

@@ -5,77 +5,86 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ctxassembly.data.citations import Assembled
-from ctxassembly.views.budget import budget, funnel
-from ctxassembly.views.context_text import reading
-from ctxassembly.views.evidence import Evidence, Located, anchor, checked, located, marks, next_anchor
-from ctxassembly.views.evidence_report import asked_for
-from ctxassembly.views.fragments import fragments
-from ctxassembly.views.html import Html, joined, shortened, tag
+from ctxassembly.data.citations import ContextData
+from ctxassembly.views.budget import budget_bar, chunk_counts
+from ctxassembly.views.context_text import context_column
+from ctxassembly.views.evidence import (
+    Evidence,
+    LocatedEvidence,
+    check_evidence,
+    locate_evidence,
+    mark_evidence,
+    notebook_anchor,
+    page_anchor,
+)
+from ctxassembly.views.evidence_report import evidence_report
+from ctxassembly.views.fragments import fragment_cards
+from ctxassembly.views.html import Html, join_html, tag, truncate
 from ctxassembly.views.limits import NOTE_CHARS
-from ctxassembly.views.names import Names
-from ctxassembly.views.retrieval import retrieval
+from ctxassembly.views.names import DocumentNames
+from ctxassembly.views.retrieval import retrieval_section
 from ctxassembly.views.style import STYLE
-from ctxassembly.views.summary import lede
-from ctxassembly.views.trace import decisions, lost, notes, stages
+from ctxassembly.views.summary import summarize
+from ctxassembly.views.trace import decisions_table, excluded_hits, notes_list, stages_table
 from ctxassembly.wording.formats import FORMATS, shows_labels
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """The content security policy of a page: it loads and runs nothing but its own style."""
 _TOGGLE = Html('<input type="checkbox" class="cxa-toggle">')
 
 
-def page(context: Assembled, evidence: Sequence[Evidence] = ()) -> str:
+def render_page(context: ContextData, evidence: Sequence[Evidence] = ()) -> str:
     """A whole page, ready for a file.
 
     Raises:
         InputError: a piece of `evidence` is neither a text nor a span.
     """
-    found = located(context, checked(evidence))
-    return framed(_view(context, found, anchor(context, found)))
+    pieces = locate_evidence(context, check_evidence(evidence))
+    return wrap_page(_render_view(context, pieces, page_anchor(context, pieces)))
 
 
-def framed(inside: str) -> str:
+def wrap_page(content: str) -> str:
     """A page around the markup of a view."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>What the model reads</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
+        "<title>What the model reads</title>"
     )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body class="cxa-page">{inside}</body></html>\n'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body class="cxa-page">{content}</body></html>\n'
 
 
-def view(context: Assembled, evidence: Sequence[Evidence] = ()) -> str:
+def render_view(context: ContextData, evidence: Sequence[Evidence] = ()) -> str:
     """The view as a piece of HTML, for a notebook. Its style applies to nothing else there.
 
     Raises:
         InputError: a piece of `evidence` is neither a text nor a span.
     """
-    found = located(context, checked(evidence))
-    return _view(context, found, next_anchor(context, found))
+    pieces = locate_evidence(context, check_evidence(evidence))
+    return _render_view(context, pieces, notebook_anchor(context, pieces))
 
 
-def _view(context: Assembled, found: tuple[Located, ...], anchor: str) -> str:
-    names = Names(context, anchor, marks(found))
-    decided = decisions(context, names)  # first, since parts above it link to its rows
+def _render_view(context: ContextData, evidence: tuple[LocatedEvidence, ...], anchor: str) -> str:
+    names = DocumentNames(context, anchor, mark_evidence(evidence))
+    decision_table = decisions_table(context, names)  # first, since parts above it link to its rows
     columns = _before_and_after(context, names)
-    return joined(
-        style(),
+    return join_html(
+        style_tag(),
         tag(
             "section",
-            _facts(context),
-            budget(context, names),
-            asked_for(context, found, lambda number: names.evidence(number, columns)),
-            lost(context, names),
+            _header(context),
+            budget_bar(context, names),
+            evidence_report(context, evidence, lambda number: names.evidence_link(number, columns)),
+            excluded_hits(context, names),
             columns,
-            retrieval(context, names),
+            retrieval_section(context, names),
             tag("h3", "How it got there"),
-            stages(context),
+            stages_table(context),
             tag("h3", "Every decision"),
-            decided,
-            notes(context),
+            decision_table,
+            notes_list(context),
             class_="cxa",
             lang="en",
             aria_label="What the model reads",
@@ -83,16 +92,16 @@ def _view(context: Assembled, found: tuple[Located, ...], anchor: str) -> str:
     )
 
 
-def style() -> Html:
+def style_tag() -> Html:
     """The style sheet as an element."""
     return Html(f"<style>{STYLE}</style>")
 
 
-def _facts(context: Assembled) -> Html:
+def _header(context: ContextData) -> Html:
     trace = context.trace
     elapsed = sum(stage.elapsed_ms for stage in trace.stages)
     labels = len(context.citations)
-    one, several = (
+    singular, plural = (
         ("block without a label", "blocks without a label")
         if context.format in FORMATS and not shows_labels(context.format)
         else ("label to cite", "labels to cite")
@@ -100,40 +109,40 @@ def _facts(context: Assembled) -> Html:
     limit = f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"
     facts = [
         (f"{context.token_count:,}", limit),
-        (" → ".join(f"{chunks:,}" for chunks in funnel(trace)) or "0", "chunks, stage by stage"),
-        (f"{labels:,}", one if labels == 1 else several),
+        (" → ".join(f"{chunks:,}" for chunks in chunk_counts(trace)) or "0", "chunks, stage by stage"),
+        (f"{labels:,}", singular if labels == 1 else plural),
         (f"{trace.round_trips:,}", "call to the store" if trace.round_trips == 1 else "calls to the store"),
         (f"{elapsed:,.1f} ms", "in all"),
     ]
     if trace.max_characters is not None:
         facts.insert(1, (f"{trace.character_count:,}", f"of {trace.max_characters:,} characters"))
-    items = [tag("li", tag("b", value), said) for value, said in facts]
-    asked = tag("p", "Query: ", tag("q", shortened(context.query, NOTE_CHARS), lang="")) if context.query else ""
-    became, done = lede(context)
-    said = tag("p", tag("b", f"{became}. "), done, class_="cxa-lede")
-    return joined(tag("h2", "What the model reads"), asked, said, tag("ul", *items, class_="cxa-facts"))
+    items = [tag("li", tag("b", value), summary) for value, summary in facts]
+    query_line = tag("p", "Query: ", tag("q", truncate(context.query, NOTE_CHARS), lang="")) if context.query else ""
+    outcome, changes = summarize(context)
+    summary = tag("p", tag("b", f"{outcome}. "), changes, class_="cxa-lede")
+    return join_html(tag("h2", "What the model reads"), query_line, summary, tag("ul", *items, class_="cxa-facts"))
 
 
-def _before_and_after(context: Assembled, names: Names) -> Html:
+def _before_and_after(context: ContextData, names: DocumentNames) -> Html:
     toggle = tag("label", _TOGGLE, "Show what was stripped or cut, in its place")
-    before = fragments(context, names)  # first, since the marks in the text lead to those that have room
-    after = reading(context, names)
-    every = f"{names.anchor}-all"
+    before = fragment_cards(context, names)  # first, since the marks in the text lead to those that have room
+    after = context_column(context, names)
+    all_id = f"{names.anchor}-all"
     columns = tag(
         "div",
         _column(
             "Before: the fragments as they came",
             before,
             "cxa-before",
-            tag("p", tag("a", "Show all fragments", href=f"#{every}"), class_="cxa-all"),
-            id_=every,
+            tag("p", tag("a", "Show all fragments", href=f"#{all_id}"), class_="cxa-all"),
+            id_=all_id,
         ),
         _column("After: the context as the model reads it", after, "cxa-reading"),
         class_="cxa-columns",
     )
-    return joined(
+    return join_html(
         tag("h3", "Before and after"),
-        _legend(bool(names.marks.standing or names.marks.fragments)),
+        _legend(bool(names.marks.context_marks or names.marks.fragment_marks)),
         tag("p", toggle),
         columns,
     )
@@ -143,8 +152,8 @@ def _legend(with_evidence: bool) -> Html:
     """The meaning of the marks in the two columns."""
     marks = [
         (tag("span", "● 2", class_="cxa-chip"), "here begins the hit that came second"),
-        (tag("span", "○ 2±1", class_="cxa-chip"), "here a neighbour, one chunk away from it"),
-        (tag("span", "text", class_="cxa-hit"), "from a hit; without colour: from a neighbour"),
+        (tag("span", "○ 2±1", class_="cxa-chip"), "here a neighbor, one chunk away from it"),
+        (tag("span", "text", class_="cxa-hit"), "from a hit; without color: from a neighbor"),
         (tag("mark", "text"), "stands in another fragment, too"),
         *([(tag("mark", "text", class_="cxa-evidence"), "evidence")] if with_evidence else []),
     ]
@@ -152,9 +161,9 @@ def _legend(with_evidence: bool) -> Html:
     return tag("ul", *items, class_="cxa-legend cxa-d0", aria_label="How to read the marks")
 
 
-def _column(title: str, inside: Html, name: str, above: str = "", id_: str | None = None) -> Html:
-    scroll = tag("div", inside, class_="cxa-scroll", id_=id_, tabindex="0", role="region", aria_label=title)
-    return tag("div", tag("h4", title), above, scroll, class_=name)
+def _column(title: str, content: Html, css_class: str, above: str = "", id_: str | None = None) -> Html:
+    scroll = tag("div", content, class_="cxa-scroll", id_=id_, tabindex="0", role="region", aria_label=title)
+    return tag("div", tag("h4", title), above, scroll, class_=css_class)
 
 
 class View:
@@ -166,20 +175,20 @@ class View:
     True
     """
 
-    def __init__(self, context: Assembled, evidence: Sequence[Evidence]) -> None:
+    def __init__(self, context: ContextData, evidence: Sequence[Evidence]) -> None:
         self._context = context
-        self._pieces = checked(evidence)
-        self.evidence: tuple[Located, ...] = located(context, self._pieces)
+        self._pieces = check_evidence(evidence)
+        self.evidence: tuple[LocatedEvidence, ...] = locate_evidence(context, self._pieces)
 
     def to_html(self) -> str:
         """The view as a page, ready for a file."""
-        return page(self._context, self._pieces)
+        return render_page(self._context, self._pieces)
 
     def _repr_html_(self) -> str:
 
-        return view(self._context, self._pieces)
+        return render_view(self._context, self._pieces)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.views.terminal import printed, shown
+        from ctxassembly.views.terminal import render_context, render_encodable
 
-        yield from printed(shown(self._context, self.evidence), console, options)
+        yield from render_encodable(render_context(self._context, self.evidence), console, options)

@@ -8,29 +8,42 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.citations import Assembled
+from ctxassembly.data.citations import ContextData
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.retrieval import SCORE_KEYS, Found, RetrievalTrace, Retrieved
-from ctxassembly.data.sanitize import mended_chunk, mended_score
-from ctxassembly.safe_repr import counted
-from ctxassembly.views.html import Html, fold, joined, meter, more, number, row, score, shortened, table, tag, within
+from ctxassembly.data.retrieval import SCORE_KEYS, RetrievalTrace, Retrieved, RetrievedChunk
+from ctxassembly.data.sanitize import sanitize_chunk, sanitize_score
+from ctxassembly.safe_repr import pluralize
+from ctxassembly.views.html import (
+    Html,
+    fold,
+    format_number,
+    format_score,
+    join_html,
+    meter,
+    more_line,
+    row,
+    table,
+    tag,
+    take_fitting,
+    truncate,
+)
 from ctxassembly.views.limits import ID_CHARS, NOTE_CHARS, VALUE_CHARS
-from ctxassembly.views.names import Named, Names, named
-from ctxassembly.wording.metadata_labels import Particulars
+from ctxassembly.views.names import DocumentNames, NamedDocument, name_documents
+from ctxassembly.wording.metadata_labels import MetadataReader
 
-WORDS = 8
+MAX_WORDS = 8
 """Most words of the query that are named as those which a hit has."""
-_SCORES = SCORE_KEYS[1:]
+_NUMERIC_KEYS = SCORE_KEYS[1:]
 """Those keys whose values are numbers."""
 
 
-class Way(NamedTuple):
+class HitTrace(NamedTuple):
     """One hit: its places and scores in the channels, and why it is where it is. None for what is unknown."""
 
-    place: int
+    rank: int
     """From 0."""
     chunk: Chunk
-    by: str
+    found_by: str
     vector_rank: int | None
     keyword_rank: int | None
     """From 0, as the other rank."""
@@ -38,10 +51,10 @@ class Way(NamedTuple):
     keyword_score: float | None
     fused_score: float | None
     score: float | None
-    why: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
 
 
-class Lost(NamedTuple):
+class DroppedChunk(NamedTuple):
     """A chunk that was found and is no hit: the step after which it wasn't there, and the reason."""
 
     chunk_id: str
@@ -49,27 +62,29 @@ class Lost(NamedTuple):
     reason: str
 
 
-def ways(context: Assembled | None, retrieved: Retrieved | None) -> list[Way]:
+def hit_traces(context: ContextData | None, retrieved: Retrieved | None) -> list[HitTrace]:
     """The hits of `retrieved`, else those of `context` whose metadata say how they were found; best first."""
-    if retrieved is not None and retrieved.found:
-        return [_of_found(place, found, retrieved) for place, found in enumerate(retrieved.found)]
-    return [] if context is None else list(_by_metadata(context))
+    if retrieved is not None and retrieved.chunks:
+        return [_trace_retrieved(place, found, retrieved) for place, found in enumerate(retrieved.chunks)]
+    return [] if context is None else list(_traces_from_metadata(context))
 
 
-def lost(retrieved: Retrieved, most: int) -> tuple[list[Lost], int]:
-    """The chunks that came the farthest without becoming hits, `most` of them at most, and the number of the others."""
-    hits = {found.chunk.id for found in retrieved.found}
+def dropped_chunks(retrieved: Retrieved, max_chunks: int) -> tuple[list[DroppedChunk], int]:
+    """At most `max_chunks` chunks that came the farthest without becoming hits, and the number of the others."""
+    hits = {found.chunk.id for found in retrieved.chunks}
     ids = dict.fromkeys(
         chunk_id for step in reversed(retrieved.trace.steps) for chunk_id in step.ids if chunk_id not in hits
     )
-    told = [retrieved.explain(chunk_id) for chunk_id in list(ids)[:most]]
-    return [Lost(one.expect, one.lost_at or "", one.reason) for one in told], len(ids) - len(told)
+    explanations = [retrieved.explain(chunk_id) for chunk_id in list(ids)[:max_chunks]]
+    return [DroppedChunk(one.expected, one.lost_at or "", one.reason) for one in explanations], len(ids) - len(
+        explanations
+    )
 
 
-def _of_found(place: int, found: Found, retrieved: Retrieved) -> Way:
-    return Way(
-        place,
-        mended_chunk(found.chunk, place)[0],
+def _trace_retrieved(rank: int, found: RetrievedChunk, retrieved: Retrieved) -> HitTrace:
+    return HitTrace(
+        rank,
+        sanitize_chunk(found.chunk, rank)[0],
         " + ".join(found.channels),
         found.ranks.get("vector"),
         found.ranks.get("keyword"),
@@ -77,11 +92,11 @@ def _of_found(place: int, found: Found, retrieved: Retrieved) -> Way:
         found.keyword_score,
         found.fused_score,
         found.score,
-        tuple(_why(found, retrieved)),
+        tuple(_rank_reasons(found, retrieved)),
     )
 
 
-def _why(found: Found, retrieved: Retrieved) -> Iterator[str]:
+def _rank_reasons(found: RetrievedChunk, retrieved: Retrieved) -> Iterator[str]:
     """The reasons for its place: what raised it, the factors on its score, its words, and the steps that moved it."""
     words = ", ".join(f"“{word}”" for word in found.because_of)
     if "rescue" in found.channels:
@@ -91,7 +106,7 @@ def _why(found: Found, retrieved: Retrieved) -> Iterator[str]:
     if found.published_score is not None:
         yield f"published score {found.published_score:g}"
     if found.raised_by is not None:
-        yield f"raised by its neighbour {found.raised_by}"
+        yield f"raised by its neighbor {found.raised_by}"
     if found.rerank_score is not None:
         yield f"reranker {found.rerank_score:.3g}"
     yield from (f"{name} × {factor:g}" for name, factor in found.factors)
@@ -99,19 +114,19 @@ def _why(found: Found, retrieved: Retrieved) -> Iterator[str]:
     known = [(step, rank + 1) for step, rank in ranks.items() if rank is not None and step != "search"]
     moves = [*known[:1], *(after for before, after in pairwise(known) if after[1] != before[1])]
     if found.terms:
-        rest = len(found.terms) - WORDS
-        yield f"has {', '.join(found.terms[:WORDS])}" + (f" and {rest:,} more words" if rest > 0 else "")
+        rest = len(found.terms) - MAX_WORDS
+        yield f"has {', '.join(found.terms[:MAX_WORDS])}" + (f" and {rest:,} more words" if rest > 0 else "")
     if len(moves) > 1:
         yield "place " + " → ".join(f"{rank} ({step})" for step, rank in moves)
 
 
-def _by_metadata(context: Assembled) -> Iterator[Way]:
+def _traces_from_metadata(context: ContextData) -> Iterator[HitTrace]:
     for hit in context.hits:
-        chunk, _ = mended_chunk(hit.chunk, hit.rank)
+        chunk, _ = sanitize_chunk(hit.chunk, hit.rank)
         metadata = chunk.metadata
-        similarity, keyword, fused, vector_rank, keyword_rank = (_number(metadata.get(key)) for key in _SCORES)
+        similarity, keyword, fused, vector_rank, keyword_rank = (_as_number(metadata.get(key)) for key in _NUMERIC_KEYS)
         if any(value is not None for value in (similarity, keyword, fused, vector_rank, keyword_rank)):
-            yield Way(
+            yield HitTrace(
                 hit.rank,
                 chunk,
                 str(metadata.get(SCORE_KEYS[0], "")).replace("+", " + "),
@@ -120,120 +135,130 @@ def _by_metadata(context: Assembled) -> Iterator[Way]:
                 similarity,
                 keyword,
                 fused,
-                mended_score(hit.score)[0],
+                sanitize_score(hit.score)[0],
             )
 
 
-def _number(value: Any) -> float | None:
+def _as_number(value: Any) -> float | None:
     """A value of metadata, which come from anywhere, if it is a number."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
     return value if is_number else None
 
 
-def searched(ways: Sequence[Way]) -> str:
+def count_by_channel(traces: Sequence[HitTrace]) -> str:
     """The number of hits from each channel, in words."""
-    found = Counter(name for way in ways for name in way.by.split(" + ") if name)
-    return "; ".join(f"{counted(hits, 'hit')} by {name}" for name, hits in found.items())
+    counts = Counter(name for way in traces for name in way.found_by.split(" + ") if name)
+    return "; ".join(f"{pluralize(hits, 'hit')} by {name}" for name, hits in counts.items())
 
 
-WAYS_BYTES = 120_000
+HITS_BYTES = 120_000
 """Bytes of the rows of the hits."""
-LOST = 20
+MAX_DROPPED = 20
 """Most chunks that are listed as lost."""
 _COLUMNS = ("hit", "found by", "vector", "keyword", "fused", "score", "why it is here")
-_NUMBERS = (2, 3, 4, 5)
+_NUMERIC_COLUMNS = (2, 3, 4, 5)
 
 
-def found_how(retrieved: Retrieved) -> Html:
+def retrieval_html(retrieved: Retrieved) -> Html:
     """The view of a retrieval alone, without the style sheet."""
-    found = ways(None, retrieved)
-    documents = _documents(found)
-    asked = tag("p", "Query: ", tag("q", shortened(retrieved.query, NOTE_CHARS), lang="")) if retrieved.query else ""
-    inside = _hits(found, lambda chunk: documents[chunk.document_id], None), _around(retrieved)
+    traces = hit_traces(None, retrieved)
+    documents = _name_documents(traces)
+    query_line = (
+        tag("p", "Query: ", tag("q", truncate(retrieved.query, NOTE_CHARS), lang="")) if retrieved.query else ""
+    )
+    content = _hits_table(traces, lambda chunk: documents[chunk.document_id], None), _retrieval_details(retrieved)
     title = tag("h2", "How it was found")
-    said = tag("p", tag("b", f"{len(retrieved.hits):,} hits. "), searched(found), class_="cxa-lede")
-    return tag("section", title, asked, said, *inside, class_="cxa", lang="en", aria_label="How it was found")
+    summary = tag("p", tag("b", f"{len(retrieved.hits):,} hits. "), count_by_channel(traces), class_="cxa-lede")
+    return tag("section", title, query_line, summary, *content, class_="cxa", lang="en", aria_label="How it was found")
 
 
-def retrieval(context: Assembled, names: Names) -> Html:
+def retrieval_section(context: ContextData, names: DocumentNames) -> Html:
     """The part of a context's page: from its retrieval, else as far as its hits' metadata tell; empty if they don't."""
     retrieved = context.retrieved
-    found = ways(context, retrieved)
-    if not found and retrieved is None:
+    traces = hit_traces(context, retrieved)
+    if not traces and retrieved is None:
         return Html()
-    known = set(names.ids)
-    strange = _documents([way for way in found if way.chunk.document_id not in known])
+    known = set(names.document_ids)
+    unknown = _name_documents([way for way in traces if way.chunk.document_id not in known])
 
-    def document_of(chunk: Chunk) -> Named:
+    def document_of(chunk: Chunk) -> NamedDocument:
         if chunk.document_id in known:
             return names.document(chunk.document_id)
-        return strange[chunk.document_id]._replace(letter="–", look="")
+        return unknown[chunk.document_id]._replace(letter="–", css_class="")
 
-    title, said = tag("h3", "How it was found"), tag("p", searched(found), class_="cxa-soft")
-    hits = _hits(found, document_of, context)
-    return joined(title, said, hits, _around(retrieved) if retrieved is not None else "")
+    title, summary = tag("h3", "How it was found"), tag("p", count_by_channel(traces), class_="cxa-soft")
+    hits = _hits_table(traces, document_of, context)
+    return join_html(title, summary, hits, _retrieval_details(retrieved) if retrieved is not None else "")
 
 
-def _hits(found: Sequence[Way], document_of: Callable[[Chunk], Named], context: Assembled | None) -> Html:
-    if not found:
+def _hits_table(
+    traces: Sequence[HitTrace], document_of: Callable[[Chunk], NamedDocument], context: ContextData | None
+) -> Html:
+    if not traces:
         return tag("p", "No hit says how it was found.", class_="cxa-soft")
-    made = {} if context is None else {one.chunk_id: one for one in context.trace.decisions if not one.distance}
+    decision_by_chunk = (
+        {} if context is None else {one.chunk_id: one for one in context.trace.decisions if not one.distance}
+    )
     rows = []
-    for way in found:
+    for way in traces:
         chunk, document = way.chunk, document_of(way.chunk)
-        decision = made.get(chunk.id)
+        decision = decision_by_chunk.get(chunk.id)
         cells = (
-            joined(
-                f"{way.place + 1}. ", tag("b", shortened(chunk.id, ID_CHARS)), " ", document.key, f" {document.name}"
+            join_html(
+                f"{way.rank + 1}. ",
+                tag("b", truncate(chunk.id, ID_CHARS)),
+                " ",
+                document.letter_tag,
+                f" {document.name}",
             ),
-            tag("span", shortened(way.by, ID_CHARS) or "–", class_="cxa-whole"),
-            _channel(way.vector_rank, way.similarity),
-            _channel(way.keyword_rank, way.keyword_score),
-            score(way.fused_score),
-            score(way.score),
-            tag("div", shortened("; ".join(way.why) or "as fusion has it", 2 * VALUE_CHARS), class_="cxa-why"),
+            tag("span", truncate(way.found_by, ID_CHARS) or "–", class_="cxa-whole"),
+            _channel_cell(way.vector_rank, way.similarity),
+            _channel_cell(way.keyword_rank, way.keyword_score),
+            format_score(way.fused_score),
+            format_score(way.score),
+            tag("div", truncate("; ".join(way.reasons) or "as fusion has it", 2 * VALUE_CHARS), class_="cxa-why"),
             *(() if context is None else (f"{decision.outcome}: {decision.reason}" if decision else "–",)),
         )
-        rows.append(row(*cells, numbers=_NUMBERS))
-    fitting = within(rows, WAYS_BYTES)
-    said = "Vector and keyword: the rank in that channel, and the similarity or score there"
+        rows.append(row(*cells, numeric_columns=_NUMERIC_COLUMNS))
+    fitting = take_fitting(rows, HITS_BYTES)
+    caption = "Vector and keyword: the rank in that channel, and the similarity or score there"
     columns = _COLUMNS if context is None else (*_COLUMNS, "in the context")
-    return joined(table(said, columns, fitting, _NUMBERS), more(len(rows) - len(fitting), "hits"))
+    return join_html(table(caption, columns, fitting, _NUMERIC_COLUMNS), more_line(len(rows) - len(fitting), "hits"))
 
 
-def _channel(rank: int | None, value: float | None) -> Html:
+def _channel_cell(rank: int | None, value: float | None) -> Html:
     """The rank in a channel with the score below it; the score alone, if the channel scored it without finding it."""
     if rank is None and value is None:
-        return joined("–")
-    return joined("–" if rank is None else f"{rank + 1}.", " ", tag("span", score(value), class_="cxa-does"))
+        return join_html("–")
+    return join_html("–" if rank is None else f"{rank + 1}.", " ", tag("span", format_score(value), class_="cxa-does"))
 
 
-def _around(retrieved: Retrieved) -> Html:
+def _retrieval_details(retrieved: Retrieved) -> Html:
     """The steps, the chunks that they lost, and the notes."""
     trace = retrieved.trace
     parts = [tag("p", trace.summary, class_="cxa-soft")]
     if trace.steps:
-        parts.append(_steps(trace))
-    missed, rest = lost(retrieved, LOST)
-    if missed:
-        rows = [row(shortened(one.chunk_id, ID_CHARS), one.step, shortened(one.reason, VALUE_CHARS)) for one in missed]
+        parts.append(_steps_table(trace))
+    dropped, rest = dropped_chunks(retrieved, MAX_DROPPED)
+    if dropped:
+        rows = [row(truncate(one.chunk_id, ID_CHARS), one.step, truncate(one.reason, VALUE_CHARS)) for one in dropped]
         listed = table("Those that came the farthest first", ("chunk", "lost at", "reason"), rows)
-        parts.append(fold(f"Found and lost: {len(missed) + rest:,} chunks", listed, more(rest, "chunks")))
+        parts.append(fold(f"Found and lost: {len(dropped) + rest:,} chunks", listed, more_line(rest, "chunks")))
     if trace.notes:
-        notes = (tag("li", shortened(note, NOTE_CHARS)) for note in trace.notes)
+        notes = (tag("li", truncate(note, NOTE_CHARS)) for note in trace.notes)
         parts.append(tag("ul", *notes, class_="cxa-notes"))
-    return joined(*parts)
+    return join_html(*parts)
 
 
-def _steps(trace: RetrievalTrace) -> Html:
-    most = max(max(step.chunks_in, step.chunks_out) for step in trace.steps) or 1
+def _steps_table(trace: RetrievalTrace) -> Html:
+    max_chunks = max(max(step.chunks_in, step.chunks_out) for step in trace.steps) or 1
     rows = [
         row(
             step.name,
             f"{step.chunks_in:,} → {step.chunks_out:,}",
-            meter(step.chunks_out / most),
-            number(step.elapsed_ms, 2),
-            numbers=(1, 3),
+            meter(step.chunks_out / max_chunks),
+            format_number(step.elapsed_ms, 2),
+            numeric_columns=(1, 3),
         )
         for step in trace.steps
     ]
@@ -241,10 +266,10 @@ def _steps(trace: RetrievalTrace) -> Html:
     return fold("The steps of retrieval", table("From the query to the hits", columns, rows, (1, 3)))
 
 
-def _documents(found: Sequence[Way]) -> dict[str, Named]:
+def _name_documents(traces: Sequence[HitTrace]) -> dict[str, NamedDocument]:
     """A name, a letter and a look for each document, in the order of the hits."""
-    read = Particulars(MetadataKeys())
+    read = MetadataReader(MetadataKeys())
     sources: dict[str, str] = {}
-    for way in found:
+    for way in traces:
         sources.setdefault(way.chunk.document_id, read.source(way.chunk) or way.chunk.document_id)
-    return named(sources)
+    return name_documents(sources)

@@ -1,13 +1,13 @@
 """The look of a view: one palette for light and dark, and one style sheet whose rules apply inside the view only.
 
-Colour never carries meaning alone: a document has a letter and a border of its own as well, and a hit a filled dot.
+Color never carries meaning alone: a document has a letter and a border of its own as well, and a hit a filled dot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ctxassembly.tracing.decisions import FRAGMENTS
+from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
 
 # The style of what belongs together: one part is pointed at or has the focus, and all parts of its hit light up.
 #
@@ -18,13 +18,13 @@ from ctxassembly.tracing.decisions import FRAGMENTS
 # all.
 
 
-_LIT = ".cxa:has(.cxa-k{0}:is(:hover,:focus,:focus-within)) .cxa-k{0}"
-_LEADS = ":is(.cxa-leads:hover,.cxa-leads:focus-visible,.cxa-fragment:target)"
-_EACH = "".join(f"{_LIT}{{{{--lit:var(--link)}}}}".format(rank) for rank in range(FRAGMENTS))
-_ALONE = "".join(
-    f".cxa:has(.cxa-k{rank}{_LEADS}) .cxa-fragment.cxa-k{rank}{{display:block}}" for rank in range(FRAGMENTS)
+_HIGHLIGHTED = ".cxa:has(.cxa-k{0}:is(:hover,:focus,:focus-within)) .cxa-k{0}"
+_ISOLATING = ":is(.cxa-leads:hover,.cxa-leads:focus-visible,.cxa-fragment:target)"
+_HIGHLIGHT_RULES = "".join(f"{_HIGHLIGHTED}{{{{--lit:var(--link)}}}}".format(rank) for rank in range(MAX_SHOWN_HITS))
+_ISOLATION_RULES = "".join(
+    f".cxa:has(.cxa-k{rank}{_ISOLATING}) .cxa-fragment.cxa-k{rank}{{display:block}}" for rank in range(MAX_SHOWN_HITS)
 )
-LIT = (
+HIGHLIGHT_STYLE = (
     ".cxa.cxa .cxa-lit{box-shadow:0 0 0 2px var(--lit,transparent)}"
     ".cxa.cxa .cxa-hit.cxa-lit,.cxa.cxa .cxa-near.cxa-lit{scroll-margin:4rem;outline:none;border-radius:0;"
     "box-shadow:inset 0 -2px 0 var(--lit,transparent)}"
@@ -32,8 +32,8 @@ LIT = (
     ".cxa.cxa .cxa-fragment:focus{outline:none}"
     ".cxa.cxa .cxa-fragment:target{border-color:var(--link)}"
     ".cxa.cxa .cxa-all{display:none;margin:0 0 .4rem}"
-    f"{_EACH}"
-    f"@container (min-width:46rem){{.cxa:has(.cxa-lit{_LEADS}) .cxa-fragment{{display:none}}{_ALONE}"
+    f"{_HIGHLIGHT_RULES}"
+    f"@container (min-width:46rem){{.cxa:has(.cxa-lit{_ISOLATING}) .cxa-fragment{{display:none}}{_ISOLATION_RULES}"
     ".cxa.cxa:has(.cxa-fragment:target) .cxa-all{display:block}"
     ".cxa.cxa .cxa-before{display:flex;flex-direction:column}"
     ".cxa.cxa .cxa-before:has(.cxa-fragment){min-height:20rem}"
@@ -60,42 +60,42 @@ DARK = {
     "method": "#ffb77a", "method-tint": "#3b2410", "keywords": "#ff9d9d", "keywords-tint": "#3f1717",
     "expansion": "#7adcf2", "expansion-tint": "#0d323b",
 }  # fmt: skip
-COLOURS = 6
+COLOR_COUNT = 6
 BORDERS = ("solid", "double", "dashed", "dotted")
-"""Borders of documents; with the six colours they make twelve different looks."""
-ON_BACKGROUND = (
+"""Borders of documents; with the six colors they make twelve different looks."""
+CONTRAST_PAIRS = (
     *((text, back) for text in ("ink", "soft", "link") for back in ("paper", "raised")),
-    *(("ink", back) for back in ("mark", "gone", *(f"d{n}-tint" for n in range(COLOURS)))),
-    *(("soft", back) for back in ("gone", *(f"d{n}-tint" for n in range(COLOURS)))),
-    *((f"d{n}", back) for n in range(COLOURS) for back in ("paper", "raised", f"d{n}-tint")),
+    *(("ink", back) for back in ("mark", "gone", *(f"d{n}-tint" for n in range(COLOR_COUNT)))),
+    *(("soft", back) for back in ("gone", *(f"d{n}-tint" for n in range(COLOR_COUNT)))),
+    *((f"d{n}", back) for n in range(COLOR_COUNT) for back in ("paper", "raised", f"d{n}-tint")),
     ("ink", "found"),
     *((text, back) for text in ("found-ink", "keywords") for back in ("paper", "raised")),
     *((f"{name}", f"{name}-tint") for name in ("method", "keywords", "expansion")),
 )
-"""Each text colour with each background it is used on, for the tests of contrast."""
+"""Each text color with each background it is used on, for the tests of contrast."""
 
 
 def document_class(number: int) -> str:
-    """The CSS classes with the colour and the border of document `number`, from 0."""
-    return f"cxa-d{number % COLOURS} cxa-b{number % len(BORDERS)}"
+    """The CSS classes with the color and the border of document `number`, from 0."""
+    return f"cxa-d{number % COLOR_COUNT} cxa-b{number % len(BORDERS)}"
 
 
-def letter(number: int) -> str:
+def document_letter(number: int) -> str:
     """The letter of document `number`, from 0: A to Z, then AA.
 
-    >>> letter(0), letter(26)
+    >>> document_letter(0), document_letter(26)
     ('A', 'AA')
     """
-    return (letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
+    return (document_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
-def _variables(colours: Mapping[str, str]) -> str:
-    return "".join(f"--{name}:{value};" for name, value in colours.items())
+def _css_variables(colors: Mapping[str, str]) -> str:
+    return "".join(f"--{name}:{value};" for name, value in colors.items())
 
 
-_DOCUMENTS = "".join(f".cxa .cxa-d{n}{{--doc:var(--d{n});--tint:var(--d{n}-tint)}}" for n in range(COLOURS)) + "".join(
-    f".cxa .cxa-b{n}{{--border:{style}}}" for n, style in enumerate(BORDERS)
-)
+_DOCUMENTS = "".join(
+    f".cxa .cxa-d{n}{{--doc:var(--d{n});--tint:var(--d{n}-tint)}}" for n in range(COLOR_COUNT)
+) + "".join(f".cxa .cxa-b{n}{{--border:{style}}}" for n, style in enumerate(BORDERS))
 
 _RULES = """
 .cxa{container-type:inline-size;box-sizing:border-box;max-width:82rem;margin:0 auto;padding:1.5rem;
@@ -214,7 +214,7 @@ _RULES = """
 @media print{.cxa .cxa-scroll{max-height:none;overflow:visible}}
 """
 
-_LIGHT, _DARK = _variables(LIGHT) + "color-scheme:light", _variables(DARK) + "color-scheme:dark"
+_LIGHT, _DARK = _css_variables(LIGHT) + "color-scheme:light", _css_variables(DARK) + "color-scheme:dark"
 STYLE = (
     f".cxa,.cxa-page{{{_LIGHT}}}"
     f"@media (prefers-color-scheme:dark){{.cxa,.cxa-page{{{_DARK}}}}}"
@@ -223,6 +223,6 @@ STYLE = (
     f":is([data-jp-theme-light=false],.vscode-dark,[theme=dark],[data-theme=dark]) .cxa{{{_DARK}}}"
     # It also has rules for all of its output: a class named twice outweighs them.
     + f"{_DOCUMENTS}{_RULES}".replace(".cxa ", ".cxa.cxa ")
-    + LIT
+    + HIGHLIGHT_STYLE
 )
 """The style sheet of a view."""

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxassembly.data.citations import Assembled
+from ctxassembly.data.citations import ContextData
 from ctxassembly.data.trace import Trace
-from ctxassembly.safe_repr import counted
+from ctxassembly.safe_repr import pluralize
 
 
-def lede(context: Assembled) -> tuple[str, str]:
+def summarize(context: ContextData) -> tuple[str, str]:
     """A phrase on what the hits became, and a sentence on what was done for it, which may be empty."""
     trace = context.trace
-    hits, passages = counted(trace.hits, "retrieved chunk"), len(context.passages)
+    hits, passages = pluralize(trace.hits, "retrieved chunk"), len(context.passages)
     documents = len({passage.document_id for passage in context.passages})
-    became = f"{counted(passages, 'passage')} of {counted(documents, 'document')}" if passages else "nothing to read"
-    done = "; ".join(_done(trace))
-    return f"{hits} became {became}", f"{done[:1].upper()}{done[1:]}." if done else ""
+    outcome = (
+        f"{pluralize(passages, 'passage')} of {pluralize(documents, 'document')}" if passages else "nothing to read"
+    )
+    changes = "; ".join(_list_changes(trace))
+    return f"{hits} became {outcome}", f"{changes[:1].upper()}{changes[1:]}." if changes else ""
 
 
-def _done(trace: Trace) -> Iterator[str]:
+def _list_changes(trace: Trace) -> Iterator[str]:
     decisions = trace.decisions
-    standing = [decision for decision in decisions if decision.stands]
+    included = [decision for decision in decisions if decision.is_in_context]
     if copies := sum(decision.outcome == "duplicate" for decision in decisions):
-        yield counted(copies, "duplicate") + " removed"
+        yield pluralize(copies, "duplicate") + " removed"
     if trace.stripped_chars:
-        yield counted(trace.stripped_chars, "repeated character") + " stripped"
-    if neighbours := sum(decision.distance > 0 for decision in standing):
-        yield counted(neighbours, "neighbour") + " added for context"
+        yield pluralize(trace.stripped_chars, "repeated character") + " stripped"
+    if neighbors := sum(decision.distance > 0 for decision in included):
+        yield pluralize(neighbors, "neighbor") + " added for context"
     if shortened := len(trace.shortened):
-        yield counted(shortened, "chunk") + " shortened"
-    if dropped := len(trace.left_out):
-        yield counted(dropped, "chunk") + f" left out, which would have cost {counted(trace.left_out_tokens, 'token')}"
+        yield pluralize(shortened, "chunk") + " shortened"
+    if dropped := len(trace.excluded):
+        yield (
+            pluralize(dropped, "chunk")
+            + f" left out, which would have cost {pluralize(trace.excluded_tokens, 'token')}"
+        )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ctxassembly.wording.languages.language import Language
-from ctxassembly.wording.unicode import escaped
+from ctxassembly.wording.unicode import escape_xml
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ Need = Literal["source", "pages", "place"]
 class Format:
     """One format: everything that writing, guarding, prompting and the reading of answers need to know of it.
 
-    A header is the label or the lead, and then the text that `writes` returns.
+    A header is the label or the lead, and then the text that `write_header` returns.
     """
 
     name: str
@@ -60,65 +60,69 @@ class Format:
     line with one, in any format."""
     lead: str = ""
     """The beginning of a header without a label. In this format no document may begin a line with it."""
-    writes: Callable[[Heading, Language], str]
+    write_header: Callable[[Heading, Language], str]
     """A function for the rest of the header. It returns nothing if the heading has only a number; the lead is then left
     out, too."""
     footer: str = ""
     needs: frozenset[Need] = frozenset()
-    markup: bool = False
+    has_markup: bool = False
     """True if all text is escaped with entities, so that nothing in it can be a tag."""
-    cited: tuple[str, ...] = ()
+    citation_examples: tuple[str, ...] = ()
     """Citations as an answer should write them, for the prompt: one example or two. Empty if there is no label."""
     rule: Literal["cite_label", "cite_index", "no_labels"] = "no_labels"
     """The field of `Language` with the sentence on citing for the prompt."""
 
     @property
-    def labelled(self) -> bool:
+    def has_labels(self) -> bool:
         """True if a reader sees labels."""
         return bool(self.label)
 
     def header(self, number: int, rest: str) -> str:
-        """The header of block `number`, given the `rest` from `writes`."""
+        """The header of block `number`, given the `rest` from `write_header`."""
         return self.label.format(number) + rest if self.label else rest and self.lead + rest
 
     def lines(self, heading: Heading, language: Language) -> Lines:
         """The header and the footer of a block."""
-        return self.header(heading.number, self.writes(heading, language)), self.footer
+        return self.header(heading.number, self.write_header(heading, language)), self.footer
 
-    def asked(self, language: Language) -> str:
+    def citation_rule(self, language: Language) -> str:
         """The sentence of a prompt that asks for citations of this format, or for none."""
-        example = language.either.format(*self.cited) if len(self.cited) > 1 else "".join(self.cited)
+        example = (
+            language.either.format(*self.citation_examples)
+            if len(self.citation_examples) > 1
+            else "".join(self.citation_examples)
+        )
         sentence: str = getattr(language, self.rule)
         return sentence.format(example)
 
 
-def numbered(heading: Heading, words: Language) -> str:
+def numbered_header(heading: Heading, words: Language) -> str:
     """`[1] Source: report.pdf, pages 3-5`."""
     if not heading.source:
         return ""
-    return " " + words.numbered.format(source=heading.source, page=_paged(heading, words))
+    return " " + words.numbered.format(source=heading.source, page=_page_text(heading, words))
 
 
-def source(heading: Heading, words: Language) -> str:
+def source_header(heading: Heading, words: Language) -> str:
     """`[SOURCE 1] report.pdf § Executive Summary`, or `§ Sheet1 Row 42` where no section is known."""
-    return f" {placed(heading, words)}" if heading.source else ""
+    return f" {source_with_section(heading, words)}" if heading.source else ""
 
 
-def xml(heading: Heading, words: Language) -> str:
+def xml_header(heading: Heading, words: Language) -> str:
     """`<chunk index="1" source="report.pdf" page="3" score="0.870">`; unknown attributes are left out."""
     named = "" if heading.source == words.unknown else heading.source
-    attributes = {"source": named, "page": _ranges(heading.pages)}
+    attributes = {"source": named, "page": _page_ranges(heading.pages)}
     if heading.score is not None:
         attributes["score"] = f"{heading.score:.3f}"
     return "".join(f" {name}={_quoted(value)}" for name, value in attributes.items() if value) + ">"
 
 
-def grouped(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
+def grouped_header(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
     """`## report.pdf`."""
     return heading.source
 
 
-def minimal(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
+def minimal_header(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
     """Nothing: the text alone."""
     return ""
 
@@ -131,84 +135,84 @@ FORMATS: Mapping[str, Format] = {
         Format(
             name="numbered",
             label="[{}]",
-            writes=numbered,
+            write_header=numbered_header,
             needs=frozenset({"source", "pages"}),
-            cited=("[1]", "[1][3]"),
+            citation_examples=("[1]", "[1][3]"),
             rule="cite_label",
         ),
         Format(
             name="source",
             # The same word in every language: answers repeat it, and are read for it.
             label="[SOURCE {}]",
-            writes=source,
+            write_header=source_header,
             needs=frozenset({"source", "place"}),
-            cited=("[SOURCE 1]",),
+            citation_examples=("[SOURCE 1]",),
             rule="cite_label",
         ),
         Format(
             name="xml",
             label='<chunk index="{}"',
-            writes=xml,
+            write_header=xml_header,
             footer="</chunk>",
             needs=frozenset({"source", "pages"}),
-            markup=True,
-            cited=("[1]",),
+            has_markup=True,
+            citation_examples=("[1]",),
             rule="cite_index",
         ),
-        Format(name="grouped", lead="## ", writes=grouped, needs=frozenset({"source"})),
-        Format(name="minimal", writes=minimal),
+        Format(name="grouped", lead="## ", write_header=grouped_header, needs=frozenset({"source"})),
+        Format(name="minimal", write_header=minimal_header),
     )
 }
 
 
 def shows_labels(form: Any) -> bool:
     """True if a reader sees labels in `form`. False for a function of the caller, whose labels nobody knows yet."""
-    return isinstance(form, str) and form in FORMATS and FORMATS[form].labelled
+    return isinstance(form, str) and form in FORMATS and FORMATS[form].has_labels
 
 
-def placed(heading: Heading, words: Language) -> str:
+def source_with_section(heading: Heading, words: Language) -> str:
     """The source and the section, or the sheet and the row where no section is known: `report.pdf § Summary`."""
     row = words.row.format(heading.row) if heading.row else ""
     place = heading.section or " ".join(part for part in (heading.sheet, row) if part)
     return f"{heading.source} § {place}" if place else heading.source
 
 
-def reference(heading: Heading, words: Language) -> str:
+def reference_text(heading: Heading, words: Language) -> str:
     """The same; if only the source is known, the source and its pages: `report.pdf, page 3`."""
-    found = placed(heading, words)
-    return found if found != heading.source or not heading.pages else found + _paged(heading, words)
+    found = source_with_section(heading, words)
+    return found if found != heading.source or not heading.pages else found + _page_text(heading, words)
 
 
-def seen_as(headers: Mapping[str, str]) -> str:
+def infer_format(headers: Mapping[str, str]) -> str:
     """The format whose labels all `headers` show; "custom" if there is none. The keys are the numbers of the blocks."""
     for name, form in FORMATS.items():
-        labels = {form.label.format(number): header for number, header in headers.items()} if form.labelled else {}
-        if labels and all(_shows(header, label) for label, header in labels.items()):
+        labels = {form.label.format(number): header for number, header in headers.items()} if form.has_labels else {}
+        if labels and all(_shows_label(header, label) for label, header in labels.items()):
             return name
     return "custom"
 
 
-def _shows(header: str, label: str) -> bool:
+def _shows_label(header: str, label: str) -> bool:
     """True if `header` shows `label`. A part of a name, as in "report[1].pdf", is no label, nor one that is guarded."""
     at = header.find(label)
     before = header[at - 1 : at]
     return at >= 0 and not before.isalnum() and before != "\\"
 
 
-def _paged(heading: Heading, words: Language) -> str:
+def _page_text(heading: Heading, words: Language) -> str:
     page = words.many_pages if len(heading.pages) > 1 else words.one_page
-    return page.format(_ranges(heading.pages)) if heading.pages else ""
+    return page.format(_page_ranges(heading.pages)) if heading.pages else ""
 
 
 def _quoted(value: str) -> str:
     """The value of an attribute, in quotes. It equals `xml.sax.saxutils.quoteattr`, whose import loads `http`."""
-    value = escaped(value)
+    value = escape_xml(value)
     if '"' not in value:
         return f'"{value}"'
     return f"'{value}'" if "'" not in value else '"' + value.replace('"', "&quot;") + '"'
 
 
-def _ranges(pages: Iterable[int | str]) -> str:
+def _page_ranges(pages: Iterable[int | str]) -> str:
     """Pages as a reader writes them: "3-5, 9". Only whole numbers make ranges."""
     ranges: list[tuple[int | str, int | str]] = []
     for page in pages:

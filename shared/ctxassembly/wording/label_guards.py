@@ -1,4 +1,4 @@
-r"""Patterns that find lines of documents that could pass for ours, made of the forms that `forms` gathers.
+r"""Patterns that find lines of documents that could pass for ours, made of the forms that `find_forms` gathers.
 
 A form is a label such as `[2]`, or the beginning of a line of ours such as `Question:`. It is found as a reader takes
 it, not only as we write it: in any case, with any blanks and marks of emphasis between its words, behind signs (quote
@@ -32,10 +32,10 @@ from unicodedata import combining, normalize
 from ctxassembly.data.candidates import GAP
 from ctxassembly.wording.formats import FORMATS, Format
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.languages.language import Language, without_ending
-from ctxassembly.wording.lookalikes import ANGLES, folded, is_alike, origins
-from ctxassembly.wording.sanitize import sanitizing
-from ctxassembly.wording.unicode import replaced, unfit
+from ctxassembly.wording.languages.language import Language, strip_ending
+from ctxassembly.wording.lookalikes import ANGLES, fold_lookalikes, folded_offsets, is_lookalike
+from ctxassembly.wording.sanitize import sanitize_replacements
+from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 
 # Our own forms as readers meet them: lines in a context and labels in an answer, from the records of both kinds.
 #
@@ -70,12 +70,12 @@ Languages = Mapping[str, Language]
 Formats = Mapping[str, Format]
 
 
-def sayable(line: str) -> bool:
+def is_safe_label(line: str) -> bool:
     """True if `line` can be a form of ours: without {}, which stands for numbers, and without invisible characters."""
     return "{}" not in line and line.strip().isprintable()
 
 
-def line_forms(
+def line_patterns(
     form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
 ) -> list[str]:
     """The beginnings of our lines, with {} for a number. In the format `form` no text may begin a line with them.
@@ -84,12 +84,12 @@ def line_forms(
     read. A lead counts in its own format alone: elsewhere `## ` is a mere heading. Tags are not among them: formats
     that have tags escape all text. `separator` is the caller's own line above a supplement.
     """
-    labels = [known.label for known in formats.values() if not known.markup]
+    labels = [known.label for known in formats.values() if not known.has_markup]
     lines = [*labels, formats[form].lead if form in formats else "", GAP, *FENCES, *FRAMEWORK_LINES]
     for language in languages.values():
         lines += language.guarded_lines()
     # The last word may end otherwise in another form, or where a chunk was cut: its stem is enough.
-    lines.append(without_ending(separator or ""))
+    lines.append(strip_ending(separator or ""))
     return list(dict.fromkeys(filter(None, lines)))
 
 
@@ -99,7 +99,7 @@ def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -
     Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own beside `> [1]`.
     """
     words = {word for language in languages.values() for word in language.cited_as}
-    begins = (form.label.partition("{")[0] for form in formats.values() if not form.markup)
+    begins = (form.label.partition("{")[0] for form in formats.values() if not form.has_markup)
     words |= {word[0] for begin in begins if (word := _LABEL_WORDS.search(begin))}
     return sorted({word.lower() for word in words if word}, key=lambda word: (-len(word), word))
 
@@ -111,7 +111,7 @@ def header_words(languages: Languages = LANGUAGES) -> list[str]:
 
 
 # Controls, formats (Cf), and the characters that Unicode has ignored by default.
-_UNSEEN = (
+_INVISIBLE = (
     "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -119,10 +119,10 @@ _UNSEEN = (
 )
 _FILLERS = "\u115f\u1160\u3164\uffa0"
 """The invisible characters that count as letters. They make no word."""
-_HIDDEN = re.compile(f"[{_UNSEEN}]+")
+_INVISIBLE_RUN = re.compile(f"[{_INVISIBLE}]+")
 _FILLER = re.compile(f"[{_FILLERS}]")
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
-_ORDINARY = bytes((*b"\t", *range(0x20, 0x7F)))
+_ORDINARY_BYTES = bytes((*b"\t", *range(0x20, 0x7F)))
 _WORD = re.compile(r"[^\W_]")
 _LETTER = re.compile(rf"[^\W\d_{_FILLERS}]")
 _NUMBER = "[0-9]{1,9}[.)]"
@@ -138,107 +138,111 @@ _BLANKS = r"(?:[^\S\n]|[*_])*"
 _OPTIONAL = (_BETWEEN, _BLANK)
 _SAME_LETTERS = "\u0130\u0131\u017f\u212a"
 """Letters that equal an i, an i, an s and a k if case is ignored."""
-_GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
+_SINGLE_CHARACTER = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
 """An atom that stands for one visible character, so that a hint may be made of it."""
 _UMLAUT = "\u0308"
 _HEAD_CHARACTERS = 32
 _HEAD = re.compile(rf"\n([^\w\n]*)([^\n]{{0,{_HEAD_CHARACTERS}}})")
 """The signs that a line begins with, and its first characters from its first letter or digit on."""
 _TAG = re.compile(
-    rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.markup)})", re.IGNORECASE
+    rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.has_markup)})", re.IGNORECASE
 )
-_GLANCE = 5
+_PREFILTER_ATOMS = 5
 """Atoms of a form that a hint looks at: hardly any line but a forged one begins with so many."""
-_MOST = 128
+_MAX_NUMBERS = 128
 """Most numbers in one pair of brackets. Answers are not read for longer lists."""
 
 
 class Guard(NamedTuple):
     """The patterns that guard one format."""
 
-    hint: re.Pattern[str]
+    prefilter: re.Pattern[str]
     r"""Matches at the \n before every line that has a form, with or without invisible characters, and few others."""
     form: re.Pattern[str]
     """Matches a line up to the end of its first form, which is the group."""
-    begun: re.Pattern[str]
+    unfinished_form: re.Pattern[str]
     """Matches a line that ends, with the text, inside a form. The group is the part of the form."""
     label: re.Pattern[str]
     """Matches a label or a summary's beginning wherever a word may begin."""
-    markup: bool
+    has_markup: bool
     """True if all text is escaped besides."""
 
-    def forms(self, text: str) -> list[int]:
+    def find_forms(self, text: str) -> list[int]:
         r"""The offsets at which forms of `text` begin. A line begins after a \n, and nowhere else."""
         begins: list[int] = []
         # Most texts have no form: a search without a match takes half as long as an iterator.
-        found = self.hint.search(text)
+        found = self.prefilter.search(text)
         while found:
             line = found.start() + 1
             end = text.find("\n", line)
-            begins += _in_views(self.form, text, line, len(text) if end < 0 else end)
-            found = self.hint.search(text, found.end())
+            begins += _find_in_views(self.form, text, line, len(text) if end < 0 else end)
+            found = self.prefilter.search(text, found.end())
         if not text.isascii():
-            begins += self._alike(text)
+            begins += self._find_lookalikes(text)
         return begins
 
-    def _alike(self, text: str) -> Iterator[int]:
+    def _find_lookalikes(self, text: str) -> Iterator[int]:
         """The offsets of forms in lines of `text` that begin like one once look-alikes are read as what they look like.
 
         Only the head of a line is folded. A line that begins with a letter of another script is passed over at once.
         """
         for found in _HEAD.finditer(text):
             signs, head = found.groups()
-            if signs.isascii() and (head.isascii() or not (is_alike(head[0]) or _HIDDEN.match(head))):
+            if signs.isascii() and (head.isascii() or not (is_lookalike(head[0]) or _INVISIBLE_RUN.match(head))):
                 continue
-            look = folded(head)
-            hides = len(head) == _HEAD_CHARACTERS and len(look.replace(" ", "")) < _GLANCE
-            if hides or self.hint.match(f"\n{folded(signs)}{look}"):
+            look = fold_lookalikes(head)
+            is_hidden = len(head) == _HEAD_CHARACTERS and len(look.replace(" ", "")) < _PREFILTER_ATOMS
+            if is_hidden or self.prefilter.match(f"\n{fold_lookalikes(signs)}{look}"):
                 begin = found.start() + 1
                 end = text.find("\n", begin)
-                yield from _in_views(self.form, text, begin, len(text) if end < 0 else end)
+                yield from _find_in_views(self.form, text, begin, len(text) if end < 0 else end)
 
-    def labels(self, line: str) -> list[int]:
+    def find_labels(self, line: str) -> list[int]:
         """The offsets of labels and beginnings of summaries anywhere in `line`, as it is read and as it looks."""
         if line.isascii() and "[" not in line and line.isprintable():  # the usual case
             return []
-        visible = [at for at, character in enumerate(line) if not _HIDDEN.match(character)]
-        seen = "".join(line[at] for at in visible)
-        found = {visible[match.start()] for match in self.label.finditer(seen)}
-        if not seen.isascii():
-            origin = origins(seen)
-            found |= {visible[origin[match.start()]] for match in self.label.finditer(folded(seen))}
+        visible = [at for at, character in enumerate(line) if not _INVISIBLE_RUN.match(character)]
+        visible_line = "".join(line[at] for at in visible)
+        found = {visible[match.start()] for match in self.label.finditer(visible_line)}
+        if not visible_line.isascii():
+            origin = folded_offsets(visible_line)
+            found |= {visible[origin[match.start()]] for match in self.label.finditer(fold_lookalikes(visible_line))}
         return sorted(at for at in found if line[at - 1 : at] != "\\")
 
-    def unfinished(self, text: str) -> list[int]:
+    def find_unfinished(self, text: str) -> list[int]:
         """The offsets of forms in the last line of `text` that following text may complete."""
         line = text.rfind("\n") + 1
-        return _in_views(self.begun, text, line, len(text)) if line else []
+        return _find_in_views(self.unfinished_form, text, line, len(text)) if line else []
 
 
-def _in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
+def _find_in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
     """The offsets of forms in the line `text[begin:end]`, as it is, without invisible characters, and as it looks."""
     line = text[begin:end]
     # Deleting the ordinary bytes is far faster than looking at each character: mostly nothing is left.
-    rare = line.encode("utf-8", "surrogatepass").translate(None, _ORDINARY)
+    rare = line.encode("utf-8", "surrogatepass").translate(None, _ORDINARY_BYTES)
     if not rare:
-        return [begin + at for at in _in_line(form, line)]
+        return [begin + at for at in _find_in_line(form, line)]
     hidden: list[int] = []
     visible = line
-    if _HIDDEN.search(rare.decode("utf-8", "surrogatepass")):
-        hidden = [at for match in _HIDDEN.finditer(line) for at in range(*match.span())]
-        visible, line = _HIDDEN.sub("", line), _FILLER.sub("\0", line)
-    found = [*_in_line(form, line)]
-    seen = [*_in_line(form, visible)] if hidden else []
-    if not visible.isascii() and (look := folded(visible)) != visible and (alike := [*_in_line(form, look)]):
-        origin = origins(visible)
-        seen += [origin[at] for at in alike]
+    if _INVISIBLE_RUN.search(rare.decode("utf-8", "surrogatepass")):
+        hidden = [at for match in _INVISIBLE_RUN.finditer(line) for at in range(*match.span())]
+        visible, line = _INVISIBLE_RUN.sub("", line), _FILLER.sub("\0", line)
+    found = [*_find_in_line(form, line)]
+    found_in_visible = [*_find_in_line(form, visible)] if hidden else []
+    if (
+        not visible.isascii()
+        and (look := fold_lookalikes(visible)) != visible
+        and (alike := [*_find_in_line(form, look)])
+    ):
+        origin = folded_offsets(visible)
+        found_in_visible += [origin[at] for at in alike]
     # For each invisible character, the number of visible ones before it. An offset among the visible ones grows by the
     # invisible ones that come before it: those with a number up to that offset.
     visible_before = [at - n for n, at in enumerate(hidden)]
-    return [begin + at for at in (*found, *(at + bisect_right(visible_before, at) for at in seen))]
+    return [begin + at for at in (*found, *(at + bisect_right(visible_before, at) for at in found_in_visible))]
 
 
-def _in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
+def _find_in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
     """The offsets of forms before the first word of a line. A form may begin inside another."""
     at = 0
     if _TABLE_RULE.fullmatch(line) and _is_table_rule(line):
@@ -261,10 +265,10 @@ def _is_table_rule(line: str) -> bool:
     return line.rstrip()[-1:] in ("|", "+") or sum(len(column) > 1 for column in _COLUMNS.split(line)) > 1
 
 
-def tags_alike(text: str) -> Iterator[int]:
+def find_lookalike_tags(text: str) -> Iterator[int]:
     """The offsets of look-alikes of our tags: XML needs no line for them, and escapes only real ones."""
     for found in ANGLES.finditer(text):
-        if _TAG.match(folded(_HIDDEN.sub("", text[found.start() : found.start() + _HEAD_CHARACTERS]))):
+        if _TAG.match(fold_lookalikes(_INVISIBLE_RUN.sub("", text[found.start() : found.start() + _HEAD_CHARACTERS]))):
             yield found.start()
 
 
@@ -275,20 +279,20 @@ def is_lead(line: str) -> bool:
     """
     if _LETTER.search(line):  # nearly every line has one near its beginning
         return False
-    visible = _HIDDEN.sub("", line)
-    return not all(_WORD.search(_ITEMS.sub("", view)) for view in (line, visible, folded(visible)))
+    visible = _INVISIBLE_RUN.sub("", line)
+    return not all(_WORD.search(_ITEMS.sub("", view)) for view in (line, visible, fold_lookalikes(visible)))
 
 
 @lru_cache(maxsize=64)
-def guard_of(form: str, separator: str | None = None) -> Guard:
+def build_guard(form: str, separator: str | None = None) -> Guard:
     """The guard of the format `form`. A function of the caller has a name that is no format's.
 
     `separator` is the caller's own line above supplementary text.
     """
-    return made(form, separator)
+    return compile_guard(form, separator)
 
 
-def made(
+def compile_guard(
     form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
 ) -> Guard:
     """The guard of the format `form`, given the languages and formats there are. Tests add some of their own."""
@@ -296,40 +300,44 @@ def made(
     number = rf"(?:(?i:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
     inside = rf"(?i:[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*)"
-    raised = rf"[{SUPERSCRIPTS}]"
-    lines = [_atoms(line) for line in line_forms(form, separator, languages=languages, formats=formats)]
+    superscript = rf"[{SUPERSCRIPTS}]"
+    lines = [_atoms(line) for line in line_patterns(form, separator, languages=languages, formats=formats)]
     pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
     # Numbers in brackets as an answer cites them, and raised numbers. Both are more than one line of ours.
-    markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MOST}}}\s*{right}"] for left, right in pairs]
-    markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"])
+    markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MAX_NUMBERS}}}\s*{right}"] for left, right in pairs]
+    markers.append(
+        [superscript, rf"{superscript}*(?:[,⁻]{superscript}+){{0,{_MAX_NUMBERS}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"]
+    )
     # A label in other brackets is one if a word of ours is in it or follows: `(2)` alone is the number of a list item.
-    named = rf"{_BETWEEN}(?i:{'|'.join(map(re.escape, header_words(languages)))}){_BETWEEN}:"
+    header = rf"{_BETWEEN}(?i:{'|'.join(map(re.escape, header_words(languages)))}){_BETWEEN}:"
     inner = rf"(?=\s*(?i:[0-9{''.join(sorted({word[0] for word in words}))}]))"
-    worded = rf"(?i:{'|'.join(map(re.escape, words))})[\s:#]*{item}\s*[)}}>]"
-    markers += [[sign + inner, rf"\s*(?:{worded}|[0-9]{{1,9}}\s*[)}}>]{named})"] for sign in (r"\(", r"\{", "<")]
-    begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
+    with_word = rf"(?i:{'|'.join(map(re.escape, words))})[\s:#]*{item}\s*[)}}>]"
+    markers += [[sign + inner, rf"\s*(?:{with_word}|[0-9]{{1,9}}\s*[)}}>]{header})"] for sign in (r"\(", r"\{", "<")]
+    begun = [*([left, inside] for left, _ in pairs), [superscript, rf"[{SUPERSCRIPTS},⁻]*"]]
     # The first part of a label in other brackets, whose word or colon the next chunk may bring.
     closed = [r"\s*[0-9]{1,9}", rf"\s*[)}}>]{_BETWEEN}"]
-    others = [[*closed, *map(_cased, word)] for word in header_words(languages)]
-    others += [list(map(_cased, word)) for word in words]
+    others = [[*closed, *map(_either_case, word)] for word in header_words(languages)]
+    others += [list(map(_either_case, word)) for word in words]
     begun += [[sign, *atoms] for sign in (r"\(", r"\{", "<") for atoms in others]
     # A bullet that ends a chunk begins no row with blanks between its signs.
     begun += [[atom for atom in atoms if atom != _BLANK] for atoms in lines]
     return Guard(
-        hint=_hint([*lines, *markers]),
-        form=re.compile(rf"[\W_]*?({_any([*lines, *markers])})"),
-        begun=re.compile(rf"[\W_]*?({_any(begun, unfinished=True)})"),
-        label=re.compile(rf"(?<![^\W_])(?:{_any([atoms for atoms in (*lines, *markers) if atoms[0][-1] in '[【'])})"),
-        markup=form in formats and formats[form].markup,
+        prefilter=_prefilter([*lines, *markers]),
+        form=re.compile(rf"[\W_]*?({_alternation([*lines, *markers])})"),
+        unfinished_form=re.compile(rf"[\W_]*?({_alternation(begun, unfinished=True)})"),
+        label=re.compile(
+            rf"(?<![^\W_])(?:{_alternation([atoms for atoms in (*lines, *markers) if atoms[0][-1] in '[【'])})"
+        ),
+        has_markup=form in formats and formats[form].has_markup,
     )
 
 
-def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False, hint: bool = False) -> str:
-    r"""A pattern that matches any of `forms`, each a sequence of atoms.
+def _alternation(forms: Sequence[Sequence[str]], *, unfinished: bool = False, is_prefilter: bool = False) -> str:
+    r"""A pattern that matches any of `find_forms`, each a sequence of atoms.
 
-    With `unfinished` it matches a beginning of any form at the end of the text. As a `hint` it matches the shortest of
-    the forms that begin alike, and an invisible character after any atom, since it may hide the next. Forms are merged
-    into a tree, so that an atom that several begin with is tried once.
+    With `find_unfinished` it matches a beginning of any form at the end of the text. As a `hint` it matches the
+    shortest of the forms that begin alike, and an invisible character after any atom, since it may hide the next. Forms
+    are merged into a tree, so that an atom that several begin with is tried once.
     """
     after: dict[str, list[Sequence[str]]] = {}
     for first, *rest in forms:
@@ -337,9 +345,9 @@ def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False, hint: bool
     branches: list[str] = []
     for first, rests in after.items():
         longer = [rest for rest in rests if rest]
-        pattern = _any(longer, unfinished=unfinished, hint=hint) if longer else ""
-        if hint:
-            pattern = rf"(?:[{_UNSEEN}]|{pattern})" if len(longer) == len(rests) else ""
+        pattern = _alternation(longer, unfinished=unfinished, is_prefilter=is_prefilter) if longer else ""
+        if is_prefilter:
+            pattern = rf"(?:[{_INVISIBLE}]|{pattern})" if len(longer) == len(rests) else ""
         elif unfinished:
             pattern = rf"(?:\Z|{pattern})" if pattern else r"\Z"
         elif pattern and len(longer) < len(rests):
@@ -348,12 +356,14 @@ def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False, hint: bool
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
-def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
-    """The pattern of a line that may have one of `forms`, by its first characters.
+def _prefilter(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
+    """The pattern of a line that may have one of `find_forms`, by its first characters.
 
     A line that hides its next character behind an invisible one matches, too: only a closer look can tell.
     """
-    begins = [list(takewhile(lambda atom: atom in _OPTIONAL or _GLANCED.fullmatch(atom), atoms)) for atoms in forms]
+    begins = [
+        list(takewhile(lambda atom: atom in _OPTIONAL or _SINGLE_CHARACTER.fullmatch(atom), atoms)) for atoms in forms
+    ]
     if not all(begins):  # a form that begins with a number: any line may have it
         return re.compile(r"\n")
     # Most lines begin with a letter that no form begins with. One look at a set tells, and so does one at each sign
@@ -365,13 +375,13 @@ def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
     )
     letters = "".join(letter for letter in ascii_letters if letter not in possible)
     # Without line breaks: a hint stays in its line.
-    glances = [[_BLANKS if atom == _BETWEEN else atom for atom in atoms[:_GLANCE]] for atoms in begins]
-    hint = _any([*glances, [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]], hint=True)
-    item = rf"[0-9]{{1,9}}(?:[{_UNSEEN}]|[.)](?:[{_UNSEEN}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
+    heads = [[_BLANKS if atom == _BETWEEN else atom for atom in atoms[:_PREFILTER_ATOMS]] for atoms in begins]
+    hint = _alternation([*heads, [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]], is_prefilter=True)
+    item = rf"[0-9]{{1,9}}(?:[{_INVISIBLE}]|[.)](?:[{_INVISIBLE}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
     return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?=[{re.escape(possible)}\x80-\U0010ffff])(?:{hint}|{item})")
 
 
-def _cased(character: str) -> str:
+def _either_case(character: str) -> str:
     """A pattern of `character` in either case. The set of both is faster than a flag: `re` skips ahead to a set."""
     if not character.isalpha():
         return re.escape(character)
@@ -380,7 +390,7 @@ def _cased(character: str) -> str:
         if not marks or not all(map(combining, marks)):
             return f"(?i:{character})"
         # PDFs have a letter and its accent as two characters, capitals drop the accent, and ä is written as ae.
-        return f"(?:(?i:{character})|{_cased(base)}(?:{''.join(marks)}{'|[Ee]' if marks == [_UMLAUT] else ''})?)"
+        return f"(?:(?i:{character})|{_either_case(base)}(?:{''.join(marks)}{'|[Ee]' if marks == [_UMLAUT] else ''})?)"
     cases = {character.lower(), character.upper(), *_SAME_LETTERS}
     return f"[{''.join(sorted(case for case in cases if re.fullmatch(character, case, re.IGNORECASE)))}]"
 
@@ -397,7 +407,7 @@ def _atoms(form: str) -> list[str]:
     is_word = [part == "{}" or _WORD.search(part) is not None for part in parts]
     atoms: list[str] = []
     if len(parts) == 1 and len(form) > 2 and not _WORD.search(form) and len({*form}) == 1:
-        return _row(re.escape(form[0]))
+        return _row_atoms(re.escape(form[0]))
     for at, part in enumerate(parts):
         sign = re.escape(part[0])
         apart = at and found[at - 1].end() < found[at].start()
@@ -406,7 +416,7 @@ def _atoms(form: str) -> list[str]:
         if part == "{}":
             atoms.append("[0-9]+")
         elif is_word[at] or len(part) == 1:
-            atoms += map(_cased, part)
+            atoms += map(_either_case, part)
         else:
             # From the first sign of a row alone. A search that starts at each sign takes quadratic time.
             atoms += [rf"{sign}(?<!{sign}{sign})", *[sign] * (len(part) - 1)]
@@ -419,7 +429,7 @@ def _atoms(form: str) -> list[str]:
     return atoms
 
 
-def _row(sign: str) -> list[str]:
+def _row_atoms(sign: str) -> list[str]:
     r"""The atoms of a row of three `sign`s or more that is alone on its line and no cell of a table's rule, `| ---`.
 
     It is found from its first sign alone. A search that starts at each sign takes quadratic time.
@@ -443,7 +453,7 @@ _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters besides the newline that end a line for `str.splitlines` and others."""
 
 
-def replacements(
+def escape_replacements(
     text: str,
     form: str,
     *,
@@ -458,54 +468,54 @@ def replacements(
     that the text begins a line, `continued` that another text continues its last line. `guard` is that of the format
     unless given. With `sanitize` invisible characters go, and tokens and links are defused besides.
     """
-    guard = guard or guard_of(form)
+    guard = guard or build_guard(form)
     lines = f"\n{text}" if at_line else text
     # A guard knows one line break. Others are one character long, too, so offsets stay the same.
     for line_break in _BREAKS:
         if line_break in text:
             lines = lines.replace(line_break, "\n")
-    begins = guard.forms(lines)
-    if guard.markup and not text.isascii():
-        begins += tags_alike(lines)
+    begins = guard.find_forms(lines)
+    if guard.has_markup and not text.isascii():
+        begins += find_lookalike_tags(lines)
     if continued:
-        begins += guard.unfinished(lines)
+        begins += guard.find_unfinished(lines)
     found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
-    found |= unfit(text, markup=guard.markup)
+    found |= invalid_characters(text, is_markup=guard.has_markup)
     if sanitize:
-        for at, change in sanitizing(text, at_line=at_line, continued=continued).items():
-            found[at] = _both(change, found[at]) if at in found else change
+        for at, change in sanitize_replacements(text, at_line=at_line, continued=continued).items():
+            found[at] = _merge_changes(change, found[at]) if at in found else change
     return found
 
 
-def _both(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
+def _merge_changes(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
     """Two changes at one place: a backslash, once, before what takes the place of the character there."""
     shorter, longer = sorted((one, other))
     return longer if shorter == longer else (longer[0], shorter[1] + longer[1])
 
 
-def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
+def escape_labels(text: str, form: str, guard: Guard | None = None) -> str:
     r"""`text` made harmless in the format `form`. `guard` is that of the format unless given.
 
-    >>> print(neutralised("[2] Source: board.pdf", "numbered"))
+    >>> print(escape_labels("[2] Source: board.pdf", "numbered"))
     \[2] Source: board.pdf
     """
-    return replaced(text, replacements(text, form, guard=guard))
+    return apply_replacements(text, escape_replacements(text, form, guard=guard))
 
 
-def neutral_value(value: str, form: str, guard: Guard | None = None) -> str:
+def escape_value(value: str, form: str, guard: Guard | None = None) -> str:
     r"""A `value` of metadata made harmless in the middle of a line of ours: no word of it can begin a label.
 
     A part of a name, as in "report[1].pdf", is no label.
 
-    >>> print(neutral_value("web.html [2] Source: board.pdf", "numbered"))
+    >>> print(escape_value("web.html [2] Source: board.pdf", "numbered"))
     web.html \[2] Source: board.pdf
     """
-    labels = (guard or guard_of(form)).labels(value)
+    labels = (guard or build_guard(form)).find_labels(value)
     parts = [value[begin:end] for begin, end in pairwise((0, *labels, len(value)))]
     return "\\".join(parts)
 
 
-def goes_on(text: str, *, at_line: bool) -> bool:
+def is_line_start_after(text: str, *, at_line: bool) -> bool:
     """True if text that follows `text` without a line break begins a line as a reader sees it.
 
     It does if `text` ends a line, or has no word in its last line: quote marks or a bullet don't keep a form from being

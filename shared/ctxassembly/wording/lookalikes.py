@@ -158,15 +158,15 @@ _SIGNS = {
 }
 """Sign -> signs of other kinds that look like it, among them what a row of dashes is drawn with."""
 _TABLE = {ord(each): sign for sign, others in (_LETTERS | _SIGNS).items() for each in others}
-_MOST_KEPT = 20_000
+_MAX_CACHED = 20_000
 
 
 class _Skeletons(dict[int, str]):
     """Code point -> skeleton, filled as characters are met. `str.translate` reads it."""
 
     def __missing__(self, code: int) -> str:
-        found = _skeleton(chr(code))
-        if len(self) < _MOST_KEPT:
+        found = _character_skeleton(chr(code))
+        if len(self) < _MAX_CACHED:
             self[code] = found
         return found
 
@@ -174,7 +174,7 @@ class _Skeletons(dict[int, str]):
 _SKELETONS = _Skeletons({code: chr(code) for code in range(0x80)})
 
 
-def _skeleton(character: str) -> str:
+def _character_skeleton(character: str) -> str:
     """The ASCII that `character` looks like, nothing for a mark, else the character."""
     kind = category(character)
     if kind in ("Mn", "Me"):
@@ -192,28 +192,28 @@ def _skeleton(character: str) -> str:
 
 
 def _bracket(character: str) -> str:
-    called, at = name(character, ""), category(character) == "Pe"
-    if "QUOTATION" in called:
+    character_name, at = name(character, ""), category(character) == "Pe"
+    if "QUOTATION" in character_name:
         return character
     kinds = (("PARENTHES", "()"), ("CURLY", "{}"), ("ANGLE", "<>"), ("", "[]"))
-    return next(pair[at] for kind, pair in kinds if kind in called)
+    return next(pair[at] for kind, pair in kinds if kind in character_name)
 
 
-def folded(line: str) -> str:
+def fold_lookalikes(line: str) -> str:
     r"""`line` as it looks: ASCII for look-alikes, and no marks.
 
-    >>> folded("[\N{FULLWIDTH DIGIT TWO}] S\N{CYRILLIC SMALL LETTER O}urce")
+    >>> fold_lookalikes("[\N{FULLWIDTH DIGIT TWO}] S\N{CYRILLIC SMALL LETTER O}urce")
     '[2] Source'
     """
     return line.translate(_SKELETONS)
 
 
-def origins(line: str) -> list[int]:
+def folded_offsets(line: str) -> list[int]:
     """For each character of `folded(line)`, the offset in `line` of the character that it comes from."""
     return [at for at, character in enumerate(line) for _ in _SKELETONS[ord(character)]]
 
 
-def is_alike(character: str) -> bool:
+def is_lookalike(character: str) -> bool:
     """True if `character` looks like ASCII, or stands for nothing."""
     return _SKELETONS[ord(character)].isascii()
 

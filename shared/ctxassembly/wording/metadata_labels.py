@@ -13,30 +13,30 @@ from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import as_text, shown
-from ctxassembly.wording.formats import Heading, reference
+from ctxassembly.safe_repr import safe_repr, to_text
+from ctxassembly.wording.formats import Heading, reference_text
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.unicode import one_line
 
-NUMBER_DIGITS = 9
+MAX_NUMBER_DIGITS = 9
 """Most digits of a page or a row that is read as a number."""
-MOST_ITEMS, MOST_LEVELS = 10_000, 20
+MAX_ITEMS, MAX_LEVELS = 10_000, 20
 """Most items of a list that are read, and most levels of lists in lists."""
 _LISTS = (list, tuple, range, set, frozenset)
-_BETWEEN = {"section": " > "}
+_ITEM_SEPARATORS = {"section": " > "}
 """The text between the items of a list, where it isn't a comma."""
 
 
-class Particulars:
+class MetadataReader:
     """A reader of metadata under the configured keys. It remembers the values that it has read.
 
-    With `named`, it reads for a header: the keys that a chunk declares `unnamed` are left out. Without a `language`, an
-    unknown source is empty.
+    With `for_header`, it reads for a header: the keys that a chunk declares `unnamed` are left out. Without a
+    `language`, an unknown source is empty.
     """
 
-    def __init__(self, keys: MetadataKeys, language: str = "", *, named: bool = False) -> None:
+    def __init__(self, keys: MetadataKeys, language: str = "", *, for_header: bool = False) -> None:
         self._keys = keys
-        self._named = named
+        self._for_header = for_header
         self._words = LANGUAGES[language or "en"]
         self._unknown = self._words.unknown if language else ""
         # Keyed by identity, since hashing a chunk takes long. Each entry holds its chunk, so that no id is reused.
@@ -50,7 +50,7 @@ class Particulars:
             self._lines[key] = (chunk, _line(self._keys.read(self._metadata(chunk), name), name))
         return self._lines[key][1]
 
-    def said(self, chunk: Chunk, name: str) -> str | None:
+    def format_value(self, chunk: Chunk, name: str) -> str | None:
         """The particular `name` on one line; None if no key holds it. It isn't remembered, nor left out of headers."""
         value = self._keys.read(chunk.metadata, name)
         return None if value is None else _line(value, name)
@@ -71,16 +71,16 @@ class Particulars:
             found: list[int | str] = []
             for item in (value,) if _is_number(value) else _items(value):
                 page = item if _is_number(item) else _number(_line(item, "page"))
-                counted = self._keys.counted_page(metadata, page) if type(page) is int else page
+                counted = self._keys.page_number(metadata, page) if type(page) is int else page
                 if counted is not None:
                     found.append(counted)
             self._pages[key] = (chunk, tuple(found))
         return self._pages[key][1]
 
     def _metadata(self, chunk: Chunk) -> Mapping[str, Any]:
-        if not (self._named and chunk.unnamed):
+        if not (self._for_header and chunk.hidden_from_header):
             return chunk.metadata
-        return {key: value for key, value in chunk.metadata.items() if key not in chunk.unnamed}
+        return {key: value for key, value in chunk.metadata.items() if key not in chunk.hidden_from_header}
 
     def source(self, chunk: Chunk) -> str:
         """The file, else the title, else the URL, else "unknown" in the language; on one line."""
@@ -94,7 +94,7 @@ class Particulars:
         row = self.number(chunk, "row_number")
         section, sheet = self.line(chunk, "section") or "", self.line(chunk, "sheet") or ""
         heading = Heading(1, self.source(chunk), pages, section, sheet, "" if row is None else str(row))
-        return reference(heading, self._words)
+        return reference_text(heading, self._words)
 
     def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
         """The pages of `chunks`, each once: whole numbers first and ascending, others as they come."""
@@ -107,11 +107,11 @@ def _line(value: Any, name: str) -> str | None:
     kind = type(value)
     if kind is not str:  # most are
         if kind in _LISTS or hasattr(kind, "tolist"):
-            between = _BETWEEN.get(name, ", ")
+            between = _ITEM_SEPARATORS.get(name, ", ")
             return between.join(line for item in _items(value) if (line := _line(item, name))) or None
         if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
             value = int(value) if value.is_integer() else value if math.isfinite(value) else None
-        value = as_text(value)
+        value = to_text(value)
     line = "" if value is None else one_line(value)
     # LlamaIndex writes the path of a section with slashes around it.
     if name == "section" and line[:1] == "/" == line[-1:]:
@@ -119,7 +119,7 @@ def _line(value: Any, name: str) -> str | None:
     return line or None
 
 
-def _items(value: Any, levels: int = MOST_LEVELS) -> Iterator[Any]:
+def _items(value: Any, levels: int = MAX_LEVELS) -> Iterator[Any]:
     """The items of a list of any kind, those of lists in it in their place; of anything else the value itself."""
     if hasattr(type(value), "tolist"):  # numpy and what looks like it
         try:
@@ -130,13 +130,13 @@ def _items(value: Any, levels: int = MOST_LEVELS) -> Iterator[Any]:
         yield value
     elif levels:
         # Sets have another order in every run.
-        inside = sorted(value, key=shown) if isinstance(value, (set, frozenset)) else value
-        yield from islice((item for each in inside for item in _items(each, levels - 1)), MOST_ITEMS)
+        inside = sorted(value, key=safe_repr) if isinstance(value, (set, frozenset)) else value
+        yield from islice((item for each in inside for item in _items(each, levels - 1)), MAX_ITEMS)
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 10**NUMBER_DIGITS
+    return type(value) is int and 0 <= value < 10**MAX_NUMBER_DIGITS
 
 
 def _number(line: str | None) -> int | str | None:
-    return int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+    return int(line) if line and line.isdecimal() and len(line) <= MAX_NUMBER_DIGITS else line

@@ -9,13 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import RULE
 from ctxassembly.wording.languages import LANGUAGES, language_of
 
-_PLACES = ("{context}", "{question}")
-_PLACE = re.compile(r"(\{context\}|\{question\})")
+_PLACEHOLDERS = ("{context}", "{question}")
+_PLACEHOLDER = re.compile(r"(\{context\}|\{question\})")
 STYLES = ("grounded", "strict", "soft")
 NOT_ENOUGH: Mapping[str, str] = {code: language.not_enough for code, language in LANGUAGES.items()}
 """The sentence of a strict answer if the context has none, word for word, by language."""
@@ -57,13 +57,13 @@ def system_prompt(
         raise ConfigError("style", "one of " + ", ".join(map(repr, STYLES)), style)
     rules = (
         *sections[style],
-        FORMATS[form].asked(words) if form in FORMATS else words.no_labels,
+        FORMATS[form].citation_rule(words) if form in FORMATS else words.no_labels,
         *((words.supplement_rule,) if supplement else ()),
         words.concise,
         *extra_rules,
     )
     if isinstance(extra_rules, str) or not all(isinstance(rule, str) for rule in rules):
-        raise InputError(f"extra_rules must be a sequence of strings, got {shown(extra_rules)}")
+        raise InputError(f"extra_rules must be a sequence of strings, got {safe_repr(extra_rules)}")
     return "\n".join((words.task, *(f"- {rule}" for rule in rules)))
 
 
@@ -100,11 +100,11 @@ def user_prompt(
     words = language_of(language)
     for name, value in (("question", question), ("extra_instructions", extra_instructions or "")):
         if not isinstance(value, str):
-            raise InputError(f"{name} must be a string, got {shown(value)}")
+            raise InputError(f"{name} must be a string, got {safe_repr(value)}")
     extra = f"\n\n{extra_instructions}" if extra_instructions else ""
     if template is not None:
-        if not isinstance(template, str) or not all(template.count(name) == 1 for name in _PLACES):
+        if not isinstance(template, str) or not all(template.count(name) == 1 for name in _PLACEHOLDERS):
             raise ConfigError("template", "a text with {context} and {question}, each once", template)
         filled = {"{context}": context or words.nothing, "{question}": question}
-        return "".join(filled.get(part, part) for part in _PLACE.split(template)) + extra
+        return "".join(filled.get(part, part) for part in _PLACEHOLDER.split(template)) + extra
     return f"{words.context}\n{context or words.nothing}\n\n{RULE}\n\n{words.question} {question}{extra}"

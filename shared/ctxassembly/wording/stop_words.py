@@ -12,21 +12,21 @@ from functools import cache
 from ctxassembly.wording.languages import LANGUAGES
 
 
-def function_words(words: Iterable[str]) -> frozenset[str]:
+def stop_words(words: Iterable[str]) -> frozenset[str]:
     """Those of `words` that say little in the language that has the most of them; of each such language, if several.
 
-    >>> sorted(function_words(["what", "caused", "the", "war"]))
+    >>> sorted(stop_words(["what", "caused", "the", "war"]))
     ['the', 'what']
-    >>> sorted(function_words(["warum", "begann", "war", "der", "krieg"]))
+    >>> sorted(stop_words(["warum", "begann", "war", "der", "krieg"]))
     ['der', 'war', 'warum']
     """
-    known = [listed.intersection(words) for listed in _of_each_language()]
-    most = max(map(len, known))
-    return frozenset().union(*(found for found in known if len(found) == most))
+    matches = [listed.intersection(words) for listed in _stop_word_lists()]
+    max_count = max(map(len, matches))
+    return frozenset().union(*(found for found in matches if len(found) == max_count))
 
 
 @cache
-def _of_each_language() -> tuple[frozenset[str], ...]:
+def _stop_word_lists() -> tuple[frozenset[str], ...]:
     return tuple(
-        frozenset(f"{language.function_words} {language.asking_words}".split()) for language in LANGUAGES.values()
+        frozenset(f"{language.stop_words} {language.question_words}".split()) for language in LANGUAGES.values()
     )

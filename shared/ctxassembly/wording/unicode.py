@@ -9,29 +9,29 @@ _REPLACEMENT = "\ufffd"
 _XML = re.compile(r"[&<>]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]+")
 """Halves of surrogate pairs, which UTF-8 has no bytes for. JSON and PDF readers produce them."""
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]+")
+_INVALID_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]+")
 """Characters that XML 1.0 excludes, even as entities (production 2)."""
-_NO_XML_BUT_HALVES = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
+_INVALID_XML_CONTROLS = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
 """The same without surrogates, one by one: looking for each in a text takes less time than the pattern."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def unfit(text: str, *, markup: bool) -> dict[int, tuple[int, str]]:
+def invalid_characters(text: str, *, is_markup: bool) -> dict[int, tuple[int, str]]:
     """Replacements for the characters that `text` can't keep: start -> (end, replacement).
 
-    They are halves of surrogate pairs; with `markup` also &, < and >, and the characters that XML excludes.
+    They are halves of surrogate pairs; with `is_markup` also &, < and >, and the characters that XML excludes.
     """
     found: dict[int, tuple[int, str]] = {}
     wrong = _SURROGATES
-    if markup:
+    if is_markup:
         found = {match.start(): (match.end(), _ENTITIES[match[0]]) for match in _XML.finditer(text)}
-        wrong = _NO_XML
-    if not _is_sendable(text) or (markup and any(map(text.__contains__, _NO_XML_BUT_HALVES))):
-        found |= {match.start(): (match.end(), _replaced(match)) for match in wrong.finditer(text)}
+        wrong = _INVALID_XML
+    if not _is_encodable(text) or (is_markup and any(map(text.__contains__, _INVALID_XML_CONTROLS))):
+        found |= {match.start(): (match.end(), _replacement_for(match)) for match in wrong.finditer(text)}
     return found
 
 
-def replaced(text: str, changes: Mapping[int, tuple[int, str]]) -> str:
+def apply_replacements(text: str, changes: Mapping[int, tuple[int, str]]) -> str:
     """`text` with `changes`: start -> (end, replacement)."""
     done, parts = 0, []
     for start, (end, replacement) in sorted(changes.items()):
@@ -46,29 +46,29 @@ def one_line(text: str) -> str:
     >>> one_line("Annual\n  report ")
     'Annual report'
     """
-    return sendable(" ".join(text.split()))
+    return make_encodable(" ".join(text.split()))
 
 
-def sendable(text: str) -> str:
+def make_encodable(text: str) -> str:
     """`text` with U+FFFD for halves of surrogate pairs, which no API takes."""
-    return text if _is_sendable(text) else _SURROGATES.sub(_replaced, text)
+    return text if _is_encodable(text) else _SURROGATES.sub(_replacement_for, text)
 
 
 def is_storable(name: str) -> bool:
     """True if a database can hold `name` as text, which is UTF-8 without NUL."""
-    return "\0" not in name and sendable(name) == name
+    return "\0" not in name and make_encodable(name) == name
 
 
-def escaped(text: str) -> str:
+def escape_xml(text: str) -> str:
     """`text` for XML: with entities, and with U+FFFD for the characters that XML excludes."""
-    return _NO_XML.sub(_replaced, _XML.sub(lambda found: _ENTITIES[found[0]], text))
+    return _INVALID_XML.sub(_replacement_for, _XML.sub(lambda found: _ENTITIES[found[0]], text))
 
 
-def _replaced(found: re.Match[str]) -> str:
+def _replacement_for(found: re.Match[str]) -> str:
     return _REPLACEMENT * len(found[0])
 
 
-def _is_sendable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     """True if `text` has no half of a surrogate pair. Encoding fails on one, and is faster than a search."""
     try:
         return text.isascii() or bool(text.encode("utf-16-le"))

@@ -19,7 +19,7 @@ def overhead(questions: QuestionSet, most: int) -> dict[str, float]:
     def model(request: AskModel) -> str:
         return REPLY if request.purpose == "understand" else "So it is [1]. " * 20
 
-    chain = AnswerChain.over(index, model, RetrievalConfig(strategy="keyword"), config=CONFIG)
+    chain = AnswerChain.from_index(index, model, RetrievalConfig(strategy="keyword"), config=CONFIG)
     times: dict[str, list[float]] = {}
     for question in questions.questions[:most]:
         for step in chain.answer(question.text, history=HISTORY).steps:

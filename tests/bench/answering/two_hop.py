@@ -17,7 +17,7 @@ from recall.exact import Vectors
 from recall.systems import System
 
 KEPT = 20
-CONFIG = AnswerConfig(decompose="auto", modes={"normal": Mode(kept=KEPT)})
+CONFIG = AnswerConfig(decompose="auto", modes={"normal": Mode(limit=KEPT)})
 Parts = Mapping[str, tuple[str, str]]
 
 
@@ -52,7 +52,7 @@ def systems(
         return json.dumps({"sub_questions": parts[asked]})
 
     def system(config: AnswerConfig, retrieval: RetrievalConfig) -> System:
-        chain = AnswerChain.over(index, given, retrieval, config=config, embed=known.__getitem__)
+        chain = AnswerChain.from_index(index, given, retrieval, config=config, embed=known.__getitem__)
         return lambda question, vector: [hit.chunk.id for hit in chain.answer(question).hits]
 
     whole = replace(CONFIG, decompose="off")

@@ -37,7 +37,7 @@ class Ours:
         return fill
 
     def pooled(self, question: Question) -> float:
-        """The share of the evidence that assembly may choose from: the hits and their neighbours."""
+        """The share of the evidence that assembly may choose from: the hits and their neighbors."""
         near = (
             whole(chunk).runs[0]
             for hit in self._hits(question)

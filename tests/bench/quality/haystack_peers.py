@@ -41,7 +41,7 @@ def lost_in_the_middle(questions: QuestionSet) -> Strategy:
 
 
 def sentence_window(questions: QuestionSet) -> Strategy:
-    """SentenceWindowRetriever with a window of one: each hit with its neighbours is a piece."""
+    """SentenceWindowRetriever with a window of one: each hit with its neighbors is a piece."""
 
     def strategy(case: Case) -> Fill:
         return windows(questions, store_around(questions, case.hits))(case)

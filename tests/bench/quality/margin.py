@@ -1,4 +1,4 @@
-"""`python -m quality.margin FOLDER FOLDER...`: by how much has a neighbour to be worth more, where all hits fit whole?
+"""`python -m quality.margin FOLDER FOLDER...`: by how much has a neighbor to be worth more, where all hits fit whole?
 
 Every question is asked with as many hits at as many tokens as leave some room beside them, once with each margin and
 once without any rule for hits. The margin that finds most on all sets but one is tried on that one.
@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.scoring.weights import MARGIN
+from ctxassembly.assembly.scoring.weights import HIT_MARGIN
 from ctxassembly.data.candidates import GAP
 from quality.data import DataError, QuestionSet, read
 from quality.filling import Case
@@ -50,9 +50,9 @@ class Found(NamedTuple):
 
 @contextmanager
 def _rule(margin: float | None) -> Iterator[None]:
-    """What a neighbour has to be worth more by; None where hits may be lost."""
+    """What a neighbor has to be worth more by; None where hits may be lost."""
     if margin is None:
-        with patch("ctxassembly.assembly.selection.granularity._all_fit", lambda *_: False):
+        with patch("ctxassembly.assembly.selection.granularity._all_hits_fit", lambda *_: False):
             yield
     else:
         with patch("ctxassembly.assembly.selection.granularity.MARGIN", margin):
@@ -87,7 +87,7 @@ def table(sets: Sequence[Found]) -> str:
     lines += ["", "| left out | margin of the others | there, less the one in use |", "|---|---|---|"]
     for out in sets:
         learned = _best([each for each in sets if each is not out])
-        today = MARGINS.index(MARGIN) + 1
+        today = MARGINS.index(HIT_MARGIN) + 1
         change = difference([out.recall[learned]], [out.recall[today]])
         lines.append(f"| {out.name} | {MARGINS[learned - 1]:g} | {_shown(change)} |")
     return "\n".join(lines) + "\n"

@@ -15,11 +15,11 @@ CONFIGS = {
     "auto": AssemblyConfig(),
     "sentence": AssemblyConfig(granularity="sentence"),
     "chunk": AssemblyConfig(granularity="chunk"),
-    "stop": AssemblyConfig(stop_below=0.5),
-    "chunk-stop": AssemblyConfig(granularity="chunk", stop_below=0.5),
-    "chunk-by-rank": AssemblyConfig(granularity="chunk", choose_by="rank"),
+    "stop": AssemblyConfig(min_relevance=0.5),
+    "chunk-stop": AssemblyConfig(granularity="chunk", min_relevance=0.5),
+    "chunk-by-rank": AssemblyConfig(granularity="chunk", rank_by="rank"),
     "passage": AssemblyConfig(granularity="passage"),
-    "compress": AssemblyConfig(granularity="chunk", choose_by="rank", compress="extractive"),
+    "compress": AssemblyConfig(granularity="chunk", rank_by="rank", compress="extractive"),
     "five-stage": presets.FIVE_STAGE,  # whole documents
     "bookend": replace(presets.BOOKEND, dedup="near"),  # question sets carry no vectors
     "disabled": AssemblyConfig(enabled=False),

@@ -32,13 +32,13 @@ def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path) -> Path:
     axes = figure.add_subplot()
     for number, (strategy, entry) in enumerate(plan.strategies.items()):
         found = [estimate([each.values(strategy, "recall", budget) for each in group]) for budget in plan.budgets]
-        colour = "black" if entry.kind == "oracle" else f"C{number % 10}"
+        color = "black" if entry.kind == "oracle" else f"C{number % 10}"
         marker = "osv^D"[number // 10 % 5]
         axes.plot(
             plan.budgets,
             [each.mean for each in found],
             LINES[entry.kind],
-            color=colour,
+            color=color,
             marker=marker,
             markersize=4,
             linewidth=2 if entry.kind == "ours" else 1.2,
@@ -46,7 +46,7 @@ def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path) -> Path:
         )
         if entry.kind == "ours":
             low, high = [each.low for each in found], [each.high for each in found]
-            axes.fill_between(plan.budgets, low, high, color=colour, alpha=0.07, linewidth=0)
+            axes.fill_between(plan.budgets, low, high, color=color, alpha=0.07, linewidth=0)
     axes.set(xscale="log", ylim=(0, 1), xlabel="budget (tokens of the rendered text)", ylabel="evidence recall")
     axes.set_title(name)
     axes.set_xticks(plan.budgets, [f"{budget:,}" for budget in plan.budgets])

@@ -1,6 +1,6 @@
 """`python -m quality.prepare NAME PATH --out FOLDER`: a downloaded question set in the form that is measured.
 
-NAME is one of those that `quality.sources` describes, with their homes and licences; or `python`, a small set made of
+NAME is one of those that `quality.sources` describes, with their homes and licenses; or `python`, a small set made of
 the language reference that every Python carries, for which there is nothing to download.
 
 Documents are split by LangChain's RecursiveCharacterTextSplitter into 350 tokens with 70 overlapping. The 20 best

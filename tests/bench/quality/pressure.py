@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.selection.granularity import CHUNK_SHARE
+from ctxassembly.assembly.selection.granularity import MAX_CHUNK_SHARE
 from quality.data import QuestionSet, read
 from quality.filling import Case
 from quality.metrics import Meter, Score
@@ -49,7 +49,9 @@ def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: S
                 pressures: list[float] = []
                 scores = []
                 for whole in KEPT_WHOLE:
-                    with patch("ctxassembly.assembly.selection.granularity.under_pressure", _keeping(whole, pressures)):
+                    with patch(
+                        "ctxassembly.assembly.selection.granularity.pick_granularity", _keeping(whole, pressures)
+                    ):
                         answer = fill(budget)
                     if not pressures or not pressures[0]:
                         break
@@ -62,7 +64,7 @@ def _keeping(whole: str, pressures: list[float]) -> Callable[..., str]:
     """What keeps that whole whatever the pressure is, and adds to `pressures` what it is; 0 for chunks too long."""
 
     def step(lengths: Sequence[int], room: float) -> str:
-        pressures.append(sum(lengths) / room if max(lengths) <= CHUNK_SHARE * room else 0.0)
+        pressures.append(sum(lengths) / room if max(lengths) <= MAX_CHUNK_SHARE * room else 0.0)
         return whole
 
     return step

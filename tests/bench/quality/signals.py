@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ctxassembly import Hit
 from ctxassembly.assembly.scoring.weights import WEIGHTS, Weights
-from ctxassembly.text.sentences import tiles
+from ctxassembly.text.sentences import sentence_spans
 from quality import minilm
 from quality.data import Question, QuestionSet, read
 from quality.stats import difference
@@ -47,7 +47,7 @@ def cosines_by(embed: Embed) -> Cosines:
 
 def reranked(question: Question, cosines: Cosines) -> Question:
     """The question with its hits by the best cosine of any of their sentences, which is their score."""
-    sentences = [[hit.chunk.text[start:end] for start, end in tiles(hit.chunk.text)] for hit in question.hits]
+    sentences = [[hit.chunk.text[start:end] for start, end in sentence_spans(hit.chunk.text)] for hit in question.hits]
     found = iter(cosines(question.text, [each for some in sentences for each in some]).tolist())
     scores = [max(islice(found, len(some))) for some in sentences]
     order = sorted(range(len(scores)), key=lambda rank: -scores[rank])
@@ -63,7 +63,7 @@ def of_scores(case: Case) -> Row:
 
 def of_sentences(case: Case, cosines: Cosines) -> Row:
     """The cosine with the question, in parts of the best."""
-    found = np.maximum(cosines(case.question.text, [unit.text for unit in case.units.units]), 0.0)
+    found = np.maximum(cosines(case.question.text, [unit.text for unit in case.units.spans]), 0.0)
     return np.asarray(found / (found.max() or 1.0))
 
 

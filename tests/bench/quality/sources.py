@@ -1,6 +1,6 @@
 """Public question sets as they are downloaded, read into documents and questions with marked evidence.
 
-Nothing is downloaded here. What each name reads, where it comes from and its licence:
+Nothing is downloaded here. What each name reads, where it comes from and its license:
 
 chroma  The folder `general_evaluation_data` of Chroma's chunking evaluation: five long English texts, questions with
         exact excerpts. https://github.com/brandonstarxel/chunking_evaluation, MIT; the texts are other people's.

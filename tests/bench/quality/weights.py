@@ -2,7 +2,7 @@
 
 The weights of `choosing.weights` are searched one after the other over multiples, for the recall over all budgets on
 all sets but one, and tried on that one. The weight of the chunk stays: only their proportions decide. Tokens are
-estimated and evidence counts by its place alone, which is 30 times as fast as assembling and favours none.
+estimated and evidence counts by its place alone, which is 30 times as fast as assembling and favors none.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
-from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import Units, units_of
-from ctxassembly.assembly.scoring.weights import FUSED, WEIGHTS, Weights
-from ctxassembly.assembly.selection.knapsack import Costs, greedy
+from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
+from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
+from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.tokens.counter import counter_for
 from quality.data import DataError, Question, QuestionSet, read
 from quality.filling import count
@@ -46,7 +46,7 @@ class Case(NamedTuple):
     """One question: the sentences to choose from."""
 
     question: Question
-    units: Units
+    units: ScoredSentences
     signals: NDArray[np.float64]
     """A row for each weight: what it makes of each sentence where it is 1 and all others are 0."""
     evidence: NDArray[np.int64]
@@ -68,8 +68,8 @@ class Cases(NamedTuple):
 
     def _recall(self, case: Case, weights: Sequence[float], budgets: Sequence[int]) -> float:
         order = np.argsort(-(np.array(weights) @ case.signals), kind="stable").tolist()
-        costs = Costs(_ESTIMATED, case.units, self.chars_per_token)
-        taken = (greedy(case.units, order, budget, costs).places for budget in budgets)
+        costs = TokenCosts(_ESTIMATED, case.units, self.chars_per_token)
+        taken = (pick_greedily(case.units, order, budget, costs).indexes for budget in budgets)
         return float(np.mean([case.evidence[list(places)].sum() / case.wanted for places in taken]))
 
 
@@ -82,13 +82,13 @@ def cases(questions: QuestionSet, every: int, hits: int) -> Cases:
 
 
 def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
-    seen: list[tuple[Units, Any]] = []
+    seen: list[tuple[ScoredSentences, Any]] = []
 
-    def spy(lines: Iterable[Line], query: str, *rest: Any) -> Units:
+    def spy(lines: Iterable[DocumentText], query: str, *rest: Any) -> ScoredSentences:
         kept = list(lines)
         none = Weights(*[0.0] * len(Weights._fields))
-        alone = [units_of(kept, query, weights=none._replace(**{name: 1.0})).values for name in Weights._fields]
-        found = units_of(kept, query, *rest)
+        alone = [split_and_score(kept, query, weights=none._replace(**{name: 1.0})).scores for name in Weights._fields]
+        found = split_and_score(kept, query, *rest)
         seen.append((found, np.array(alone)))
         return found
 
@@ -102,12 +102,12 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
     return Case(question, units, signals, _evidence(question, units), wanted)
 
 
-def _evidence(question: Question, units: Units) -> NDArray[np.int64]:
-    evidence = np.zeros(len(units.units), dtype=np.int64)
-    for share in reversed(units.shares):
-        begin = (share.candidate.chunk.start or 0) - share.begin  # of the line, in the document
-        for place in share.places:
-            unit = units.units[place]
+def _evidence(question: Question, units: ScoredSentences) -> NDArray[np.int64]:
+    evidence = np.zeros(len(units.spans), dtype=np.int64)
+    for share in reversed(units.candidate_spans):
+        begin = (share.candidate.chunk.start or 0) - share.start  # of the line, in the document
+        for place in share.sentence_range:
+            unit = units.spans[place]
             evidence[place] = sum(
                 max(min(unit.end + begin, end) - max(unit.start + begin, start), 0)
                 for document_id, start, end in question.evidence
@@ -180,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
     except DataError as error:
         sys.stderr.write(f"quality.weights: {error}\n")
         return 2
-    sys.stdout.write(table(sets, args.budgets, WEIGHTS if args.retrieval in (GIVEN, "vectors") else FUSED))
+    sys.stdout.write(table(sets, args.budgets, WEIGHTS if args.retrieval in (GIVEN, "vectors") else FUSED_WEIGHTS))
     return 0
 
 

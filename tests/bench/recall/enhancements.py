@@ -55,7 +55,7 @@ def _system(
 
     def ask(text: str, vector: Sequence[float]) -> list[str]:
         question = Question(text, boosts=boosts(text))
-        found = retrieve(question, config, index=index, embed=lambda _: vector, rerankers=rerankers).found
+        found = retrieve(question, config, index=index, embed=lambda _: vector, rerankers=rerankers).chunks
         return [one.chunk.id for one in found]
 
     return ask
@@ -74,8 +74,8 @@ def _documents(questions: QuestionSet) -> tuple[Boosts, Boosts]:
 
 
 def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
-    """The evidence in the hits' assembly with neighbours, which gets as many tokens as the hits take by themselves."""
-    meter, store = Meter(questions), MemoryIndex(questions.chunks.values()).under(None)
+    """The evidence in the hits' assembly with neighbors, which gets as many tokens as the hits take by themselves."""
+    meter, store = Meter(questions), MemoryIndex(questions.chunks.values()).with_filter(None)
     found: list[list[float]] = []
     for question, vector in zip(questions.questions, asked, strict=True):
         ids = system(question.text, vector.tolist())

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ctxassembly.integrations.cross_encoder import reranker_of
+from ctxassembly.integrations.cross_encoder import to_reranker
 from ctxassembly.protocols import Reranker
 from ctxassembly.stores.memory.lexemes import lexemes
 from ctxassembly.text.sentences import sentence_ends
@@ -38,7 +38,7 @@ def by_sentence_words(questions: QuestionSet) -> Reranker:
             for _, text in pairs
         ]
 
-    return reranker_of(SimpleNamespace(predict=predict), "a model")
+    return to_reranker(SimpleNamespace(predict=predict), "a model")
 
 
 def by_sentence_vectors(questions: QuestionSet, asked: Vectors, embed: Embed, folder: Path) -> Reranker:
@@ -57,7 +57,7 @@ def by_sentence_vectors(questions: QuestionSet, asked: Vectors, embed: Embed, fo
         cosines = vectors @ of_query[pairs[0][0]]
         return [float(max(cosines[rows[text]], default=0.0)) for _, text in pairs]
 
-    return reranker_of(SimpleNamespace(predict=predict), "a model")
+    return to_reranker(SimpleNamespace(predict=predict), "a model")
 
 
 def _sentences(text: str) -> list[str]:

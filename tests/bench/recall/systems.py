@@ -11,7 +11,7 @@ from recall.exact import MOST, Scorer, Vectors, by_words
 
 System = Callable[[str, Sequence[float]], list[str]]
 
-PLAIN = RetrievalConfig(rescue="off", adjacency=0.0, function_word_weight=1.0)
+PLAIN = RetrievalConfig(rescue="off", adjacency=0.0, stop_word_weight=1.0)
 OURS: Mapping[str, RetrievalConfig] = {
     "vector": RetrievalConfig(strategy="vector"),
     "keyword": RetrievalConfig(strategy="keyword", rescue="off"),
@@ -36,7 +36,7 @@ def systems(questions: QuestionSet, vectors: Vectors) -> dict[str, System]:
 def _ours(index: MemoryIndex, config: RetrievalConfig) -> System:
     def ask(question: str, vector: Sequence[float]) -> list[str]:
         retrieved = retrieve(question, config, index=index, embed=lambda _: vector)
-        return [found.chunk.id for found in retrieved.found]
+        return [found.chunk.id for found in retrieved.chunks]
 
     return ask
 

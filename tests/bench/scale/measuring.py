@@ -80,7 +80,8 @@ def measure(tables: Sequence[Ready], seconds_of_peers: float) -> None:
     """Put a question to each system over each table, then the next one, beginning with another system each time.
 
     So what else the machine does falls on all of them. The first two questions warm up, are put to ours alone, and
-    aren't counted. A peer is asked until it has taken `seconds_of_peers` over a table, and `LEAST` questions at least.
+    aren't counted. A peer is asked until it has taken `seconds_of_peers` over a table, and `MIN_TOKENS` questions at
+    least.
     """
     asked = len(tables[0].questions)
     for at in trange(asked, desc="asking", unit="question", disable=None):

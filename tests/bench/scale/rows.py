@@ -102,10 +102,10 @@ class Corpus:
     def vectors(self) -> NDArray[np.float32]:
         """Of the sentences."""
         random = np.random.default_rng(self.seed)
-        centres = random.normal(size=(len(self.modules), self.dimensions))
+        centers = random.normal(size=(len(self.modules), self.dimensions))
         of_module = np.repeat(np.arange(len(self.modules)), [len(module) for module in self.modules])
         noise = random.normal(size=(len(self.sentences), self.dimensions))
-        return _normed(centres[of_module] + noise)
+        return _normed(centers[of_module] + noise)
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:

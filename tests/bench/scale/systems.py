@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from ctxassembly import RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.retrieval import Scored, Vocabulary
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.stores.postgres import PostgresIndex
 from scale.rows import Asked
 
@@ -46,10 +46,10 @@ class Watched:
         self.calls: list[tuple[str, float]] = []
         """The kind of each call and its milliseconds, in their order."""
 
-    def find_terms(self, request: FindTerms) -> Vocabulary:
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
         return self._timed("find_terms", lambda: self._index.find_terms(request))
 
-    def search(self, request: SearchChunks) -> list[Scored]:
+    def search(self, request: SearchChunks) -> list[ScoredChunk]:
         kind = "rescue" if any(name == "search" for name, _ in self.calls) else "search"
         return self._timed(kind, lambda: self._index.search(request))
 

@@ -23,17 +23,17 @@ def is_installed() -> bool:
 
 @contextmanager
 def postgres(case: Scenario) -> Iterator[Store]:
-    """A store of neighbours over langchain-postgres, in a server that ends with it."""
+    """A store of neighbors over langchain-postgres, in a server that ends with it."""
     from langchain_core.embeddings import DeterministicFakeEmbedding
     from langchain_postgres import PGEngine, PGVectorStore
 
-    from langchain_ctxassembly import PGVectorNeighbours
+    from langchain_ctxassembly import PGVectorNeighbors
 
     with postgres_table(case) as url:
         engine = PGEngine.from_connection_string(url)
         try:
             embedding = DeterministicFakeEmbedding(size=DIMENSIONS)
-            yield PGVectorNeighbours(
+            yield PGVectorNeighbors(
                 PGVectorStore.create_sync(engine, embedding, TABLE, id_column="id", metadata_columns=list(COLUMNS))
             )
         finally:

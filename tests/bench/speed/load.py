@@ -82,7 +82,7 @@ async def chains(url: str) -> AsyncIterator[dict[str, Ask]]:
     from langchain_postgres import PGEngine, PGVectorStore
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbours
+    from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbors
 
     engine = create_async_engine(url)
     try:
@@ -91,8 +91,8 @@ async def chains(url: str) -> AsyncIterator[dict[str, Ask]]:
             id_column="id", metadata_columns=["document_id", "chunk_index"],
         )  # fmt: skip
         retriever = store.as_retriever(search_kwargs={"k": HITS})
-        config = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING, neighbours="unfiltered")
-        assembler = ContextAssembler(config=config, store=PGVectorNeighbours(store))
+        config = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING, neighbors="unfiltered")
+        assembler = ContextAssembler(config=config, store=PGVectorNeighbors(store))
         yield {
             ALONE: retriever.ainvoke,
             "assembled, no query": (retriever | assembler).ainvoke,

@@ -16,7 +16,7 @@ from speed.variants import forget
 
 FEW, MANY = 100, 10_000
 ROWS_A_DOCUMENT = 20
-"""Of many documents: 500 of them have `MANY` rows."""
+"""Of many documents: 500 of them have `MANY_PASSAGES` rows."""
 QUERY = "Where do amber and marsh meet?"
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "marsh")
 

@@ -22,7 +22,7 @@ class Group(NamedTuple):
 
 
 GROUPS = (
-    Group("fetch neighbours", 40, frozenset({"expand"})),
+    Group("fetch neighbors", 40, frozenset({"expand"})),
     Group("deduplicate", 5, frozenset({"dedup"})),
     Group("group, join, count tokens", 2 + 15, frozenset({"budget", "repeats"})),
     Group("check, render, cite", None, frozenset({"admit", "render"})),

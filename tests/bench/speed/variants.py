@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.counter import counter_for
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
@@ -36,7 +36,7 @@ class Variant(NamedTuple):
     query: str | None = None
 
     def run(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:
-        """The context for all hits of `case`, with neighbours from its own store if no other one is given."""
+        """The context for all hits of `case`, with neighbors from its own store if no other one is given."""
         # A new config is checked, which is no part of an assembly.
         config = self.config if self.config.max_tokens == budget else replace(self.config, max_tokens=budget)
         return assemble(case.hits, config, query=self.query, store=store or case.store)
@@ -78,11 +78,11 @@ def fewer(case: Scenario) -> Scenario:
 
 def forget() -> None:
     """Forget all that is remembered of texts from one assembly to the next: by the counter, and in any module."""
-    counter_for(ENCODING).forget()
+    counter_for(ENCODING).clear_caches()
     for name, module in [*sys.modules.items()]:
         if name.startswith("ctxassembly."):
             for value in vars(module).values():
-                if isinstance(value, Remembered):
+                if isinstance(value, TextCache):
                     value.clear()
 
 
@@ -92,6 +92,6 @@ OURS = {"default": Variant(DEFAULT), "five-stage": Variant(presets.FIVE_STAGE), 
 MEASURED = {
     **OURS,
     "near": Variant(replace(DEFAULT, dedup="near")),
-    "extractive": Variant(replace(DEFAULT, granularity="chunk", choose_by="rank", compress="extractive"), QUERY),
+    "extractive": Variant(replace(DEFAULT, granularity="chunk", rank_by="rank", compress="extractive"), QUERY),
 }
 """Those whose memory is measured: stages that are off by default, too."""

@@ -33,9 +33,9 @@ def test_chunks_are_numbered_per_source_across_pages():
     assert chunks[0].index is None
 
 
-def test_then_they_have_neighbours():
+def test_then_they_have_neighbors():
     numbered = number_chunks(paged(0, 0, 1))
-    context = assemble([Hit(numbered[1])], AssemblyConfig(neighbours="unfiltered"), store=MemoryStore(numbered))
+    context = assemble([Hit(numbered[1])], AssemblyConfig(neighbors="unfiltered"), store=MemoryStore(numbered))
     assert context.citations[0].chunk_ids == ("a.pdf#0", "a.pdf#1", "a.pdf#2")
     assert context.trace.missing is None
 

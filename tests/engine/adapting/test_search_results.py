@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.integrations.search_results import results
-from ctxassembly.wording.unicode import sendable
+from ctxassembly.integrations.search_results import search_results
+from ctxassembly.wording.unicode import make_encodable
 from strategies import Retrieval, assembled, retrievals
 
 unhurried = settings(suppress_health_check=list(HealthCheck))
@@ -25,34 +25,36 @@ def chunks(count: int = 8, **metadata: Any) -> list[Chunk]:
 
 
 def excerpts(context: Context) -> list[list[tuple[str | None, str]]]:
-    return [[(excerpt.chunk_id, excerpt.text) for excerpt in result.excerpts] for result in results(context)]
+    return [[(excerpt.chunk_id, excerpt.text) for excerpt in result.excerpts] for result in search_results(context)]
 
 
 @unhurried
 @given(retrievals())
 def test_every_verbatim_stretch_is_in_one_excerpt_of_its_chunk(case: Retrieval) -> None:
     context = assembled(case)
-    found = results(context)
+    found = search_results(context)
     assert [result.citation for result in found] == [block.citation for block in context.blocks]
     parts = [excerpt for result in found for excerpt in result.excerpts]
     assert [source for part in parts for source in part.sources] == list(context.provenance)
-    assert all(part.text.strip() and part.text == sendable(part.text) for part in parts)
+    assert all(part.text.strip() and part.text == make_encodable(part.text) for part in parts)
     for part in parts:
         assert all(source.chunk_id == part.chunk_id for source in part.sources)
-        assert all(sendable(context.text[slice(*source.span)]) in part.text for source in part.sources)
+        assert all(make_encodable(context.text[slice(*source.span)]) in part.text for source in part.sources)
 
 
 @unhurried
 @given(retrievals())
 def test_a_restored_context_makes_the_same_results(case: Retrieval) -> None:
     context = assembled(case)
-    again = results(Context.from_dict(context.to_dict()))
-    assert [(one.title, one.excerpts) for one in again] == [(one.title, one.excerpts) for one in results(context)]
+    again = search_results(Context.from_dict(context.to_dict()))
+    assert [(one.title, one.excerpts) for one in again] == [
+        (one.title, one.excerpts) for one in search_results(context)
+    ]
 
 
 def test_an_excerpt_is_of_one_chunk_and_joined_they_read_as_the_passages() -> None:
     found = chunks()
-    hits, config = [Hit(found[1]), Hit(found[6])], AssemblyConfig(neighbours="unfiltered")
+    hits, config = [Hit(found[1]), Hit(found[6])], AssemblyConfig(neighbors="unfiltered")
     context = assemble(hits, config, store=MemoryStore(found))
     ((one, two, three, four, *rest),) = excerpts(context)
     assert [chunk_id for chunk_id, _ in (one, two, three, four, *rest)] == [f"uuid-{n}" for n in (0, 1, 2, 5, 6, 7)]
@@ -66,7 +68,7 @@ def test_an_excerpt_is_of_one_chunk_and_joined_they_read_as_the_passages() -> No
 def test_a_hit_that_is_repeated_has_an_excerpt_for_each_time_it_stands() -> None:
     (found,) = chunks(1)
     context = assemble([Hit(found), Hit(found)], AssemblyConfig(dedup="none"))
-    (result,) = results(context)
+    (result,) = search_results(context)
     assert [excerpt.text for excerpt in result.excerpts] == [found.text, f"\n[...]\n{found.text}"]
     assert [excerpt.sources for excerpt in result.excerpts] == [(source,) for source in context.provenance]
 
@@ -117,7 +119,7 @@ def test_the_words_are_those_of_the_document(form: Any) -> None:
     ],
 )
 def test_a_result_names_its_source(metadata: Any, source: str, title: str) -> None:
-    (result,) = results(assemble([Hit(Chunk("c", "doc-7", "Drink water.", metadata=metadata))]))
+    (result,) = search_results(assemble([Hit(Chunk("c", "doc-7", "Drink water.", metadata=metadata))]))
     assert (result.source, result.title) == (source, title)
 
 
@@ -126,7 +128,7 @@ def test_a_result_names_its_source(metadata: Any, source: str, title: str) -> No
 def test_a_supplement_is_a_result_of_its_own(position: Any, form: Any) -> None:
     config = AssemblyConfig(supplement_position=position, format=form)
     context = assemble([Hit(chunks(1)[0])], config, supplement="The hall seats 90 & more.\nIt opens at 9.")
-    found = {result.source: result for result in results(context)}
+    found = {result.source: result for result in search_results(context)}
     assert [*found] == (["supplement", "leaflet.pdf"] if position == "before" else ["leaflet.pdf", "supplement"])
     supplement = found["supplement"]
     assert (supplement.title, supplement.citation) == ("SUPPLEMENTARY INFORMATION", None)
@@ -134,7 +136,7 @@ def test_a_supplement_is_a_result_of_its_own(position: Any, form: Any) -> None:
 
 
 def test_of_nothing_there_are_no_results() -> None:
-    assert results(assemble([])) == ()
+    assert search_results(assemble([])) == ()
 
 
 def test_a_block_whose_passages_were_taken_away_is_read_whole() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AnswerChain, Chunk, InputError, Labels, MemoryIndex, RetrievalConfig, resolve
-from ctxassembly.integrations.messages import Said, carried, exchanges
+from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
 
 INDEX = MemoryIndex(
     [
@@ -30,28 +30,28 @@ class Message:
 
 def answered(text: str = "In the morning [1].", labels: Labels | None = None) -> dict[str, Any]:
     """What the message of an answer carries, saved and restored."""
-    chain = AnswerChain.over(INDEX, lambda request: text, RetrievalConfig(strategy="keyword"), labels=labels)
-    return json.loads(json.dumps(carried(chain.answer(QUESTION), labels)))
+    chain = AnswerChain.from_index(INDEX, lambda request: text, RetrievalConfig(strategy="keyword"), labels=labels)
+    return json.loads(json.dumps(answer_payload(chain.answer(QUESTION), labels)))
 
 
 def test_messages_of_one_side_in_a_row_are_one() -> None:
     said = [
-        Said(False, "Hello!"),
-        Said(True, "One question,"),
-        Said(True, "and another"),
-        Said(False, " "),
-        Said(False, "Yes."),
-        Said(False, "And no."),
-        Said(True, "Still open"),
+        HistoryMessage(False, "Hello!"),
+        HistoryMessage(True, "One question,"),
+        HistoryMessage(True, "and another"),
+        HistoryMessage(False, " "),
+        HistoryMessage(False, "Yes."),
+        HistoryMessage(False, "And no."),
+        HistoryMessage(True, "Still open"),
     ]
-    [exchange] = exchanges(said)
+    [exchange] = to_exchanges(said)
     assert (exchange.question, exchange.answer) == ("One question,\nand another", "Yes.\n\nAnd no.")
-    assert exchanges([]) == exchanges([Said(True, "Hm?")]) == ()
+    assert to_exchanges([]) == to_exchanges([HistoryMessage(True, "Hm?")]) == ()
 
 
 def test_the_chunks_cited_come_back_as_they_were_but_for_their_vectors() -> None:
     kept = answered()
-    [exchange] = exchanges([Said(True, QUESTION), Said(False, "In the morning [1].", kept)])
+    [exchange] = to_exchanges([HistoryMessage(True, QUESTION), HistoryMessage(False, "In the morning [1].", kept)])
     [hit] = exchange.cited
     assert (hit.chunk.id, hit.chunk.document_id, hit.chunk.index, hit.score) == ("lab#0", "lab", 0, 1.0)
     assert hit.chunk.metadata["source"] == "lab.pdf"
@@ -78,6 +78,6 @@ def test_citations_are_found_in_the_messages_of_a_conversation() -> None:
 @pytest.mark.parametrize("kept", [{}, {"cited": 3}, {"cited": ["lab#0"]}, "lab#0", 7])
 def test_other_data_under_the_key_are_refused(kept: Any) -> None:
     with pytest.raises(InputError, match="'ctxassembly' must be as the answer chain gave it"):
-        exchanges([Said(True, QUESTION), Said(False, "So.", kept)])
+        to_exchanges([HistoryMessage(True, QUESTION), HistoryMessage(False, "So.", kept)])
     with pytest.raises(InputError, match="'ctxassembly' must be as the answer chain gave it"):
         resolve("[1]", [Message("So.", {"ctxassembly": kept})])

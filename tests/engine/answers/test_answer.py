@@ -58,7 +58,7 @@ def used(resolved: Resolved) -> list[str]:
 def test_every_form_cites(answer: str, labels: str):
     resolved = CONTEXT.resolve(answer)
     assert used(resolved) == list(labels)
-    assert not resolved.unlabelled
+    assert not resolved.is_unlabeled
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_only_looks_like_a_citation(rule: str, answer: str):
     resolved = CONTEXT.resolve(answer)
     assert (used(resolved), resolved.unknown, resolved.text) == ([], (), answer)
     assert CONTEXT.resolve(answer, mode="remove").text == answer
-    assert resolved.unlabelled
+    assert resolved.is_unlabeled
 
 
 def test_unknown_labels_are_reported_and_unused_citations_listed():
@@ -99,22 +99,22 @@ def test_an_unknown_index_after_a_word_is_not_reported():
 
 
 @pytest.mark.parametrize(
-    ("answer", "unlabelled"),
+    ("answer", "unlabeled"),
     [("A fact.", True), ("A fact [1].", False), ("A fact [9].", False), ("", False), (" \n", False)],
 )
-def test_an_answer_without_any_label_is_reported(answer: str, unlabelled: bool):
-    assert CONTEXT.resolve(answer).unlabelled is unlabelled
+def test_an_answer_without_any_label_is_reported(answer: str, unlabeled: bool):
+    assert CONTEXT.resolve(answer).is_unlabeled is unlabeled
 
 
 @pytest.mark.parametrize("config", [AssemblyConfig(format="minimal"), AssemblyConfig(max_tokens=3)])
 def test_no_label_is_missed_where_none_was_shown(config: AssemblyConfig):
     context = assemble(hits_of([words_of("A", 0)]), config)
     assert "[1]" not in context.text
-    assert not context.resolve("A fact.").unlabelled
+    assert not context.resolve("A fact.").is_unlabeled
 
 
 def test_an_empty_context_misses_no_label():
-    assert not assemble([]).resolve("Nothing was found.").unlabelled
+    assert not assemble([]).resolve("Nothing was found.").is_unlabeled
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.citations.markers import labels_in, lowered, raised, relabelled
+from ctxassembly.citations.markers import from_superscript, labels_in, relabel, to_superscript
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_is_no_marker(rule: str, inner: str):
     ],
 )
 def test_a_marker_with_other_labels(inner: str, new: dict[str, str], written: str):
-    assert relabelled(inner, lambda label: new.get(label, label)) == written
+    assert relabel(inner, lambda label: new.get(label, label)) == written
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_marker_with_other_labels(inner: str, new: dict[str, str], written: st
     ],
 )
 def test_superscripts_name_the_label_that_there_is(superscript: str, known: set[str], inner: str):
-    assert lowered(superscript, known) == inner
+    assert from_superscript(superscript, known) == inner
 
 
 def test_superscripts_are_written_as_they_are_read():
-    assert raised("12, 3-4") == "¹²,³⁻⁴"
+    assert to_superscript("12, 3-4") == "¹²,³⁻⁴"

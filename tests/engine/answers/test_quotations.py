@@ -90,7 +90,7 @@ def test_a_quote_is_a_quote_whatever_is_cited_for_it():
 
 
 def test_a_quote_alone_shows_no_label():
-    assert CONTEXT.resolve('It says "according to [2] in all cases."').unlabelled
+    assert CONTEXT.resolve('It says "according to [2] in all cases."').is_unlabeled
 
 
 @pytest.mark.parametrize("form", ["numbered", "source", "xml", "grouped", "minimal"])

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.citations.reader import Spoken
+from ctxassembly.citations.reader import SpokenText
 
 MARK = None
 
 
 def spoken(*parts: str | None) -> str:
-    speech, said = Spoken(), []
+    speech, said = SpokenText(), []
     for part in parts:
         if part is MARK:
-            speech.mark()
+            speech.skip_marker()
         else:
-            said += speech.say(part)
-    return "".join((*said, *speech.rest()))
+            said += speech.feed(part)
+    return "".join((*said, *speech.close()))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from builders import decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
-from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.errors import CtxAssemblyError, StoreError
 from stopwatch import grows_less, takes_less
@@ -30,7 +30,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [ConnectionError("refused"), TimeoutError("5 s"), ValueError("bad row")])
-async def test_a_store_that_fails_leaves_the_hits_without_neighbours(error: Exception):
+async def test_a_store_that_fails_leaves_the_hits_without_neighbors(error: Exception):
     """By default; and the trace says so."""
     store = Failing(error)
     alone = assemble(hits_of([A[5], B[3]]))
@@ -40,7 +40,7 @@ async def test_a_store_that_fails_leaves_the_hits_without_neighbours(error: Exce
     ):
         assert context.text == alone.text
         (noted,) = context.trace.notes
-        assert noted == f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them"
+        assert noted == f"store: no neighbors ({type(error).__name__}: {error}), the hits stand without them"
         assert str(context.trace.missing).startswith(
             f"The store failed, so hits lack neighbors ({type(error).__name__}: "
         )
@@ -51,7 +51,7 @@ async def test_a_store_that_fails_leaves_the_hits_without_neighbours(error: Exce
 async def test_on_store_error_raise_raises_one_clear_error():
     error = ConnectionError("refused")
     config = AssemblyConfig(on_store_error="raise")
-    clear = pytest.raises(StoreError, match=r"^neighbours could not be fetched: ConnectionError: refused$")
+    clear = pytest.raises(StoreError, match=r"^neighbors could not be fetched: ConnectionError: refused$")
     with clear as caught:
         assemble(hits_of([A[5]]), config, store=Failing(error))
     with clear as caught_async:
@@ -74,7 +74,7 @@ def test_a_store_that_returns_something_else_has_failed(answer):
 
     context = assemble(hits_of([A[5]]), store=Odd())
     assert standing(context) == ["A5"]
-    assert context.trace.notes[0].startswith("store: no neighbours (")
+    assert context.trace.notes[0].startswith("store: no neighbors (")
     with pytest.raises(StoreError):
         assemble(hits_of([A[5]]), AssemblyConfig(on_store_error="raise"), store=Odd())
 
@@ -92,7 +92,7 @@ def test_what_an_earlier_step_fetched_stays_if_a_later_one_fails():
     assert standing(context) == ["L3", "L4", "L5"]
 
 
-def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbour():
+def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbor():
     copy = Chunk("B3", "B", A[5].text, index=3)
     store = MemoryStore([*A, *B[:3], copy, *B[4:]])
     context = assemble(hits_of([A[5], B[2], copy]), store=store)
@@ -154,7 +154,7 @@ def test_disabled_keeps_to_the_budget(granularity: str):
 
 def test_the_trace_counts_what_each_stage_did():
     ticks = iter(range(1_000))
-    call = Call(hits_of([A[5], A[5], B[3]]), query="?")
+    call = AssemblyCall(hits_of([A[5], A[5], B[3]]), query="?")
     flow = assemble_flow(call, Services(), lambda: float(next(ticks)))
     with pytest.raises(StopIteration) as end:
         next(flow)

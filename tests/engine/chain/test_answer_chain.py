@@ -86,11 +86,11 @@ def test_an_answer_comes_with_all_that_it_rests_on():
         ("Parking is free for the first hour", True),
         ("ten euros", False),
     ]
-    assert (answer.quality.labelled, answer.quality.unknown_labels, answer.quality.quotes_not_found) == (2 / 3, 1, 1)
+    assert (answer.quality.labeled, answer.quality.unknown_labels, answer.quality.quotes_not_found) == (2 / 3, 1, 1)
     assert answer.hits[0].chunk.id == "parking#0"
     assert answer.context.text in model.asked[0].messages[-1]["content"]
     assert [step.name for step in answer.steps] == ["retrieve", "assemble", "answer"]
-    assert (answer.steps[-1].tokens_in, answer.steps[-1].tokens_out, answer.finish) == (100, 10, "stop")
+    assert (answer.steps[-1].tokens_in, answer.steps[-1].tokens_out, answer.finish_reason) == (100, 10, "stop")
     data = json.loads(json.dumps(answer.to_dict()))
     assert data["citations"][0]["chunk_ids"] == ["parking#0"]
     assert data["retrieval"]["question"]["search_method"] == "keyword_only"
@@ -101,28 +101,31 @@ def test_a_blocked_label_ends_at_once_with_its_own_answer(label):
     model = Scripted(understand={"intent": label, "confidence": 0.9})
     answer = AnswerChain(model, Unasked(), REFUSE).answer("What do I have?")
     assert answer.text == next(intent.answer for intent in REFUSE.intents if intent.label == label)
-    assert answer.abstained == f"intent: {label} ends the chain"
+    assert answer.abstention_reason == f"intent: {label} ends the chain"
     assert model.prompts("answer") == []
     assert answer.exchange.cited == ()
 
 
 def test_an_intent_below_the_threshold_does_not_block():
     model = Scripted(understand={"intent": "vague_input", "confidence": 0.2})
-    assert chain(model, REFUSE).answer("Is parking free?", filter=A).abstained is None
+    assert chain(model, REFUSE).answer("Is parking free?", filter=A).abstention_reason is None
 
 
 def test_where_nothing_was_found_no_model_is_asked_and_the_published_sentence_stands():
     model = Scripted()
     answer = chain(model).answer("asdkjh qwe zzzz")
-    assert (answer.text, answer.abstained) == ("No relevant content found.", "retrieval: nothing usable was found")
-    assert chain(model).answer("   ").abstained == "question: there are no words to search for"
+    assert (answer.text, answer.abstention_reason) == (
+        "No relevant content found.",
+        "retrieval: nothing usable was found",
+    )
+    assert chain(model).answer("   ").abstention_reason == "question: there are no words to search for"
     assert model.asked == []
 
 
 def test_thin_evidence_is_the_reason_to_abstain():
     answer = chain(Scripted(), retrieval=replace(KEYWORDS, min_evidence=0.9)).answer("Is the tower made of parking?")
-    assert answer.abstained.startswith("evidence: 0.")
-    assert answer.abstained.endswith("of at least 0.9: nothing answers")
+    assert answer.abstention_reason.startswith("evidence: 0.")
+    assert answer.abstention_reason.endswith("of at least 0.9: nothing answers")
 
 
 def test_the_rewritten_question_is_searched_first_and_the_original_with_less_weight():
@@ -142,7 +145,7 @@ def test_keyword_queries_are_searched_by_words_alone():
     model = Scripted(understand={"keywords": ["ferritin"]})
     made, source = watched(model, AnswerConfig(keywords=True))
     answer = made.answer("Is parking free?", filter=A)
-    assert [(search.name, search.by_words) for search in source.searches] == [
+    assert [(search.name, search.is_keyword_only) for search in source.searches] == [
         ("question", False),
         ("keywords: ferritin", True),
     ]
@@ -231,7 +234,7 @@ def test_what_the_model_infers_only_narrows_the_callers_filter():
     assert answer.notes == ("filter: nothing passes the model's own, {'tenant': 'b'}; searched without it",)
 
 
-def test_neighbours_are_held_to_the_filter():
+def test_neighbors_are_held_to_the_filter():
     chunks = [
         Chunk("d#0", "d", "Parking is free.", 0, metadata={"tenant": "a"}),
         Chunk("d#1", "d", "The board parks in the tower.", 1, metadata={"tenant": "b"}),
@@ -243,8 +246,8 @@ def test_neighbours_are_held_to_the_filter():
 def test_the_published_modes():
     assert PUBLISHED_MODES["normal"].answer_tokens == 1_000
     full, escalated = PUBLISHED_MODES["full"], PUBLISHED_MODES["escalated"]
-    assert (full.candidates, full.kept, full.answer_tokens) == (50, 15, 1_500)
-    assert (escalated.candidates, escalated.kept, escalated.min_similarity, escalated.answer_tokens) == (
+    assert (full.candidates, full.limit, full.answer_tokens) == (50, 15, 1_500)
+    assert (escalated.candidates, escalated.limit, escalated.min_similarity, escalated.answer_tokens) == (
         100,
         20,
         0.35,
@@ -264,7 +267,7 @@ def test_a_mode_reaches_search_and_model():
 
 def test_what_a_mode_keeps_is_what_comes():
     many = MemoryIndex([Chunk(f"p#{at}", f"p{at}", f"Parking lot {at} is free.") for at in range(60)])
-    few = AnswerConfig(modes={"normal": Mode(candidates=50, kept=15)})
+    few = AnswerConfig(modes={"normal": Mode(candidates=50, limit=15)})
     answer = chain(Scripted(), few, index=many).answer("Is parking free?")
     assert len(answer.hits) == 15
     searched = next(step for step in answer.retrieved["question"].trace.steps if step.name == "search")
@@ -278,7 +281,7 @@ def test_a_mode_decides_whether_the_rerankers_are_asked():
         asked.append(len(chunks))
         return [(place, 1.0 / (place + 1)) for place in reversed(range(len(chunks)))]
 
-    made = AnswerChain.over(hospital(), Scripted(), KEYWORDS, rerankers=[reranker])
+    made = AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, rerankers=[reranker])
     made.answer("Is parking free?")
     assert asked == []
     made.answer("Is parking free?", mode="full")
@@ -347,9 +350,9 @@ def test_an_answer_in_another_language_is_cited_all_the_same():
 def test_an_answer_that_was_cut_says_so():
     class Cut(Scripted):
         def ask(self, request):
-            return replace(super().ask(request), finish="length")
+            return replace(super().ask(request), finish_reason="length")
 
-    assert chain(Cut()).answer("Is parking free?", filter=A).finish == "length"
+    assert chain(Cut()).answer("Is parking free?", filter=A).finish_reason == "length"
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ class EndsBy(Scripted):
 
 async def test_none_is_a_piece_without_text_and_ends_nothing():
     *_, answer = chain(EndsBy()).stream("Is parking free?", filter=A)
-    assert (answer.text, answer.is_cut, answer.notes) == ("Parking is free [1].", False, ())
+    assert (answer.text, answer.is_truncated, answer.notes) == ("Parking is free [1].", False, ())
     *_, awaited = [event async for event in chain(EndsBy()).astream("Is parking free?", filter=A)]
     assert awaited.text == "Parking is free [1]."
 
@@ -197,8 +197,8 @@ async def test_a_stream_that_is_cut_says_so():
     model = EndsBy()
     model.finish = "length"
     *_, answer = chain(model).stream("Is parking free?", filter=A)
-    assert answer.is_cut
-    assert answer.to_dict()["is_cut"] is True
+    assert answer.is_truncated
+    assert answer.to_dict()["is_truncated"] is True
     assert answer.notes == (
         "answer: cut, the model ended by 'length': raise answer_tokens of the mode, or the model's own limit",
     )

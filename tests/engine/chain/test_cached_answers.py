@@ -33,7 +33,7 @@ class Shelf(dict):
 
 
 def kept(model, cache, config=None) -> AnswerChain:
-    return AnswerChain.over(hospital(), model, KEYWORDS, config=config, cache=cache)
+    return AnswerChain.from_index(hospital(), model, KEYWORDS, config=config, cache=cache)
 
 
 def test_the_same_question_is_answered_once_with_all_that_it_rests_on():
@@ -92,9 +92,12 @@ WAYS = {
 }
 SCOPES = {
     "call": lambda tenant: (hospital(), {"filter": {"tenant": tenant}}),
-    "index.under": lambda tenant: (hospital().under({"tenant": tenant}), {}),
-    "under both": lambda tenant: (hospital().under({"tenant": {"$in": ["a", "b"]}}).under({"tenant": tenant}), {}),
-    "under a function": lambda tenant: (hospital().under(lambda chunk: chunk.metadata["tenant"] == tenant), {}),
+    "index.under": lambda tenant: (hospital().with_filter({"tenant": tenant}), {}),
+    "under both": lambda tenant: (
+        hospital().with_filter({"tenant": {"$in": ["a", "b"]}}).with_filter({"tenant": tenant}),
+        {},
+    ),
+    "under a function": lambda tenant: (hospital().with_filter(lambda chunk: chunk.metadata["tenant"] == tenant), {}),
     "another index": lambda tenant: (MemoryIndex(_of(tenant)), {}),
     "an index of one's own": lambda tenant: (Own(_of(tenant)), {}),
     "a derived index": lambda tenant: (Derived(tenant), {}),
@@ -144,7 +147,7 @@ def test_a_tenant_never_gets_the_answer_of_another(scope, way):
     cache, texts = Shelf(), {}
     for tenant in ("a", "b", "a"):
         index, call = SCOPES[scope](tenant)
-        chain = AnswerChain.over(index, Scripted(), KEYWORDS, cache=cache)
+        chain = AnswerChain.from_index(index, Scripted(), KEYWORDS, cache=cache)
         texts[tenant] = WAYS[way](chain, **call).context.text
         assert {name for name, (owner, text) in TEXTS.items() if owner != tenant and text in texts[tenant]} == set()
     assert len(cache) == (0 if scope in ("under a function", "an index of one's own", "a derived index") else 2)
@@ -155,11 +158,11 @@ def test_a_tenant_never_gets_the_answer_of_another(scope, way):
     [
         (lambda: Own(_of("a")), "Own may filter in a way that can't be seen"),
         (lambda: Derived("a"), "Derived may filter in"),
-        (lambda: hospital().under(lambda chunk: True), "a filter that is a function"),
+        (lambda: hospital().with_filter(lambda chunk: True), "a filter that is a function"),
     ],
 )
 def test_where_a_filter_can_not_be_seen_one_warning_says_so(make, said):
-    chain = AnswerChain.over(make(), Scripted(), KEYWORDS, cache=Shelf())
+    chain = AnswerChain.from_index(make(), Scripted(), KEYWORDS, cache=Shelf())
     with pytest.warns(FilterNotSeenWarning, match=said):
         chain.answer("Is parking free?")
     chain.answer("Is parking free?")
@@ -169,7 +172,7 @@ def test_a_channel_or_a_source_of_ones_own_may_hide_a_filter():
     def channel(query, limit, condition):
         return [Hit(Chunk("own#0", "own", "Parking is free."))]
 
-    chain = AnswerChain.over(hospital(), Scripted(), KEYWORDS, cache=Shelf(), channels={"keyword": channel})
+    chain = AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, cache=Shelf(), channels={"keyword": channel})
     with pytest.warns(FilterNotSeenWarning, match=r"channels\['keyword'\] may filter in"):
         chain.answer("Is parking free?")
 
@@ -186,14 +189,14 @@ def test_a_channel_or_a_source_of_ones_own_may_hide_a_filter():
     assert shelf == {}
 
 
-OPEN = AssemblyConfig(neighbours="unfiltered")
+OPEN = AssemblyConfig(neighbors="unfiltered")
 
 
 def test_who_lets_everybody_read_everything_hides_no_filter():
     shelf, index = Shelf(), Own(_of("a"))
     for _ in range(2):
         model = Scripted()
-        AnswerChain.over(index, model, KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
+        AnswerChain.from_index(index, model, KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
     assert (len(shelf), model.asked) == (1, [])
 
 
@@ -213,7 +216,7 @@ def test_even_then_two_places_are_two_answers(over):
     shelf, given, asked = Shelf(), {tenant: over(tenant) for tenant in "ab"}, []
     for tenant in ("a", "b", "a"):
         model = Scripted()
-        chain = AnswerChain.over(model=model, retrieval=KEYWORDS, assembly=OPEN, cache=shelf, **given[tenant])
+        chain = AnswerChain.from_index(model=model, retrieval=KEYWORDS, assembly=OPEN, cache=shelf, **given[tenant])
         text = chain.answer(PARKING).context.text
         assert {owner for owner, said in TEXTS.values() if said in text} == {tenant}
         asked.append(len(model.asked))
@@ -230,7 +233,7 @@ def test_an_object_that_can_not_be_told_from_a_later_one_keeps_nothing():
 
     shelf = Shelf()
     with pytest.warns(FilterNotSeenWarning, match="Answers are not cached: Slotted can't be told from another one"):
-        AnswerChain.over(Slotted(), Scripted(), KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
+        AnswerChain.from_index(Slotted(), Scripted(), KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
     assert shelf == {}
 
 
@@ -314,6 +317,6 @@ async def test_an_awaited_answer_is_kept_too():
 
 def test_what_can_not_work_is_refused():
     with pytest.raises(ConfigError, match="cache must be None where the source has labels="):
-        AnswerChain.over(hospital(), Scripted(), KEYWORDS, labels=Labels(), cache=Shelf())
+        AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, labels=Labels(), cache=Shelf())
     with pytest.raises(InputError, match=r"cache must have get\(key\) and set\(key, entry\)"):
-        AnswerChain.over(hospital(), Scripted(), KEYWORDS, cache=[])
+        AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, cache=[])

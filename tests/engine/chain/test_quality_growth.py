@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AnswerChain, Chunk, Context, Hit, MemoryIndex, RetrievalConfig, assemble
-from ctxassembly.answering.answer import quality_of
+from ctxassembly.answering.answer import measure_quality
 from stopwatch import grows_less
 from test_scaling import calls_of
 
@@ -28,7 +28,7 @@ def context() -> Context:
 
 def judged(text: str) -> Callable[[], Any]:
     resolved = context().resolve(text, mode="keep")
-    return lambda: quality_of(text, resolved, ())
+    return lambda: measure_quality(text, resolved, ())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -41,14 +41,14 @@ def test_twenty_times_the_marks_take_some_twenty_times_the_time(kind: str) -> No
 
 def test_an_answer_of_many_marks_comes_back() -> None:
     index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
-    chain = AnswerChain.over(index, lambda _: "It is so [1]. " * 50_000, RetrievalConfig(strategy="keyword"))
+    chain = AnswerChain.from_index(index, lambda _: "It is so [1]. " * 50_000, RetrievalConfig(strategy="keyword"))
     quality = chain.answer("When is ferritin measured?").quality
     assert quality is not None
-    assert (quality.sentences, quality.labelled) == (50_000, 1.0)
+    assert (quality.sentences, quality.labeled) == (50_000, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("rule", "text", "labelled"),
+    ("rule", "text", "labeled"),
     [
         ("a marker speaks for the sentence that it is in", "Ask here [1]. Ask there.", 0.5),
         ("after the full stop it speaks for the one before", "Ask here. [1] Ask there.", 0.5),
@@ -59,5 +59,5 @@ def test_an_answer_of_many_marks_comes_back() -> None:
         ("no sentence", " ", None),
     ],
 )
-def test_the_share_of_sentences_with_a_label(rule: str, text: str, labelled: float | None) -> None:
-    assert judged(text)().labelled == labelled
+def test_the_share_of_sentences_with_a_label(rule: str, text: str, labeled: float | None) -> None:
+    assert judged(text)().labeled == labeled

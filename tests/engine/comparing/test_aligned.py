@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
-from ctxassembly.comparison.align import aligned, sentences, sentences_by_document, side_by_side
+from ctxassembly.comparison.align import align_columns, align_documents, passage_sentences, sentences_by_document
 from pages import assembled
 
 SAID = ("Drink water. ", "Eat nothing. ", "Then rest. ", "Call the ward. ")
@@ -20,7 +20,7 @@ def context(*texts: str, document_id: str = "a") -> Context:
 
 @given(st.lists(st.lists(st.sampled_from("abcdefg"), max_size=30), min_size=1, max_size=4))
 def test_every_entry_stands_once_in_its_column_in_its_order_beside_its_equals(columns):
-    rows = aligned(columns)
+    rows = align_columns(columns)
     for nth, column in enumerate(columns):
         assert [row[nth] for row in rows if row[nth] is not None] == list(range(len(column)))
     for row in rows:
@@ -30,12 +30,12 @@ def test_every_entry_stands_once_in_its_column_in_its_order_beside_its_equals(co
 def test_the_sentences_of_a_passage_are_its_text():
     for config in ({}, {"max_tokens": 120}, {"granularity": "sentence", "max_tokens": 150}):
         for passage in assembled(**config).passages:
-            assert "".join(one.text for one in sentences(passage)) == passage.text
+            assert "".join(one.text for one in passage_sentences(passage)) == passage.text
 
 
 def test_a_sentence_names_the_chunk_in_which_it_begins():
     found = sentences_by_document(context("Drink water. Eat", "nothing. Rest."))["a"]
-    assert [(one.words.removeprefix("[...] "), one.chunk_id) for one in found] == [
+    assert [(one.normalized.removeprefix("[...] "), one.chunk_id) for one in found] == [
         ("Drink water.", "a#0"),
         ("Eat", "a#0"),
         ("nothing.", "a#1"),
@@ -47,16 +47,19 @@ def test_a_gap_before_a_sentence_makes_no_difference():
     whole = context("Drink water.\nEat nothing.\nThen rest.")
     gapped = context("Drink water.", "Then rest.")
     assert "[...]" in gapped.text
-    (row,) = side_by_side([whole, gapped])
-    assert [band.same for band in row.bands] == [True, False, True]
+    (row,) = align_documents([whole, gapped])
+    assert [band.is_shared for band in row.rows] == [True, False, True]
 
 
 def test_what_both_lack_of_each_other_stands_side_by_side():
-    (row,) = side_by_side([context("One. Two. Four."), context("One. Three. Four.")])
-    words = [tuple(" ".join(one.words for one in cell) for cell in band.cells) for band in row.bands]
+    (row,) = align_documents([context("One. Two. Four."), context("One. Three. Four.")])
+    words = [tuple(" ".join(one.normalized for one in cell) for cell in band.cells) for band in row.rows]
     assert words == [("One.", "One."), ("Two.", "Three."), ("Four.", "Four.")]
 
 
 def test_documents_are_compared_with_themselves_alone():
-    rows = list(side_by_side([context("One.", document_id="a"), context("One.", document_id="b")]))
-    assert [(row.document_id, [band.same for band in row.bands]) for row in rows] == [("a", [False]), ("b", [False])]
+    rows = list(align_documents([context("One.", document_id="a"), context("One.", document_id="b")]))
+    assert [(row.document_id, [band.is_shared for band in row.rows]) for row in rows] == [
+        ("a", [False]),
+        ("b", [False]),
+    ]

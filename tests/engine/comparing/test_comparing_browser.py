@@ -28,7 +28,7 @@ def compared() -> Comparison:
 def crowded() -> Comparison:
     """With long words, names and ids, and text that was cut."""
     long = [Chunk(f"{n}" + "i" * 90, f"long{n}" + "d" * 90, "w" * 900 + f" {n}. Then rest.") for n in range(9)]
-    configs = [AssemblyConfig(max_tokens=700, at_edge="truncate"), AssemblyConfig(max_tokens=300)]
+    configs = [AssemblyConfig(max_tokens=700, overflow="truncate"), AssemblyConfig(max_tokens=300)]
     return compare(hits_of([*long, *documents()[1:3]], 0.9, 0.8), configs, names=["n" * 200, "m" * 200])
 
 

@@ -33,7 +33,7 @@ def test_each_row_is_what_that_configuration_makes():
         context = assemble([Hit(chunks[1], 0.9), Hit(chunks[9], 0.8)], config, store=MemoryStore(chunks))
         assert (row.context, row.tokens) == (context, context.token_count)
         assert (row.documents, row.passages) == (2, 2)
-        assert row.mean_run_chars == sum(len(each.text) for each in context.passages) / 2
+        assert row.mean_passage_chars == sum(len(each.text) for each in context.passages) / 2
         assert row.order == (("A", "a.pdf"), ("B", "b.pdf"))
     assert [row.chunks for row in comparison.rows][:2] == [6, 2]
     assert comparison.rows[2].tokens <= 100
@@ -113,7 +113,7 @@ def test_the_table_has_the_numbers_and_the_order():
             str(each.chunks),
             str(each.documents),
             str(each.passages),
-            f"{each.mean_run_chars:,.0f}",
+            f"{each.mean_passage_chars:,.0f}",
             f"{each.evidence:.2f}",
         ]
         for each in comparison.rows

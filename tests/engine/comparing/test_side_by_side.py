@@ -9,8 +9,8 @@ from rich.console import Console
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, compare
 from ctxassembly.comparison import side_by_side
-from ctxassembly.comparison.align import Sentence
-from ctxassembly.comparison.row import Absent
+from ctxassembly.comparison.align import ContextSentence
+from ctxassembly.comparison.row import AbsenceReasons
 from pages import Element, documents, read
 from stopwatch import grows_less, takes_less
 
@@ -66,7 +66,7 @@ def test_the_evidence_is_marked_in_each_text_and_has_a_row():
 
 def test_evidence_is_marked_inside_what_only_one_has():
     long = Chunk("a", "A", "Water and clear tea and black coffee may be taken until two hours before the operation.")
-    configs = [AssemblyConfig(), AssemblyConfig(max_tokens=15, at_edge="truncate", granularity="chunk")]
+    configs = [AssemblyConfig(), AssemblyConfig(max_tokens=15, overflow="truncate", granularity="chunk")]
     (cell,), (beside,) = columns(compare([Hit(long)], configs, evidence=["hours before the operation", "clear tea"]))
     assert "".join(each.text for each in cell.all("mark") if each.attributes["title"] == "evidence 1") == (
         "hours before the operation"
@@ -101,7 +101,7 @@ def test_text_that_was_moved_is_not_called_missing():
 
 def test_only_the_end_is_marked_where_one_text_was_cut_short():
     long = Chunk("a", "A", "Water and clear tea and black coffee may be taken until two hours before the operation.")
-    configs = [AssemblyConfig(), AssemblyConfig(max_tokens=15, at_edge="truncate", granularity="chunk")]
+    configs = [AssemblyConfig(), AssemblyConfig(max_tokens=15, overflow="truncate", granularity="chunk")]
     comparison = compare([Hit(long)], configs, names=["whole", "cut"])
     cut = comparison.rows[1].context.passages[0].text.removesuffix("[...]").strip()
     (cell,), (beside,) = columns(comparison)
@@ -114,10 +114,13 @@ def test_only_the_end_is_marked_where_one_text_was_cut_short():
 def test_the_reasons_are_those_of_the_context_that_lacks_it():
     hits = hits_of([Chunk("a", "A", "Water. " * 40), Chunk("b", "B", "Tea. " * 60)])
     (row,) = compare(hits, [AssemblyConfig(max_tokens=120, granularity="chunk")]).rows
-    absent = Absent.of(row.context)
-    assert absent.why([Sentence("Tea.", "Tea.", "b")], frozenset()) == "not here: budget"
-    assert absent.why([Sentence("Tea.", "Tea.", "c")], frozenset()) == "not here: not fetched"
-    assert absent.why([Sentence("Tea.", "Tea.", "b")], frozenset({"Tea."})) == "stands elsewhere in this document"
+    absent = AbsenceReasons.from_context(row.context)
+    assert absent.explain([ContextSentence("Tea.", "Tea.", "b")], frozenset()) == "not here: budget"
+    assert absent.explain([ContextSentence("Tea.", "Tea.", "c")], frozenset()) == "not here: not fetched"
+    assert (
+        absent.explain([ContextSentence("Tea.", "Tea.", "b")], frozenset({"Tea."}))
+        == "stands elsewhere in this document"
+    )
 
 
 def test_one_context_alone_has_nothing_beside_it():
@@ -141,7 +144,7 @@ def test_a_page_stays_below_a_megabyte_and_counts_the_rest(monkeypatch):
     assert len(html.encode()) < 1_000_000
     (more,) = read(html).all(class_="cxa-more")
     assert more.text.endswith("more characters")
-    monkeypatch.setattr(side_by_side, "BOTH_BYTES", 100_000_000)
+    monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE_BYTES", 100_000_000)
     assert read(comparison.to_html()).all(class_="cxa-more") == []
 
 

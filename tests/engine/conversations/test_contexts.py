@@ -8,7 +8,7 @@ import pytest
 
 from builders import hits_of, words_of
 from ctxassembly import assemble, resolve
-from ctxassembly.conversations.sources import contexts_of, field_of, is_context, last_label
+from ctxassembly.conversations.sources import get_field, is_context, iter_contexts, last_label
 
 CONTEXT = assemble(hits_of([words_of("A", 0), words_of("B", 0)]))
 SAVED = json.loads(json.dumps(CONTEXT.to_dict()))
@@ -17,24 +17,24 @@ SAVED = json.loads(json.dumps(CONTEXT.to_dict()))
 @pytest.mark.parametrize("given", [CONTEXT, SAVED])
 def test_a_context_is_known_as_itself_and_from_a_checkpoint(given: Any) -> None:
     assert is_context(given)
-    assert [context.text for context in contexts_of(given)] == [CONTEXT.text]
+    assert [context.text for context in iter_contexts(given)] == [CONTEXT.text]
 
 
 @pytest.mark.parametrize("given", [None, "passages trace", [], {}, {"passages": []}, {"trace": {}}])
 def test_nothing_else_is_one(given: Any) -> None:
     assert not is_context(given)
-    assert list(contexts_of(given)) == []
+    assert list(iter_contexts(given)) == []
 
 
 def test_contexts_are_found_in_messages_and_lists_in_order() -> None:
     message = SimpleNamespace(content="read", artifact=SAVED)
     other = SimpleNamespace(content="13 degrees", artifact={"passages": ["of another tool"]})
     question = SimpleNamespace(content="May I drink?")
-    assert len(list(contexts_of([question, message, other, [CONTEXT]]))) == 2
+    assert len(list(iter_contexts([question, message, other, [CONTEXT]]))) == 2
     assert last_label([question, message, other]) == 2
     assert [one.label for one in resolve("So [2].", [question, message, other]).citations] == ["2"]
 
 
 def test_a_field_is_that_of_an_object_or_of_its_dict() -> None:
-    assert field_of(SimpleNamespace(query="water"), "query") == field_of({"query": "water"}, "query") == "water"
-    assert field_of(SimpleNamespace(), "query") is field_of({}, "query") is None
+    assert get_field(SimpleNamespace(query="water"), "query") == get_field({"query": "water"}, "query") == "water"
+    assert get_field(SimpleNamespace(), "query") is get_field({}, "query") is None

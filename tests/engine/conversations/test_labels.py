@@ -129,8 +129,8 @@ def test_no_context_has_more_labels_than_it_took(case: Retrieval):
     labels = Labels()
     config = replace(case.config, first_label=1, label_step=1)
     taken: list[int] = []
-    take = labels.take
-    labels.take = lambda most: taken.append(most) or take(most)  # type: ignore[method-assign, assignment]
+    take = labels.reserve
+    labels.reserve = lambda most: taken.append(most) or take(most)  # type: ignore[method-assign, assignment]
     context = assemble(case.hits, config, labels=labels, **arguments(case))
     assert len(context.citations) <= sum(taken)
     assert labels.next == 1 + len(context.citations)

@@ -14,7 +14,7 @@ def keys(context: Context) -> dict[str, int]:
     return {piece.candidate.chunk.id: piece.candidate.key for passage in context.passages for piece in passage.pieces}
 
 
-def test_a_hit_has_its_place_in_the_list_and_neighbours_have_the_numbers_after():
+def test_a_hit_has_its_place_in_the_list_and_neighbors_have_the_numbers_after():
     """What is dropped on the way has had its number, too: a copy, and a chunk without text."""
     hits = [Hit(CHUNKS["A4"]), Hit(EMPTY), Hit(CHUNKS["A4"]), Hit(CHUNKS["B2"])]
     found = keys(assemble(hits, store=MemoryStore(CHUNKS.values())))
@@ -37,7 +37,7 @@ def test_all_forms_of_a_candidate_have_its_key():
         config = AssemblyConfig(max_tokens=120, granularity=granularity)
         context = assemble(hits, config, query="What does Sentence 30 say?")
         pieces = [piece.candidate for passage in context.passages for piece in passage.pieces]
-        assert any(each.kept is not None for each in pieces)
+        assert any(each.kept_spans is not None for each in pieces)
         assert all(hits[each.key].chunk.id == each.chunk.id for each in pieces)
 
 

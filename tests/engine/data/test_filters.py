@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk
-from ctxassembly.data.filters import as_predicate, combined
+from ctxassembly.data.filters import as_predicate, combine_filters
 from ctxassembly.errors import ConfigError
 
 CHUNKS = [
@@ -31,9 +31,9 @@ def names(condition: Any) -> str:
     ],
 )  # fmt: skip
 def test_both_filters_hold(own: Any, given: Any, expected: str) -> None:
-    assert names(combined(own, given, "filter", "another")) == expected
+    assert names(combine_filters(own, given, "filter", "another")) == expected
 
 
 def test_filters_of_two_forms_are_an_error() -> None:
     with pytest.raises(ConfigError, match="filter must be a mapping, as the own one is, got 'year = 2'"):
-        combined({"tenant": "x"}, "year = 2", "filter", "a mapping, as the own one is")
+        combine_filters({"tenant": "x"}, "year = 2", "filter", "a mapping, as the own one is")

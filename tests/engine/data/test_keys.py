@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import MetadataKeys
-from ctxassembly.data.metadata_keys import look_up
+from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
 
 
@@ -40,7 +40,7 @@ def test_the_keys_that_are_read(rule: str, metadata: dict[str, Any], particular:
     ],
 )
 def test_dotted_keys(rule: str, metadata: dict[str, Any], key: str, value: Any):
-    assert look_up(metadata, key) == value
+    assert get_path(metadata, key) == value
 
 
 def test_every_key_name_can_be_set():

@@ -1,4 +1,4 @@
-"""Chunks whose metadata ask for something: `keep_whole` and `no_neighbours`."""
+"""Chunks whose metadata ask for something: `keep_whole` and `no_neighbors`."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def stands_whole(context: Context) -> bool:
 
 CONFIGS = {
     "default": AssemblyConfig(max_tokens=700),
-    "by rank": AssemblyConfig(max_tokens=700, choose_by="rank"),
+    "by rank": AssemblyConfig(max_tokens=700, rank_by="rank"),
     "by chunks": AssemblyConfig(max_tokens=700, granularity="chunk"),
     "by documents": AssemblyConfig(max_tokens=700, granularity="document"),
     "compressed": AssemblyConfig(max_tokens=700, compress="extractive"),
     "cut": AssemblyConfig(max_tokens=700, max_chunk_tokens=50),
     "a floor": AssemblyConfig(max_tokens=700, relevance_floor=0.5),
-    "a cap": AssemblyConfig(max_tokens=700, stop_below=0.5),
+    "a cap": AssemblyConfig(max_tokens=700, min_relevance=0.5),
     "short ones go": AssemblyConfig(max_tokens=700, min_chunk_tokens=100),
 }
 
@@ -115,7 +115,7 @@ def test_beside_it_nothing_stands_twice():
         assert [context.text.count(each) for each in said if each in context.text].count(2) == 0
 
 
-def test_as_a_neighbour_it_stands_whole_or_not_at_all():
+def test_as_a_neighbor_it_stands_whole_or_not_at_all():
     stored = [words_of("A", 0), Chunk("A1", "A", ROSTER, index=1, metadata={"keep_whole": True}), words_of("A", 2)]
     store = MemoryStore(stored)
     for most in (60, 120, 200, 300, 400, 500, 600):
@@ -131,17 +131,17 @@ def test_the_published_off_switch_knows_no_marks():
     assert ROSTER not in context.text
 
 
-def test_one_that_has_no_neighbours_brings_none_and_its_document_is_not_fetched():
-    stored = [words_of("A", n, metadata={"no_neighbours": n == 1}) for n in range(3)]
+def test_one_that_has_no_neighbors_brings_none_and_its_document_is_not_fetched():
+    stored = [words_of("A", n, metadata={"no_neighbors": n == 1}) for n in range(3)]
     store = MemoryStore(stored)
     assert len(assemble(hits_of(stored[1:2]), store=store).trace.decisions) == 1
     assert store.round_trips == 0
-    context = assemble(hits_of(stored[1:2]), AssemblyConfig(keys=MetadataKeys(no_neighbours="alone")), store=store)
+    context = assemble(hits_of(stored[1:2]), AssemblyConfig(keys=MetadataKeys(no_neighbors="alone")), store=store)
     assert len(context.trace.decisions) == 3
 
 
-def test_beside_others_it_is_still_a_neighbour_of_theirs_but_brings_none():
-    stored = [words_of("A", n, metadata={"no_neighbours": n == 2}) for n in range(5)]
+def test_beside_others_it_is_still_a_neighbor_of_theirs_but_brings_none():
+    stored = [words_of("A", n, metadata={"no_neighbors": n == 2}) for n in range(5)]
     context = assemble(hits_of([stored[2], stored[0]]), presets.FIVE_STAGE, store=MemoryStore(stored))
     assert {each.chunk_id for each in context.trace.decisions} == {"A0", "A1", "A2"}
 
@@ -149,6 +149,6 @@ def test_beside_others_it_is_still_a_neighbour_of_theirs_but_brings_none():
 def test_without_an_index_its_document_is_not_fetched_whole():
     stored = [Chunk(f"u{n}", "A", f"Text number {n} of it.", start=30 * n) for n in range(9)]
     store = MemoryStore(stored)
-    hit = replace(stored[4], metadata={"no_neighbours": True})
+    hit = replace(stored[4], metadata={"no_neighbors": True})
     assert len(assemble(hits_of([hit]), store=store).trace.decisions) == 1
     assert store.round_trips == 0

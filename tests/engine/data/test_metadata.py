@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fuzz.odd import ODD, SLOW, Changing, RaisingMapping, circular_dict, circular_list, deep, laughs, numbers
 
-from ctxassembly.data.sanitize import MOST_LEVELS, MOST_VALUES, copied, readable
-from ctxassembly.safe_repr import shown
+from ctxassembly.data.sanitize import MAX_LEVELS, MAX_VALUES, copy_metadata, make_readable
+from ctxassembly.safe_repr import safe_repr
 
 
 @pytest.mark.parametrize(
@@ -20,19 +20,19 @@ from ctxassembly.safe_repr import shown
         {"source": "a.pdf", "page": 3, "score": 0.5, "draft": False, "author": None},
         {"nested": {"box": [1.5, 2.5], "of": ("a", {"b": [1, 2]})}, "tags": {"a", "b"}},
         {"date": ODD["date"](), "at": ODD["datetime"](), "id": ODD["UUID"](), "sum": ODD["Decimal"]()},
-        {"colour": ODD["enum"](), "named": ODD["text enum"](), "number": ODD["float32"]()},
+        {"color": ODD["enum"](), "named": ODD["text enum"](), "number": ODD["float32"]()},
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 def test_what_copies_is_as_it_was_and_noted_nowhere(metadata: dict[str, Any]):
-    assert readable(metadata) == (metadata, ())
-    assert copied(metadata) == metadata
-    assert copied(metadata) is not metadata
+    assert make_readable(metadata) == (metadata, ())
+    assert copy_metadata(metadata) == metadata
+    assert copy_metadata(metadata) is not metadata
 
 
 def test_flat_metadata_are_not_copied_to_be_read():
     metadata = {"source": "a.pdf", "page": 3}
-    assert readable(metadata)[0] is metadata
+    assert make_readable(metadata)[0] is metadata
 
 
 @pytest.mark.parametrize(
@@ -50,55 +50,58 @@ def test_flat_metadata_are_not_copied_to_be_read():
             "can't be copied, stands as text",
         ),
     ],
-    ids=shown,
+    ids=safe_repr,
 )
 def test_what_does_not_copy_stands_as_text_or_is_cut(rule: str, value: Any, stands: Any, odd: str):
-    metadata, notes = readable({"source": "a.pdf", "odd": value})
+    metadata, notes = make_readable({"source": "a.pdf", "odd": value})
     assert metadata == {"source": "a.pdf", "odd": stands}
     assert notes == (f"metadata 'odd': {odd}",)
 
 
 def test_levels_and_values_have_an_end():
-    metadata, notes = readable({"deep": deep()})
-    assert repr(metadata).count("[") == MOST_LEVELS
-    assert notes == (f"metadata 'deep': has more than {MOST_LEVELS} levels, cut there",)
-    metadata, notes = readable({"many": laughs()})
-    assert repr(metadata).count("[") <= MOST_VALUES
-    assert notes == (f"metadata 'many': has more than {MOST_VALUES:,} values, cut there",)
-    metadata, notes = readable(SLOW["endless"]())
-    assert len(metadata) == MOST_VALUES
-    assert notes == (f"metadata of Endless: has more than {MOST_VALUES:,} values, cut there",)
+    metadata, notes = make_readable({"deep": deep()})
+    assert repr(metadata).count("[") == MAX_LEVELS
+    assert notes == (f"metadata 'deep': has more than {MAX_LEVELS} levels, cut there",)
+    metadata, notes = make_readable({"many": laughs()})
+    assert repr(metadata).count("[") <= MAX_VALUES
+    assert notes == (f"metadata 'many': has more than {MAX_VALUES:,} values, cut there",)
+    metadata, notes = make_readable(SLOW["endless"]())
+    assert len(metadata) == MAX_VALUES
+    assert notes == (f"metadata of Endless: has more than {MAX_VALUES:,} values, cut there",)
 
 
 def test_keys_are_strings():
-    metadata, notes = readable({1: "a", "1": "b", (1, 2): "c", ODD["enum"](): "d", "inside": {1: "e", None: "f"}})
-    assert metadata == {"1": "b", "(1, 2)": "c", "Colour.RED": "d", "inside": {1: "e", None: "f"}}
-    assert notes == ("metadata '1', '(1, 2)', 'Colour.RED': the key is no text, read as its text",)
+    metadata, notes = make_readable({1: "a", "1": "b", (1, 2): "c", ODD["enum"](): "d", "inside": {1: "e", None: "f"}})
+    assert metadata == {"1": "b", "(1, 2)": "c", "Color.RED": "d", "inside": {1: "e", None: "f"}}
+    assert notes == ("metadata '1', '(1, 2)', 'Color.RED': the key is no text, read as its text",)
 
 
 def test_mappings_are_read_as_far_as_they_can_be():
-    assert readable(RaisingMapping()) == ({"source": "breaks-off.pdf"}, ("metadata 'page': can't be read, left out",))
-    metadata, notes = readable(Changing())
+    assert make_readable(RaisingMapping()) == (
+        {"source": "breaks-off.pdf"},
+        ("metadata 'page': can't be read, left out",),
+    )
+    metadata, notes = make_readable(Changing())
     assert notes == ("metadata of Changing: can't be read, left out",)
     assert metadata == {}
 
 
 def test_a_note_names_a_few_keys_and_counts_the_rest():
-    _, (note,) = readable({f"k{n}": threading.Lock() for n in range(10_000)})
+    _, (note,) = make_readable({f"k{n}": threading.Lock() for n in range(10_000)})
     assert note == "metadata 'k0', 'k1', 'k2' and 9,997 more: can't be copied, stands as text"
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_whatever_is_read_copies_and_pickles(name: str):
-    metadata, _ = readable({"odd": ODD[name](), "source": "a.pdf"})
+    metadata, _ = make_readable({"odd": ODD[name](), "source": "a.pdf"})
     assert metadata["source"] == "a.pdf"
     assert pickle.loads(pickle.dumps(metadata)).keys() == metadata.keys()
-    assert copy.deepcopy(metadata).keys() == copied(metadata).keys()
+    assert copy.deepcopy(metadata).keys() == copy_metadata(metadata).keys()
 
 
 def test_a_copy_shares_nothing_that_can_be_changed():
     metadata = {"list": [1, {"a": [2]}], "set": {1}, "array": ODD["array"](), "dict": {"b": [3]}}
-    copy = copied(metadata)
+    copy = copy_metadata(metadata)
     copy["list"][1]["a"].append(4)
     copy["dict"]["b"].append(5)
     copy["set"].add(6)
@@ -113,6 +116,6 @@ def test_a_copy_shares_nothing_that_can_be_changed():
 
 def test_an_endless_value_takes_little_memory():
     tracemalloc.start()
-    readable({"many": laughs()})
+    make_readable({"many": laughs()})
     assert tracemalloc.get_traced_memory()[1] < 50_000_000
     tracemalloc.stop()

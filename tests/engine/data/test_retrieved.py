@@ -10,7 +10,6 @@ import pytest
 from ctxassembly import (
     Boost,
     Chunk,
-    Found,
     MemoryIndex,
     Node,
     Question,
@@ -18,6 +17,7 @@ from ctxassembly import (
     RetrievalConfig,
     RetrievalTrace,
     Retrieved,
+    RetrievedChunk,
     Step,
     Taxonomy,
     explain,
@@ -85,8 +85,8 @@ class TestTrace:
 
 
 class TestRetrieved:
-    def found(self, id_: str, score: float, *channels: str) -> Found:
-        return Found(Chunk(id_, "lab", "Iron."), score, channels)  # type: ignore[arg-type]
+    def found(self, id_: str, score: float, *channels: str) -> RetrievedChunk:
+        return RetrievedChunk(Chunk(id_, "lab", "Iron."), score, channels)  # type: ignore[arg-type]
 
     def test_prints_as_a_table_with_a_row_for_each_hit(self):
         found = (self.found("lab#1", 1.0, "vector", "keyword"), self.found("lab\n#0", 0.25, "rescue"))
@@ -176,7 +176,7 @@ class TestMismatches:
             "factor": 0.5,
             "chunk_id": "lab#1",
             "document_id": "lab",
-            "score": retrieved.found[1].score,
+            "score": retrieved.chunks[1].score,
             "place": 1,
         }
         assert (rows["lab#2"]["category"], rows["lab#2"]["factor"], rows["lab#2"]["place"]) == ("c2", 0.1, None)

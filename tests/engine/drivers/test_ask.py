@@ -16,7 +16,7 @@ from ctxassembly.concurrency import is_async
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import InputError
 from ctxassembly.runtime import assemble as drive
-from ctxassembly.runtime.services import asking, awaitable_asking, reading
+from ctxassembly.runtime.services import async_request_handler, map_output, request_handler
 
 HITS = hits_of([words_of("A", 1)])
 REQUEST = CompressTexts(("first", "second", "third"), timeout_seconds=60.0)
@@ -38,9 +38,9 @@ class Shouting:
 
 async def test_a_model_is_asked_each_prompt_sync_and_async():
     answers = ["FIRST", "SECOND", "THIRD"]
-    assert asking(None, None, shout)(REQUEST) == answers
+    assert request_handler(None, None, shout)(REQUEST) == answers
     for llm in (shout, ashout, Shouting()):
-        assert await awaitable_asking(None, None, llm)(REQUEST) == answers
+        assert await async_request_handler(None, None, llm)(REQUEST) == answers
 
 
 async def test_a_function_is_called_in_threads():
@@ -50,8 +50,8 @@ async def test_a_function_is_called_in_threads():
         threads.append(threading.current_thread())
         return prompt
 
-    asking(None, None, where)(REQUEST)
-    await awaitable_asking(None, None, where)(REQUEST)
+    request_handler(None, None, where)(REQUEST)
+    await async_request_handler(None, None, where)(REQUEST)
     assert len(threads) == 6
     assert threading.main_thread() not in threads
 
@@ -60,7 +60,10 @@ async def test_what_is_no_text_is_an_input_error_in_its_place():
     def listed(prompt: str) -> Any:
         return [prompt] if prompt == "second" else prompt
 
-    for answers in (asking(None, None, listed)(REQUEST), await awaitable_asking(None, None, listed)(REQUEST)):
+    for answers in (
+        request_handler(None, None, listed)(REQUEST),
+        await async_request_handler(None, None, listed)(REQUEST),
+    ):
         first, wrong, last = answers
         assert (first, last) == ("first", "third")
         assert isinstance(wrong, InputError)
@@ -75,9 +78,9 @@ async def test_the_requests_timeout_holds():
         return prompt
 
     request = CompressTexts(("first",), timeout_seconds=0.05)
-    (late,) = asking(None, None, hang)(request)
+    (late,) = request_handler(None, None, hang)(request)
     assert isinstance(late, TimeoutError)
-    (late,) = await awaitable_asking(None, None, hang)(request)
+    (late,) = await async_request_handler(None, None, hang)(request)
     assert isinstance(late, TimeoutError)
     released.set()
 
@@ -97,9 +100,9 @@ async def test_what_is_no_function_is_an_error():
 
 async def test_a_model_whose_answers_are_read_stays_what_it_is():
     """Called or awaited: the adapters read a framework's answers."""
-    assert reading(shout, len)("first") == 5
+    assert map_output(shout, len)("first") == 5
     for llm in (ashout, Shouting()):
-        read = reading(llm, len)
+        read = map_output(llm, len)
         assert is_async(read)
         assert await read("first") == 5
 

@@ -14,7 +14,7 @@ import pytest
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Labels, MemoryStore, aassemble, assemble
 from ctxassembly.errors import InputError
-from ctxassembly.runtime.driver import arun
+from ctxassembly.runtime.driver import adrive
 
 A = [words_of("A", n) for n in range(9)]
 HITS = hits_of([A[5], A[2]])
@@ -203,7 +203,7 @@ async def test_a_flow_that_is_given_up_is_closed_and_gives_its_labels_back():
         await asyncio.sleep(60)
         return prompt
 
-    config = AssemblyConfig(compress="llm", max_tokens=20, granularity="chunk", choose_by="rank")
+    config = AssemblyConfig(compress="llm", max_tokens=20, granularity="chunk", rank_by="rank")
     running = asyncio.create_task(aassemble(HITS, config, query="A1", llm=llm, labels=labels))
     await asyncio.wait_for(asked.wait(), 60)
     assert labels.next > 1
@@ -231,7 +231,7 @@ async def test_a_flow_that_is_given_up_while_it_works_is_closed_once_it_has():
     async def ask(request: str) -> None:
         asked.append(request)
 
-    running = asyncio.create_task(arun(flow(), ask))
+    running = asyncio.create_task(adrive(flow(), ask))
     await asyncio.to_thread(began.wait, 60)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

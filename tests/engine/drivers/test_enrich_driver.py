@@ -64,11 +64,11 @@ def test_vectors_are_those_of_context_and_text():
 
 
 def test_a_context_never_shows_what_a_chunk_is_found_by():
-    """Context and questions: neither in a hit nor in a neighbour, a header, a citation or the trace's texts."""
+    """Context and questions: neither in a hit nor in a neighbor, a header, a citation or the trace's texts."""
     over = index()
     enrich(over, Scripted(), progress=False)
     hits = retrieve("labkontext1 labfrage1", KEYWORD, index=over).hits
-    context = assemble(hits, AssemblyConfig(window=1, cite="chunk"), store=over.under(None), query="labkontext1")
+    context = assemble(hits, AssemblyConfig(window=1, cite="chunk"), store=over.with_filter(None), query="labkontext1")
     assert TEXTS["lab"][0] in context.text
     assert TEXTS["lab"][1] in context.text
     for hidden in ("kontext", "frage", "Zusammenhang", "geprüft"):
@@ -101,7 +101,7 @@ def test_a_second_run_asks_for_nothing():
     over, model = index(), Scripted()
     assert enrich(over, model, progress=False).documents == 3
     again = enrich(over, model, progress=False)
-    assert (again.documents, again.left, again.estimate.documents, len(model.requests)) == (0, 0, 0, 3)
+    assert (again.documents, again.remaining, again.estimate.documents, len(model.requests)) == (0, 0, 0, 3)
 
 
 def test_a_run_that_is_ended_goes_on_where_it_was():
@@ -121,9 +121,9 @@ def test_a_run_that_is_ended_goes_on_where_it_was():
 def test_a_limit_leaves_the_rest_for_the_next_run():
     over, model = index(), Scripted()
     first = enrich(over, model, limit=2, progress=False)
-    assert (first.documents, first.left, model.titles) == (2, 1, ["diet", "lab"])
+    assert (first.documents, first.remaining, model.titles) == (2, 1, ["diet", "lab"])
     assert estimate_enrichment(over).documents == 1
-    assert enrich(over, model, limit=2, progress=False).left == 0
+    assert enrich(over, model, limit=2, progress=False).remaining == 0
     assert enrich(over, model, limit=0, progress=False).documents == 0
 
 
@@ -136,7 +136,7 @@ def test_another_wish_renews_all():
 def test_only_the_documents_under_a_filter_are_asked_for():
     over = MemoryIndex([*chunks({"a": ("One.",)}, tenant="ours"), *chunks({"b": ("Two.",)}, tenant="theirs")])
     model = Scripted()
-    enrich(over.under({"tenant": "ours"}), model, progress=False)
+    enrich(over.with_filter({"tenant": "ours"}), model, progress=False)
     assert model.titles == ["a"]
     assert found(over, "afrage1") == ["a#0"]  # the index that it was made of has them too
 
@@ -159,7 +159,7 @@ def test_the_price_is_told_before_the_first_call_and_holds(texts: Any):
     assert [done for done, _ in (one for one in order if one != "call")] == list(range(len(texts) + 1))
     assert estimate == estimate_enrichment(MemoryIndex(chunks(texts)))
     assert estimate.calls == len(model.requests)
-    assert estimate.most_tokens_out == sum(request.max_tokens or 0 for request in model.requests)
+    assert estimate.max_tokens_out == sum(request.max_tokens or 0 for request in model.requests)
     from ctxassembly.tokens.counter import counter_for
 
     count = counter_for("cl100k_base").count
@@ -220,9 +220,9 @@ def test_a_late_reply_is_a_failure_and_holds_up_nobody():
 def test_a_run_in_which_all_fails_stops():
     over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(30)}))
     model = Scripted(lambda _: "no")
-    result = enrich(over, model, EnrichmentConfig(most_failures=3, concurrency=2), progress=False)
-    assert result.stopped.startswith("3 documents in a row failed, the last one by the reply has no usable field")
-    assert (len(result.failed), result.left) == (3, 27)
+    result = enrich(over, model, EnrichmentConfig(max_failures=3, concurrency=2), progress=False)
+    assert result.stop_reason.startswith("3 documents in a row failed, the last one by the reply has no usable field")
+    assert (len(result.failed), result.remaining) == (3, 27)
     time.sleep(0.1)
     assert len(model.requests) <= 3 + 2
     assert "stopped: 3 documents in a row" in str(result)
@@ -231,8 +231,8 @@ def test_a_run_in_which_all_fails_stops():
 def test_failures_among_successes_do_not_stop_a_run():
     texts = {f"d{at:02}": ("Text.",) for at in range(12)}
     model = answer_by_title(**dict.fromkeys(list(texts)[::2], "no"))
-    result = enrich(MemoryIndex(chunks(texts)), model, EnrichmentConfig(most_failures=2, concurrency=1), progress=False)
-    assert (result.documents, len(result.failed), result.stopped) == (6, 6, "")
+    result = enrich(MemoryIndex(chunks(texts)), model, EnrichmentConfig(max_failures=2, concurrency=1), progress=False)
+    assert (result.documents, len(result.failed), result.stop_reason) == (6, 6, "")
 
 
 def test_dropped_values_are_told():
@@ -336,8 +336,8 @@ async def test_an_awaited_run_that_stops_cancels_what_is_under_way():
             ended.release()
         return ""
 
-    result = await aenrich(over, ask, EnrichmentConfig(most_failures=1, concurrency=3), progress=False)
-    assert (list(result.failed), result.left) == (["d00"], 8)
+    result = await aenrich(over, ask, EnrichmentConfig(max_failures=1, concurrency=3), progress=False)
+    assert (list(result.failed), result.remaining) == (["d00"], 8)
     for _ in range(2):
         await asyncio.wait_for(ended.acquire(), 10)
 

@@ -13,7 +13,7 @@ import pytest
 from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime import scorers
-from ctxassembly.runtime.scorers import check_scorer, scorer_of
+from ctxassembly.runtime.scorers import check_scorer, to_scorer
 
 TEXTS = ("Drink water.", "Eat nothing at all.", "Rest.")
 REQUEST = ScoreTexts("How long?", TEXTS)
@@ -106,13 +106,13 @@ SCORERS: list[tuple[Callable[[], Any], Sequence[float], list[Any]]] = [
 
 
 def score(given: Any, request: ScoreTexts = REQUEST) -> TextScores:
-    scorer = scorer_of(given)
+    scorer = to_scorer(given)
     assert scorer is not None
     return scorer.score(request)
 
 
 async def ascore(given: Any, request: ScoreTexts = REQUEST) -> TextScores:
-    scorer = scorer_of(given)
+    scorer = to_scorer(given)
     assert scorer is not None
     return await scorer.ascore(request)
 
@@ -128,9 +128,9 @@ async def test_each_kind_is_asked_once_sync_and_async(make: Callable[[], Any], v
 async def test_an_async_function_is_awaited_and_can_not_be_called():
     function = AsyncFunction()
     assert await ascore(function) == TextScores(LENGTHS, 3)
-    scorer = scorer_of(function)
+    scorer = to_scorer(function)
     assert scorer is not None
-    assert not scorer.called
+    assert not scorer.sync_methods
 
 
 @pytest.mark.parametrize("make", [Function, LangChains, CrossEncoders])
@@ -141,7 +141,7 @@ async def test_what_was_said_is_not_asked_again(make: Callable[[], Any]):
     assert score(given) == TextScores(first.values, 0)
     assert await ascore(given) == TextScores(first.values, 0)
     assert len(given.calls) == before
-    assert score(given, ScoreTexts("How long?", TEXTS[:1])).asked == 0
+    assert score(given, ScoreTexts("How long?", TEXTS[:1])).scored_count == 0
 
 
 def test_vectors_of_sentences_serve_another_query_and_scores_do_not():
@@ -149,15 +149,15 @@ def test_vectors_of_sentences_serve_another_query_and_scores_do_not():
     again = ScoreTexts("Rest.", ("Drink water.", "How long?"))
     for given, asked in ((model, 1), (function, 2)):
         score(given)
-        assert score(given, again).asked == asked
+        assert score(given, again).scored_count == asked
     assert model.calls[2:] == ["Rest.", ["How long?"]]  # a query is not its sentence: many models tell the two apart
 
 
 def test_a_query_and_a_sentence_are_never_taken_for_others():
     function = Function()
-    assert score(function, ScoreTexts("ab", ("c",))).asked == 1
-    assert score(function, ScoreTexts("a", ("bc",))).asked == 1
-    assert score(function, ScoreTexts("1:a", ("bc",))).asked == 1
+    assert score(function, ScoreTexts("ab", ("c",))).scored_count == 1
+    assert score(function, ScoreTexts("a", ("bc",))).scored_count == 1
+    assert score(function, ScoreTexts("1:a", ("bc",))).scored_count == 1
 
 
 def test_methods_of_one_object_are_remembered_apart_and_each_time_they_are_looked_up():
@@ -169,8 +169,8 @@ def test_methods_of_one_object_are_remembered_apart_and_each_time_they_are_looke
             return [-1.0 for _ in sentences]
 
     two = Two()
-    assert score(two.up).asked == 3
-    assert score(two.up).asked == 0
+    assert score(two.up).scored_count == 3
+    assert score(two.up).scored_count == 0
     assert score(two.down) == TextScores((-1.0, -1.0, -1.0), 3)
 
 
@@ -193,12 +193,12 @@ def test_what_nothing_tells_the_end_of_is_not_remembered():
             return [0.5 for _ in pairs]
 
     bare, before = Bare(), len(scorers._memories)
-    assert score(bare).asked == score(bare).asked == 3
+    assert score(bare).scored_count == score(bare).scored_count == 3
     assert len(scorers._memories) == before
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(scorers, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(scorers, "MAX_BYTES", 100_000)
 
     class Wide:
         def embed_query(self, text: str) -> list[float]:
@@ -212,7 +212,7 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch):
         score(wide, ScoreTexts("q", tuple(f"Sentence {at} {number}." for number in range(10))))
     kept = scorers._memories[id(wide), None]
     # 2,000 bytes of vector each: of 400 sentences no more than 50 fit.
-    assert 10 <= len(kept.young) + len(kept._old) <= 50
+    assert 10 <= len(kept.recent) + len(kept._old) <= 50
 
 
 def test_a_chunk_that_has_a_vector_is_not_embedded():
@@ -221,7 +221,7 @@ def test_a_chunk_that_has_a_vector_is_not_embedded():
     assert score(model, ScoreTexts("How long?", TEXTS, known)) == TextScores(pytest.approx((0.6, 1.0, 1.0)), 2)
     assert model.calls[1] == ["Drink water.", "Eat nothing at all."]
     # What came with one chunk is not remembered for all: the next assembly asks the model.
-    assert score(model).asked == 1
+    assert score(model).scored_count == 1
 
 
 class Answers:
@@ -315,12 +315,12 @@ class Reranker:
 )
 def test_what_is_no_scorer_is_told_what_is(given: Any, ending: str):
     with pytest.raises(InputError, match=rf"^scorer must be a model with embed_query and embed_documents.*{ending}"):
-        scorer_of(given)
+        to_scorer(given)
     with pytest.raises(ConfigError, match=rf"^scorer must be .* a function from a query .*{ending}"):
         check_scorer(given)
 
 
 def test_none_is_none_and_functions_of_any_make_are_taken():
-    assert scorer_of(None) is None
+    assert to_scorer(None) is None
     assert score(partial(lambda extra, query, sentences: [extra] * len(sentences), 2.0)).values == (2.0, 2.0, 2.0)
     assert score(lambda *given: [1.0] * len(given[1])).values == (1.0, 1.0, 1.0)

@@ -281,5 +281,5 @@ def test_on_stage_has_to_be_a_function_that_needs_no_await():
 
 
 def test_the_name_of_a_span_has_no_blanks():
-    assert StageBegan("near dedup").span == "ctxassembly.near_dedup"
-    assert replace(StageBegan("fuse"), name="search").span == "ctxassembly.search"
+    assert StageBegan("near dedup").span_name == "ctxassembly.near_dedup"
+    assert replace(StageBegan("fuse"), name="search").span_name == "ctxassembly.search"

@@ -13,7 +13,7 @@ from test_inspect_page import sound
 import strategies
 from builders import hits_of, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, assemble, compare
-from ctxassembly.views.evidence import located
+from ctxassembly.views.evidence import locate_evidence
 from pages import Element, unanchored
 from strategies import Retrieval, retrievals
 
@@ -35,7 +35,7 @@ def marked(tree: Element, column: str) -> list[str]:
 
 def test_evidence_is_read_lost_or_never_retrieved():
     context = leaflet(max_tokens=17)
-    assert [each.chunk_id for each in context.trace.left_out] == ["b0", "c0"]
+    assert [each.chunk_id for each in context.trace.excluded] == ["b0", "c0"]
     tree = sound(context.to_html(evidence=["Drink water until", "nothing for six hours", "Bring a towel."]))
     assert "Evidence: 1 of 3 pieces read" in [each.text for each in tree.all("h3")]
     assert lines(tree) == [
@@ -59,14 +59,14 @@ def test_each_piece_leads_to_where_it_stands_else_to_where_it_came():
 @pytest.mark.parametrize("wanted", ["drink water", "Drink  water\nuntil two", "DRINK WATER: until 'two' hours"])
 def test_white_space_capitals_and_punctuation_may_differ(wanted):
     (found,) = leaflet().view(evidence=[wanted]).evidence
-    assert found.share == 1
-    assert found.nearly is (wanted[:6] != "Drink " or "'" in wanted)
+    assert found.share_read == 1
+    assert found.is_inexact is (wanted[:6] != "Drink " or "'" in wanted)
 
 
 @pytest.mark.parametrize("wanted", ["rink waters", "Drink tea", "water Drink", "!?"])
 def test_other_words_are_no_evidence(wanted):
     (found,) = leaflet().view(evidence=[wanted.casefold()]).evidence
-    assert (found.share, found.standing, found.fragments) == (0, {}, {})
+    assert (found.share_read, found.context_spans, found.fragment_spans) == (0, {}, {})
 
 
 def test_evidence_across_two_chunks_is_marked_in_both():
@@ -115,7 +115,7 @@ def test_a_span_counts_as_compare_counts_it(retrieval: Retrieval):
     ids = sorted({each.document_id for each in context.trace.decisions}) or ["A"]
     spans = [(ids[0], start, start + 50) for start in (0, 30, 200)]
     compared = compare(retrieval.hits, [retrieval.config], evidence=spans, **strategies.arguments(retrieval))
-    shares = [one.share for one in located(compared.rows[0].context, spans)]
+    shares = [one.share_read for one in locate_evidence(compared.rows[0].context, spans)]
     assert sum(shares) / 3 == pytest.approx(compared.rows[0].evidence)
     sound(context.to_html(evidence=spans))
 

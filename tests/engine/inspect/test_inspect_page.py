@@ -21,9 +21,9 @@ from ctxassembly.data.candidates import Reason
 from ctxassembly.data.trace import Decision
 from ctxassembly.text.words import is_spaced
 from ctxassembly.views import limits, style
-from ctxassembly.views.html import is_laid_out, visible
-from ctxassembly.views.summary import lede
-from ctxassembly.views.trace import OPEN, SETTINGS, Beaten
+from ctxassembly.views.html import is_preformatted, make_visible
+from ctxassembly.views.summary import summarize
+from ctxassembly.views.trace import MAX_UNFOLDED, SETTINGS_BY_REASON, OutrankedBy
 from pages import Element, assembled, documents, read, unanchored
 from strategies import Retrieval, retrievals
 
@@ -93,7 +93,7 @@ def test_the_reading_view_has_the_whole_text(form):
     assert (heads > 0) is (form != "minimal" or "All of a." in context.text)
 
 
-def test_hits_and_neighbours_are_told_apart_by_more_than_colour():
+def test_hits_and_neighbors_are_told_apart_by_more_than_color():
     (reading,) = view(assembled()).all(class_="cxa-reading")
     chips = [chip.text for body in reading.all(class_="cxa-text") for chip in body.all(class_="cxa-chip")]
     assert {"● 1", "● 2", "● 3"} <= set(chips)
@@ -114,7 +114,7 @@ def test_hits_and_neighbours_are_told_apart_by_more_than_colour():
 def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displaced():
     text = "The same words, said again in a newer version of the leaflet."
     old, new = (Chunk(day, day, text, metadata={"updated_at": f"2024-01-0{day}"}) for day in "12")
-    tree = view(assemble(hits_of([old, new], 0.9, 0.5), AssemblyConfig(prefer="newest")))
+    tree = view(assemble(hits_of([old, new], 0.9, 0.5), AssemblyConfig(prefer_version="newest")))
     fragments = tree.all(class_="cxa-before")[0].all("article")
     assert [("score 0.9" in each.text, "score 0.5" in each.text) for each in fragments] == [
         (True, False),
@@ -125,11 +125,11 @@ def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displace
     assert reading.all("li")[0].all("div")[0].text.startswith("hit 2 · score 0.9 · kept: hit")
 
 
-def test_a_neighbour_that_displaces_a_hit_is_a_neighbour():
+def test_a_neighbor_that_displaces_a_hit_is_a_neighbor():
     hit = words_of("A", 0, metadata={"updated_at": "2024-01-01"})
     newer = replace(hit, id="newer", index=2, metadata={"updated_at": "2024-01-02"})
     chunks = [hit, words_of("A", 1), newer]
-    context = assemble([Hit(hit)], AssemblyConfig(prefer="newest", window=2), store=MemoryStore(chunks))
+    context = assemble([Hit(hit)], AssemblyConfig(prefer_version="newest", window=2), store=MemoryStore(chunks))
     (reading,) = view(context).all(class_="cxa-reading")
     assert {chip.text for chip in reading.all(class_="cxa-chip")} == {"○ 1±1", "○ 1±2"}
     assert reading.all(class_="cxa-hit") == []
@@ -138,7 +138,7 @@ def test_a_neighbour_that_displaces_a_hit_is_a_neighbour():
 def test_it_begins_by_saying_what_was_done():
     context = assembled()
     (said,) = view(context).all(class_="cxa-lede")
-    assert said.text == ". ".join(lede(context))
+    assert said.text == ". ".join(summarize(context))
     assert said.text.startswith("4 retrieved chunks became 2 passages of 2 documents. 1 duplicate removed;")
 
 
@@ -168,11 +168,11 @@ def test_of_a_long_slice_both_ends_are_quoted():
 
 def test_what_had_no_room_stands_beside_the_bar():
     context = assembled(max_tokens=400)
-    cost = context.trace.left_out_tokens
+    cost = context.trace.excluded_tokens
     assert 0 < cost < 400
     (bar,) = view(context).all(class_="cxa-over")
     assert bar.attributes["style"] == f"width:{cost / 400:.1%}"
-    chunks = f"{len(context.trace.left_out)} chunk"
+    chunks = f"{len(context.trace.excluded)} chunk"
     assert f"Left out: {chunks}" in view(context).text
     assert f"which would have cost {cost} tokens, {cost / 400:.0%} of the budget" in view(context).text
     assert view(assembled()).all(class_="cxa-over") == []
@@ -212,7 +212,7 @@ def test_stripped_overlap_stands_in_its_place_on_demand():
 def test_what_was_cut_stands_in_its_place_on_demand():
     text = "The first sentence is about apples. The second one is about pears. " * 8
     hit = Hit(Chunk("c", "A", text))
-    context = assemble([hit], AssemblyConfig(max_tokens=60, at_edge="truncate"))
+    context = assemble([hit], AssemblyConfig(max_tokens=60, overflow="truncate"))
     (cut,) = [each for each in view(context).all("del") if "left out" in each.attributes["title"]]
     label, rest = parts(cut)
     assert label == "left out: budget"
@@ -257,11 +257,11 @@ def test_the_numbers_are_those_of_the_trace():
         (each.name, f"{each.chunks_in} → {each.chunks_out}", f"{each.elapsed_ms:.2f}") for each in trace.stages
     ]
     saved = [row[3] for row in tree.rows(f"{way} chunks")]
-    assert (saved[1], saved[4]) == (str(count(documents()[1].text)), str(trace.left_out_tokens))
+    assert (saved[1], saved[4]) == (str(count(documents()[1].text)), str(trace.excluded_tokens))
     assert saved[0] == saved[2] == "–"
     left_out = tree.rows("What was left out")
-    assert trace.left_out
-    assert [row[1:] for row in left_out] == [[str(len(trace.left_out)), str(trace.left_out_tokens)]]
+    assert trace.excluded
+    assert [row[1:] for row in left_out] == [[str(len(trace.excluded)), str(trace.excluded_tokens)]]
 
 
 def test_headers_and_summaries_are_counted_apart():
@@ -300,7 +300,7 @@ def test_hits_that_were_lost_come_first_with_what_stands_in_their_place():
     hits = hits_of([Chunk(f"c{n}", f"d{n}", text) for n, text in enumerate(texts)], 0.9, 0.8, 0.7)
     context = assemble(hits, AssemblyConfig(max_tokens=200))
     tree = view(context)
-    needs = context.trace.left_out_tokens
+    needs = context.trace.excluded_tokens
     assert needs > 0
     rows = tree.rows(f"By rank; left of the budget: {200 - context.token_count} tokens")
     beaten_by, setting = (
@@ -336,25 +336,28 @@ def test_a_hit_that_was_worth_more_than_what_stands_says_so():
         Decision("poor", "d", 2, 0, None, "dropped", "worth too little", value=0.1),
         Decision("marked", "d", 3, 0, None, "kept", "hit"),
     ]
-    beaten = Beaten(Trace(tuple(decisions)), asked=True)
-    assert beaten.by(decisions[0]) == "worth 0.9; the least that stands is worth 0.4 (short), but fits"
-    assert beaten.by(decisions[2]) == "worth 0.1"
+    beaten = OutrankedBy(Trace(tuple(decisions)), has_query=True)
+    assert beaten.describe(decisions[0]) == "worth 0.9; the least that stands is worth 0.4 (short), but fits"
+    assert beaten.describe(decisions[2]) == "worth 0.1"
 
 
 def test_of_each_reason_the_first_hits_are_open_and_the_others_folded():
     many = [Chunk(f"c{n}", f"d{n}", numbered(f"w{n}x", 40)) for n in range(20)]
-    blank = [Chunk(f"blank{n}", "e", " ") for n in range(OPEN + 1)]
+    blank = [Chunk(f"blank{n}", "e", " ") for n in range(MAX_UNFOLDED + 1)]
     context = assemble(hits_of([*many, *blank]), AssemblyConfig(max_tokens=400))
     tree = view(context)
     (losses,) = tree.all(class_="cxa-losses")
     (folded,) = losses.all("details")
-    dropped = [each for each in context.trace.left_out if not each.distance]
-    assert len(dropped) > 2 * OPEN
-    assert folded.all("summary")[0].text == f"{len(dropped) - OPEN} more hits lost for the same reason: budget"
+    dropped = [each for each in context.trace.excluded if not each.distance]
+    assert len(dropped) > 2 * MAX_UNFOLDED
+    assert folded.all("summary")[0].text == f"{len(dropped) - MAX_UNFOLDED} more hits lost for the same reason: budget"
     shown = [row[0] for row in tree.rows("By rank, after the first")]
-    assert shown == [f"{each.rank + 1}" for each in dropped[OPEN:]]
+    assert shown == [f"{each.rank + 1}" for each in dropped[MAX_UNFOLDED:]]
     first = [row[0] for row in tree.rows("By rank; left of the budget")]
-    assert first == [*(f"{each.rank + 1}" for each in dropped[:OPEN]), *(f"{21 + n}" for n in range(OPEN + 1))]
+    assert first == [
+        *(f"{each.rank + 1}" for each in dropped[:MAX_UNFOLDED]),
+        *(f"{21 + n}" for n in range(MAX_UNFOLDED + 1)),
+    ]
 
 
 CODE = "def area(r):\n    square = r * r\n    return 3.14159 * square"
@@ -382,7 +385,7 @@ def test_text_laid_out_with_blanks_has_a_typeface_of_one_width():
     ],
 )
 def test_what_is_laid_out(text, expected):
-    assert is_laid_out(text) is expected
+    assert is_preformatted(text) is expected
 
 
 def test_ids_are_of_what_is_shown_and_not_of_its_times():
@@ -413,8 +416,8 @@ def test_where_no_hit_was_lost_nothing_is_said_of_it():
 
 def test_each_reason_has_the_settings_that_decide_it():
     names = {field.name for field in fields(AssemblyConfig)}
-    assert set(SETTINGS) == set(get_args(Reason))
-    for reason, said in SETTINGS.items():
+    assert set(SETTINGS_BY_REASON) == set(get_args(Reason))
+    for reason, said in SETTINGS_BY_REASON.items():
         assert set(re.findall(r"\w+", said)) <= names, reason
 
 
@@ -515,8 +518,8 @@ def test_a_fragment_leads_to_where_it_stands_and_back():
 
 def test_a_fragment_that_does_not_stand_leads_nowhere():
     context = assembled(max_tokens=140)
-    assert context.trace.left_out
-    lost = {f"Fragment {each.rank + 1}" for each in context.trace.left_out if not each.distance}
+    assert context.trace.excluded
+    lost = {f"Fragment {each.rank + 1}" for each in context.trace.excluded if not each.distance}
     fragments = view(context).all(class_="cxa-before")[0].all("article")
     unled = {each.attributes["aria-label"] for each in fragments if not any("in [" in a.text for a in each.all("a"))}
     assert unled == lost != set()
@@ -556,9 +559,9 @@ def test_nothing_from_outside_can_do_anything(hostile, form):
     config = AssemblyConfig(format=form, max_tokens=400)
     context = assemble(hits, config, query=hostile, supplement=Supplement(hostile, True))
     tree = view(context)
-    assert f"Query: {visible(hostile)}" in tree.all("p")[0].text
-    assert visible(hostile) in tree.all(class_="cxa-before")[0].all("article")[0].text
-    assert visible(hostile)[:20] in tree.all(class_="cxa-notes")[0].text or "\\" in repr(hostile)
+    assert f"Query: {make_visible(hostile)}" in tree.all("p")[0].text
+    assert make_visible(hostile) in tree.all(class_="cxa-before")[0].all("article")[0].text
+    assert make_visible(hostile)[:20] in tree.all(class_="cxa-notes")[0].text or "\\" in repr(hostile)
 
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\u2063", "\ufeff", "\xad", "\u3164", "\U000e0101"])
@@ -589,26 +592,33 @@ def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
             assert re.match(r"\.cxa(-page)?\b", selector.strip()), selector
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("colours", [style.LIGHT, style.DARK], ids=["light", "dark"])
-@pytest.mark.parametrize(("text", "background"), style.ON_BACKGROUND)
-def test_every_text_can_be_read_on_its_background(colours, text, background):
+@pytest.mark.parametrize("colors", [style.LIGHT, style.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("text", "background"), style.CONTRAST_PAIRS)
+def test_every_text_can_be_read_on_its_background(colors, text, background):
     """WCAG 2.2, 1.4.3: a contrast of at least 4.5."""
-    lighter, darker = sorted((luminance(colours[text]), luminance(colours[background])), reverse=True)
+    lighter, darker = sorted((luminance(colors[text]), luminance(colors[background])), reverse=True)
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5
 
 
-def test_both_lights_have_the_same_colours():
+def test_both_lights_have_the_same_colors():
     assert style.LIGHT.keys() == style.DARK.keys()
 
 
 def test_documents_have_letters_and_looks_of_their_own():
-    assert [style.letter(number) for number in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
+    assert [style.document_letter(number) for number in (0, 25, 26, 27, 701, 702)] == [
+        "A",
+        "Z",
+        "AA",
+        "AB",
+        "ZZ",
+        "AAA",
+    ]
     assert len({style.document_class(number) for number in range(12)}) == 12
 
 
@@ -645,7 +655,7 @@ def test_ten_thousand_chunks_keep_below_a_megabyte_and_what_is_not_shown_is_coun
     assert f"and {10_000 - len(rows):,} more decisions" in tree.text
     fragments = tree.all(class_="cxa-before")[0].all("article")
     assert f"and {10_000 - len(fragments):,} more fragments" in tree.text
-    assert len(rows) == limits.DECISIONS
+    assert len(rows) == limits.MAX_DECISIONS
     assert re.search(r"and [\d,]+ more characters", tree.text)
     assert len(context.citations) == 700
     assert re.search(r"692 more documents", tree.text)
@@ -716,12 +726,12 @@ def test_whatever_was_assembled_can_be_looked_at(retrieval: Retrieval):
     assert sum(spent) == context.trace.max_tokens
     (reading,) = tree.all(class_="cxa-reading")
     standing = "".join(run.text for run in reading.walk() if {"cxa-hit", "cxa-near"} & set(run.classes))
-    verbatim = "".join(visible(context.text[slice(*source.span)]) for source in context.provenance)
+    verbatim = "".join(make_visible(context.text[slice(*source.span)]) for source in context.provenance)
     assert standing.replace("\n", "") == verbatim.replace("\n", "")
 
 
 def split_words(body: Element) -> list[str]:
-    """The words of a text in which a mark stands: both neighbours of it are parts of one word."""
+    """The words of a text in which a mark stands: both neighbors of it are parts of one word."""
     text, marks = "", []
     for child in body.children:
         if isinstance(child, Element) and (child.name in {"a", "del"} or "cxa-chip" in child.classes):

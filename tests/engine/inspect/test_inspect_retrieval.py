@@ -16,13 +16,13 @@ from ctxassembly import (
     Boost,
     Chunk,
     Context,
-    Found,
     Hit,
     MemoryIndex,
     Question,
     RetrievalConfig,
     RetrievalTrace,
     Retrieved,
+    RetrievedChunk,
     assemble,
     retrieve,
 )
@@ -50,7 +50,7 @@ def rows(found: Retrieved) -> list[list[str]]:
 
 def test_each_hit_has_its_rank_and_score_in_each_channel():
     found = retrieved(limit=3)
-    for place, (row, one) in enumerate(zip(rows(found), found.found, strict=True)):
+    for place, (row, one) in enumerate(zip(rows(found), found.chunks, strict=True)):
         assert row[0].startswith(f"{place + 1}. {one.chunk.id} ")
         assert row[1] == " + ".join(one.channels)
         for cell, channel, score in ((row[2], "vector", one.similarity), (row[3], "keyword", one.keyword_score)):
@@ -90,7 +90,7 @@ def test_a_rescued_hit_says_for_which_words():
 
 def test_a_hit_that_the_taxonomy_placed_says_by_what_name():
     chunk = CHUNKS[0]
-    one = Found(chunk, 1.0, ("entities",), because_of=("ferritin",), published_score=0.95)
+    one = RetrievedChunk(chunk, 1.0, ("entities",), because_of=("ferritin",), published_score=0.95)
     (row,) = rows(Retrieved("iron", (one,), RetrievalTrace("graph_only")))
     assert row[6] == "placed by the taxonomy for “ferritin”; published score 0.95"
 
@@ -107,7 +107,7 @@ def test_the_page_of_a_context_has_it_with_the_fate_of_each_hit():
     context = assemble(found.hits, AssemblyConfig(max_tokens=30), query="iron")
     shown = read(context.to_html(retrieved=found)).rows("Vector and keyword")
     fates = {decision.chunk_id: f"{decision.outcome}: {decision.reason}" for decision in context.trace.decisions}
-    assert [row[7] for row in shown] == [fates[one.chunk.id] for one in found.found]
+    assert [row[7] for row in shown] == [fates[one.chunk.id] for one in found.chunks]
     assert {row[7].split(":")[0] for row in shown} > {"dropped"}
 
 
@@ -157,7 +157,7 @@ def test_a_terminal_shows_the_same_rows():
     found = retrieved(limit=3)
     lines = [re.split(r"\s{2,}", line.strip()) for line in printed(found).splitlines()]
     shown = [[cell for cell in line if cell] for line in lines]
-    for place, one in enumerate(found.found):
+    for place, one in enumerate(found.chunks):
         line = next(row for row in shown if row[:2] == [f"{place + 1}", one.chunk.id])
         assert line[2] == " + ".join(one.channels)
         vector, keyword = (
@@ -177,7 +177,9 @@ def test_a_terminal_names_the_factors_and_what_was_lost():
 
 def test_no_text_of_a_retrieval_commands_the_terminal():
     hostile = "\x1b]0;owned\x07[bold]x[/bold]\u202e"
-    one = Found(Chunk(hostile, hostile, "Iron."), 1.0, ("rescue",), because_of=(hostile,), factors=((hostile, 2.0),))
+    one = RetrievedChunk(
+        Chunk(hostile, hostile, "Iron."), 1.0, ("rescue",), because_of=(hostile,), factors=((hostile, 2.0),)
+    )
     text = printed(Retrieved(hostile, (one,), RetrievalTrace("none", notes=(hostile,), terms={hostile: 1.0})))
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert "[bold]x[/bold]" in text
@@ -185,7 +187,7 @@ def test_no_text_of_a_retrieval_commands_the_terminal():
 
 def test_texts_ids_and_notes_can_do_nothing():
     chunk = Chunk(HOSTILE, HOSTILE, "Iron.", metadata={"source": HOSTILE})
-    one = Found(chunk, 1.0, ("rescue",), because_of=(HOSTILE,), raised_by=HOSTILE, factors=((HOSTILE, 2.0),))
+    one = RetrievedChunk(chunk, 1.0, ("rescue",), because_of=(HOSTILE,), raised_by=HOSTILE, factors=((HOSTILE, 2.0),))
     found = Retrieved(HOSTILE, (one,), RetrievalTrace("none", notes=(HOSTILE,), terms={HOSTILE: 1.0}))
     for html in (found.to_html(), assemble(found.hits, query=HOSTILE).to_html(retrieved=found)):
         assert read(html).all("script") == []
@@ -193,11 +195,11 @@ def test_texts_ids_and_notes_can_do_nothing():
 
 
 def test_many_hits_stay_below_a_megabyte_and_are_counted(monkeypatch):
-    many = tuple(Found(Chunk(f"{n}" + "i" * 200, f"d{n}", "Iron."), 1.0, ("vector",)) for n in range(2_000))
+    many = tuple(RetrievedChunk(Chunk(f"{n}" + "i" * 200, f"d{n}", "Iron."), 1.0, ("vector",)) for n in range(2_000))
     html = Retrieved("iron", many, RetrievalTrace("vector_only")).to_html()
     assert len(html.encode()) < 1_000_000
     assert any(each.text.endswith("more hits") for each in read(html).all(class_="cxa-more"))
-    monkeypatch.setattr(retrieval, "WAYS_BYTES", 10_000_000)
+    monkeypatch.setattr(retrieval, "HITS_BYTES", 10_000_000)
     assert len(rows(Retrieved("iron", many, RetrievalTrace("vector_only")))) == 2_000
 
 

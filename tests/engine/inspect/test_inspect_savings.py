@@ -6,28 +6,28 @@ from dataclasses import replace
 
 from builders import count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.views.budget import left_out, saved
-from ctxassembly.views.summary import lede
+from ctxassembly.views.budget import exclusion_costs, tokens_saved
+from ctxassembly.views.summary import summarize
 from pages import assembled, documents
 
 
 def rows(context: Context) -> list[tuple[str, str, int, int | None]]:
     stages = context.trace.stages
-    return [(stages[each.stage].name, each.rule, each.chunks, each.tokens) for each in saved(context)]
+    return [(stages[each.stage_index].name, each.rule, each.chunks, each.tokens) for each in tokens_saved(context)]
 
 
 def test_a_copy_among_the_hits_is_counted_where_it_was_found():
     context = assembled(window=0)
     assert rows(context)[0] == ("dedup", "exact duplicates", 1, count(documents()[1].text))
-    assert saved(context)[0].stage == 1
+    assert tokens_saved(context)[0].stage_index == 1
 
 
 def test_the_tokens_of_a_copy_that_was_fetched_are_not_known():
-    hit, neighbour = words_of("A", 0), words_of("A", 1)
-    again = replace(neighbour, id="again", index=2)
-    context = assemble([Hit(hit)], AssemblyConfig(window=2), store=MemoryStore([hit, neighbour, again]))
+    hit, neighbor = words_of("A", 0), words_of("A", 1)
+    again = replace(neighbor, id="again", index=2)
+    context = assemble([Hit(hit)], AssemblyConfig(window=2), store=MemoryStore([hit, neighbor, again]))
     assert rows(context) == [("dedup", "exact duplicates", 1, None)]
-    assert saved(context)[0].stage == 3
+    assert tokens_saved(context)[0].stage_index == 3
 
 
 def test_near_duplicates_are_told_from_exact_ones():
@@ -56,9 +56,9 @@ def test_a_chunk_inside_another_one_is_named():
 def test_what_the_budget_kept_out_is_what_the_trace_says():
     context = assembled(max_tokens=260)
     trace = context.trace
-    assert ("budget", "left out", len(trace.left_out), trace.left_out_tokens) in rows(context)
-    assert [(each.reason, each.chunks, each.tokens) for each in left_out(trace)] == [
-        ("budget", len(trace.left_out), trace.left_out_tokens)
+    assert ("budget", "left out", len(trace.excluded), trace.excluded_tokens) in rows(context)
+    assert [(each.reason, each.chunks, each.tokens) for each in exclusion_costs(trace)] == [
+        ("budget", len(trace.excluded), trace.excluded_tokens)
     ]
 
 
@@ -71,23 +71,23 @@ def test_what_was_cut_counts_with_the_tokens_that_went():
 
 def test_where_nothing_had_to_go_nothing_was_saved():
     context = assemble(hits_of([words_of("A", 0), words_of("B", 0)]))
-    assert saved(context) == []
-    assert left_out(context.trace) == []
+    assert tokens_saved(context) == []
+    assert exclusion_costs(context.trace) == []
 
 
 def test_the_first_words_say_what_was_done():
     context = assembled(max_tokens=260)
     trace = context.trace
-    became, done = lede(context)
+    became, done = summarize(context)
     assert became == "4 retrieved chunks became 2 passages of 2 documents"
     assert done == (
         f"1 duplicate removed; {trace.stripped_chars} repeated characters stripped; "
-        f"{len(trace.left_out)} chunks left out, which would have cost {trace.left_out_tokens} tokens."
+        f"{len(trace.excluded)} chunks left out, which would have cost {trace.excluded_tokens} tokens."
     )
     assert trace.stripped_chars == 60
-    assert "4 neighbours added for context" in lede(assembled())[1]
+    assert "4 neighbors added for context" in summarize(assembled())[1]
 
 
 def test_they_say_no_more_than_was_done():
-    assert lede(assemble(hits_of([words_of("A", 0)]))) == ("1 retrieved chunk became 1 passage of 1 document", "")
-    assert lede(assemble([])) == ("0 retrieved chunks became nothing to read", "")
+    assert summarize(assemble(hits_of([words_of("A", 0)]))) == ("1 retrieved chunk became 1 passage of 1 document", "")
+    assert summarize(assemble([])) == ("0 retrieved chunks became nothing to read", "")

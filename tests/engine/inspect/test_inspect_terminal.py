@@ -15,7 +15,7 @@ import strategies
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble, compare
 from ctxassembly.views import terminal
-from ctxassembly.views.html import visible
+from ctxassembly.views.html import make_visible
 from pages import assembled
 from strategies import Retrieval, retrievals
 
@@ -48,7 +48,7 @@ def test_the_budget_the_stages_and_what_is_not_read():
     assert legend.endswith(f"free {260 - trace.token_count} of 260 tokens")
     assert "4 -> 3 -> 7 -> 3 chunks" in lines
     assert any(line.split()[:4] == ["dedup", "4", "->", "3"] and "exact duplicates: 1 chunk" in line for line in lines)
-    assert f"Left out (budget): {len(trace.left_out)} chunks, which would have cost {trace.left_out_tokens} tokens" in [
+    assert f"Left out (budget): {len(trace.excluded)} chunks, which would have cost {trace.excluded_tokens} tokens" in [
         line.strip() for line in lines
     ]
     unread = [line.split() for line in lines if "dropped" in line or "duplicate  duplicate" in line]
@@ -63,9 +63,11 @@ def test_where_everything_is_read_nothing_is_listed():
     assert "because of" not in text
 
 
-def test_hits_have_the_colour_of_their_document_and_neighbours_have_none():
+def test_hits_have_the_color_of_their_document_and_neighbors_have_none():
     context = assembled()
-    (block,) = [each for each in terminal.shown(context) if isinstance(each, Text) and each.plain.startswith("A ")][:1]
+    (block,) = [
+        each for each in terminal.render_context(context) if isinstance(each, Text) and each.plain.startswith("A ")
+    ][:1]
     for piece in context.passages[0].pieces:
         at = block.plain.index(piece.text)
         styles = {str(span.style) for span in block.spans if span.start <= at < span.end}
@@ -102,7 +104,7 @@ def test_no_text_commands_the_terminal():
 def test_ten_thousand_chunks_are_counted_where_they_have_no_room():
     chunks = [words_of(f"d{n}", 0) for n in range(10_000)]
     text = printed(assemble(hits_of(chunks), AssemblyConfig(max_tokens=50_000)))
-    assert len(text) < 3 * terminal.SHOWN_CHARS
+    assert len(text) < 3 * terminal.MAX_CHARS
     assert "more characters" in text
     assert "more chunks that are not read" in text
     assert "more characters" not in printed(assembled())
@@ -112,14 +114,14 @@ def test_wide_characters_are_cut_and_counted_as_characters():
     text = "日本語の文。" * 5_000
     config = AssemblyConfig(max_tokens=100_000, encoding=len, format="minimal")
     shown = printed(assemble([Hit(Chunk("c", "A", text))], config))
-    assert shown.count("日") == -(-terminal.SHOWN_CHARS // 6)
+    assert shown.count("日") == -(-terminal.MAX_CHARS // 6)
     assert "and 10,000 more characters" in shown
 
 
 def test_what_is_cut_within_a_block_is_counted_to_the_character():
     chunks = [words_of(f"d{n}", 0) for n in range(1_000)]
     context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=50_000))
-    left = sum(len(block.text) for block in context.blocks) - terminal.SHOWN_CHARS
+    left = sum(len(block.text) for block in context.blocks) - terminal.MAX_CHARS
     assert f"and {left:,} more characters" in printed(context)
 
 
@@ -128,8 +130,8 @@ def test_many_small_documents_fill_the_bar():
     spent = context.token_count / 10_000
     assert 0.5 < spent < 0.95
     (bar,) = [line.rstrip() for line in printed(context).splitlines() if re.fullmatch(r"[A-Za-z]+\.+ *", line)]
-    assert len(bar) == terminal.BAR
-    assert bar.count(".") == terminal.BAR - round(spent * terminal.BAR)
+    assert len(bar) == terminal.BAR_WIDTH
+    assert bar.count(".") == terminal.BAR_WIDTH - round(spent * terminal.BAR_WIDTH)
 
 
 def test_the_legend_counts_the_documents_that_it_does_not_name():
@@ -188,7 +190,7 @@ def without_marks(text: str) -> str:
 def test_whatever_was_assembled_can_be_printed(retrieval: Retrieval):
     context = strategies.assembled(retrieval)
     text = printed(context)
-    assert text == "\n".join(visible(line) for line in text.split("\n"))
+    assert text == "\n".join(make_visible(line) for line in text.split("\n"))
     shown = without_marks(text)
     for source in context.provenance:
-        assert without_marks(visible(context.text[slice(*source.span)])) in shown
+        assert without_marks(make_visible(context.text[slice(*source.span)])) in shown

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxassembly import Chunk, Found, Scored
+from ctxassembly import Chunk, RetrievedChunk, ScoredChunk
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
     return Chunk(name, name[0], text or f"Text of {name}.", metadata=metadata)
 
 
-def scored(name: str, similarity: float | None = None, keyword_score: float | None = None, *terms: str) -> Scored:
-    return Scored(chunk(name), similarity, keyword_score, terms)
+def scored(name: str, similarity: float | None = None, keyword_score: float | None = None, *terms: str) -> ScoredChunk:
+    return ScoredChunk(chunk(name), similarity, keyword_score, terms)
 
 
-def found(name: str, score: float = 1.0, **more: Any) -> Found:
+def found(name: str, score: float = 1.0, **more: Any) -> RetrievedChunk:
     own = {key: more.pop(key) for key in ("similarity", "keyword_score", "terms", "channels") if key in more}
-    return Found(chunk(name, **more), score, own.pop("channels", ("vector",)), **own)
+    return RetrievedChunk(chunk(name, **more), score, own.pop("channels", ("vector",)), **own)
 
 
 def named(ranked: Any) -> dict[str, list[str]]:

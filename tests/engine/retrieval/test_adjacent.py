@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 from pieces import ids
 
-from ctxassembly import Chunk, Found, MemoryIndex, RetrievalConfig, Scored, retrieve
-from ctxassembly.retrieval.fusion import fuse, raised, rankings
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, RetrievedChunk, ScoredChunk, retrieve
+from ctxassembly.retrieval.fusion import fuse, lift_neighbors, rank_channels
 
 
-def found(place: str, score: float, **more: object) -> Found:
+def found(place: str, score: float, **more: object) -> RetrievedChunk:
     document, _, index = place.partition("#")
     chunk = Chunk(place, document, place, int(index) if index else None)
-    return Found(replace(chunk, **more), score, ("vector",), fused_score=score)
+    return RetrievedChunk(replace(chunk, **more), score, ("vector",), fused_score=score)
 
 
-def scores(some: list[Found], share: float = 0.5) -> dict[str, float]:
-    return {one.chunk.id: one.score for one in raised(some, share)}
+def scores(some: list[RetrievedChunk], share: float = 0.5) -> dict[str, float]:
+    return {one.chunk.id: one.score for one in lift_neighbors(some, share)}
 
 
 def test_a_chunk_is_raised_towards_the_better_one_beside_it():
@@ -29,7 +29,7 @@ def test_a_chunk_is_raised_towards_the_better_one_beside_it():
 
 
 def test_it_says_by_which():
-    best, other, alone = raised([found("a#1", 1.0), found("a#0", 0.2), found("b#0", 0.1)], 0.5)
+    best, other, alone = lift_neighbors([found("a#1", 1.0), found("a#0", 0.2), found("b#0", 0.1)], 0.5)
     assert (other.raised_by, other.fused_score) == ("a#1", pytest.approx(0.6))
     assert (best.raised_by, alone.raised_by) == (None, None)
 
@@ -50,8 +50,10 @@ def test_of_two_chunks_with_one_index_neither_is_beside_a_third():
 
 
 def test_only_fused_channels_are_raised_and_0_raises_none():
-    some = [Scored(Chunk(f"a#{at}", "a", "x", at), similarity, 0.0) for at, similarity in enumerate((1.0, 0.5, 0.6))]
-    ranked = rankings(some, 9, None)
+    some = [
+        ScoredChunk(Chunk(f"a#{at}", "a", "x", at), similarity, 0.0) for at, similarity in enumerate((1.0, 0.5, 0.6))
+    ]
+    ranked = rank_channels(some, 9, None)
     best = {name: ids(fuse(some, ranked, config)) for name, config in {
         "hybrid": RetrievalConfig(adjacency=0.9), "off": RetrievalConfig(adjacency=0.0),
         "vector": RetrievalConfig(strategy="vector", adjacency=0.9), "published": RetrievalConfig.published(),
@@ -69,7 +71,7 @@ def test_the_rest_of_an_answer_comes_before_a_stranger():
     def best(**settings: float) -> list[str]:
         config = RetrievalConfig(limit=2, **settings)
         retrieved = retrieve("ferritin", config, index=MemoryIndex(chunks, vectors), embed=lambda _: [1.0, 0.0])
-        return [one.chunk.id for one in retrieved.found]
+        return [one.chunk.id for one in retrieved.chunks]
 
     assert best(adjacency=0.0) == ["iron#0", "bone#0"]
     assert best() == ["iron#0", "iron#1"]

@@ -17,7 +17,7 @@ from ctxassembly import (
     assemble,
 )
 from ctxassembly import retrieve as retrieve_from
-from ctxassembly.retrieval.entities import Entities, entities
+from ctxassembly.retrieval.entities import EntityAnswers, find_entities
 from ctxassembly.retrieval.taxonomy import ListRule
 
 NODES = [
@@ -36,12 +36,12 @@ RELATIONS = [
 TYPE_WORDS = {"doctor": ("arts", "artsen", "doctors", "wie werken er"), "department": ("afdeling",)}
 FACTS = {"doctor": "Dr. {name} is verbonden aan {department} op {campus}."}
 HOSPITAL = Taxonomy(
-    NODES, RELATIONS, name="hospital", type_words=TYPE_WORDS, facts=FACTS, lists=ListRule(types=("doctor",))
+    NODES, RELATIONS, name="hospital", type_words=TYPE_WORDS, statements=FACTS, lists=ListRule(types=("doctor",))
 )
 
 
-def ask(query: str, intent: str | None = None, condition: Any = None, taxonomy: Taxonomy = HOSPITAL) -> Entities:
-    return entities(taxonomy, query, taxonomy.resolve(query, condition), intent, condition)
+def ask(query: str, intent: str | None = None, condition: Any = None, taxonomy: Taxonomy = HOSPITAL) -> EntityAnswers:
+    return find_entities(taxonomy, query, taxonomy.resolve(query, condition), intent, condition)
 
 
 def assembled(query: str, intent: str | None = None, taxonomy: Taxonomy = HOSPITAL) -> Context:
@@ -50,7 +50,7 @@ def assembled(query: str, intent: str | None = None, taxonomy: Taxonomy = HOSPIT
     return assemble(found.hits, query=found.query)
 
 
-def ids(known: Entities) -> list[str]:
+def ids(known: EntityAnswers) -> list[str]:
     return [one.chunk.id for one in known.found]
 
 
@@ -83,14 +83,14 @@ def test_without_a_type_or_without_an_entity_nothing_is_found(query: str):
 def test_an_entity_reads_as_a_sentence_and_is_cited_as_the_taxonomy():
     one = ask("doctors Cardiologie").found[0]
     assert one.chunk.text == "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
-    assert one.chunk.metadata == {"source": "hospital", "no_neighbours": True}
+    assert one.chunk.metadata == {"source": "hospital", "no_neighbors": True}
     assert one.because_of == ("Cardiologie", "cardioloog A")
     plain = Taxonomy(NODES, RELATIONS, type_words=TYPE_WORDS)
     assert ask("doctors Cardiologie", taxonomy=plain).found[0].chunk.text == "cardioloog A (doctor): Cardiologie"
 
 
 def test_without_type_words_and_facts_nothing_is_looked_up():
-    assert ask("Which doctors work in Cardiologie?", taxonomy=Taxonomy(NODES, RELATIONS)) == Entities()
+    assert ask("Which doctors work in Cardiologie?", taxonomy=Taxonomy(NODES, RELATIONS)) == EntityAnswers()
 
 
 # Lists
@@ -106,7 +106,7 @@ def test_intent_phrase_and_entity_together_give_one_chunk_with_the_full_list():
         "- Dr. cardioloog A is verbonden aan Cardiologie op Noord.\n"
         "- Dr. cardioloog B is verbonden aan Cardiologie op Zuid."
     )
-    assert one.chunk.metadata == {"source": "hospital", "no_neighbours": True, "keep_whole": True}
+    assert one.chunk.metadata == {"source": "hospital", "no_neighbors": True, "keep_whole": True}
     assert (one.channels, one.published_score, one.because_of) == (("list",), 0.90, ("Cardiologie",))
 
 
@@ -168,16 +168,16 @@ def test_each_list_has_a_label_of_its_own():
 
 
 def test_facts_are_told_of_what_the_question_names_or_finds():
-    assert ask("Is cardioloog A er vandaag?").facts == ("Dr. cardioloog A is verbonden aan Cardiologie op Noord.",)
-    assert ask("doctors Cardiologie").facts == (
+    assert ask("Is cardioloog A er vandaag?").statements == ("Dr. cardioloog A is verbonden aan Cardiologie op Noord.",)
+    assert ask("doctors Cardiologie").statements == (
         "Dr. cardioloog A is verbonden aan Cardiologie op Noord.",
         "Dr. cardioloog B is verbonden aan Cardiologie op Zuid.",
     )
-    assert ask("Cardiologie").facts == ()
+    assert ask("Cardiologie").statements == ()
 
 
 def test_a_fact_that_lacks_something_is_none():
-    assert ask("Is neuroloog C er?").facts == ()
+    assert ask("Is neuroloog C er?").statements == ()
 
 
 # Filters
@@ -187,7 +187,7 @@ def test_a_fact_that_lacks_something_is_none():
 @pytest.mark.parametrize("condition", [{"campus": "Noord"}, {"$or": [{"$and": [{"campus": {"$in": ["Noord"]}}]}]}])
 def test_lists_entities_and_facts_hold_the_filter(query: str, intent: str | None, condition: Any):
     known = ask(query, intent, condition)
-    told = " ".join((*known.facts, *(one.chunk.text for one in known.found)))
+    told = " ".join((*known.statements, *(one.chunk.text for one in known.found)))
     assert "cardioloog A" in told
     assert "cardioloog B" not in told
     assert known.notes == ()
@@ -195,11 +195,11 @@ def test_lists_entities_and_facts_hold_the_filter(query: str, intent: str | None
 
 def test_a_fact_names_nothing_that_the_filter_excludes():
     south = Node("south", "department", "Cardiologie Zuid", (), {"campus": "Zuid"})
-    taxonomy = Taxonomy([*NODES, south], [*RELATIONS, Relation("a", "WORKS_IN", "south")], facts=FACTS)
+    taxonomy = Taxonomy([*NODES, south], [*RELATIONS, Relation("a", "WORKS_IN", "south")], statements=FACTS)
     both = "Dr. cardioloog A is verbonden aan Cardiologie, Cardiologie Zuid op Noord."
-    assert ask("cardioloog A", taxonomy=taxonomy).facts == (both,)
+    assert ask("cardioloog A", taxonomy=taxonomy).statements == (both,)
     only = "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
-    assert ask("cardioloog A", None, {"campus": "Noord"}, taxonomy).facts == (only,)
+    assert ask("cardioloog A", None, {"campus": "Noord"}, taxonomy).statements == (only,)
 
 
 def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
@@ -222,7 +222,7 @@ def test_an_empty_filter_is_none():
 def test_a_filter_that_cannot_be_tested_gives_nothing_and_a_note():
     bare = Taxonomy([Node("neuro", "department", "Neurologie"), NODES[5]], type_words=TYPE_WORDS)
     known = ask("doctors Neurologie", None, "campus = 'Zuid'", bare)
-    assert (known.found, known.facts) == ((), ())
+    assert (known.found, known.statements) == ((), ())
     assert known.notes == ("taxonomy: the filter can't be tested on its nodes, so nothing of it is given",)
 
 
@@ -242,14 +242,14 @@ def retrieve(query: Any, config: RetrievalConfig = KEYWORD, **more: Any) -> Any:
 
 def test_entities_take_the_first_places():
     retrieved = retrieve("Welke artsen behandelen hartfalen?")
-    assert [found.chunk.id for found in retrieved.found] == ["hospital:a", "hospital:b", "d0"]
-    assert retrieved.facts[0] == "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
+    assert [found.chunk.id for found in retrieved.chunks] == ["hospital:a", "hospital:b", "d0"]
+    assert retrieved.statements[0] == "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
     assert "entities" in [step.name for step in retrieved.trace.steps]
 
 
 def test_by_the_taxonomy_alone():
     retrieved = retrieve("doctors Cardiologie", RetrievalConfig(strategy="graph"))
-    assert [found.chunk.id for found in retrieved.found] == ["hospital:a", "hospital:b"]
+    assert [found.chunk.id for found in retrieved.chunks] == ["hospital:a", "hospital:b"]
     assert (retrieved.trace.search_method, retrieved.trace.round_trips) == ("graph_only", 0)
 
 
@@ -258,13 +258,14 @@ def test_a_single_channel_brings_no_entities(strategy: Any):
     index = MemoryIndex([Chunk("d", "d", "doctors Cardiologie", vector=[1.0])])
     config = RetrievalConfig(strategy=strategy)
     retrieved = retrieve_from("doctors Cardiologie", config, index=index, embed=lambda _: [1.0], taxonomy=HOSPITAL)
-    assert [found.chunk.id for found in retrieved.found] == ["d"]
+    assert [found.chunk.id for found in retrieved.chunks] == ["d"]
 
 
 def test_what_the_taxonomy_answers_is_given_however_thin_the_texts_are():
     thin = RetrievalConfig(min_evidence=2.0)
-    assert [found.chunk.id for found in retrieve("doctors Cardiologie", thin).found][:2] == ["hospital:a", "hospital:b"]
-    assert retrieve("Waar is de polikliniek?", thin).found == ()
+    chunks = retrieve("doctors Cardiologie", thin).chunks
+    assert [found.chunk.id for found in chunks][:2] == ["hospital:a", "hospital:b"]
+    assert retrieve("Waar is de polikliniek?", thin).chunks == ()
 
 
 def test_a_list_stands_whole_and_first_in_the_context():
@@ -277,5 +278,5 @@ def test_a_list_stands_whole_and_first_in_the_context():
 
 def test_the_filter_of_the_call_holds():
     retrieved = retrieve("doctors Cardiologie", filter={"campus": "Noord"})
-    assert "hospital:b" not in [found.chunk.id for found in retrieved.found]
-    assert "cardioloog B" not in " ".join(retrieved.facts)
+    assert "hospital:b" not in [found.chunk.id for found in retrieved.chunks]
+    assert "cardioloog B" not in " ".join(retrieved.statements)

@@ -41,7 +41,7 @@ def ask(expect: str, query: Any = "Wanneer wordt ferritine bepaald?", **settings
 
 def test_a_hit_is_told_with_its_place_and_what_found_it():
     one = ask("lab#0")
-    assert (one.chunk_id, one.lost_at, one.rank, one.lost_to) == ("lab#0", None, 0, ())
+    assert (one.chunk_id, one.lost_at, one.rank, one.displaced_by) == ("lab#0", None, 0, ())
     assert one.reason == "hit 1 of 5, by vector and keyword"
     assert one.ranks == {"search": 0, "fuse": 0, "limit": 0}
 
@@ -78,14 +78,18 @@ def test_the_step_at_which_a_chunk_was_lost(expect: str, settings: dict[str, Any
 
 
 def test_what_stands_in_its_stead():
-    assert ask("lab#2", limit=2).lost_to == ("lab#0", "lab#1")
+    assert ask("lab#2", limit=2).displaced_by == ("lab#0", "lab#1")
 
 
 def test_what_made_room_for_others():
     nodes = [Node("ab", "team", "Laboratorium", ("ferritine",)), Node("p", "person", "analist P")]
     taxonomy = Taxonomy(nodes, [Relation("p", "WORKS_IN", "ab")], type_words={"person": ("wanneer",)})
     one = ask("lab#1", limit=2, given={"taxonomy": taxonomy})
-    assert (one.lost_at, one.reason, one.lost_to) == ("entities", "it made room for entities", ("taxonomy:p", "lab#0"))
+    assert (one.lost_at, one.reason, one.displaced_by) == (
+        "entities",
+        "it made room for entities",
+        ("taxonomy:p", "lab#0"),
+    )
     rescued = ask("lab#0", "ferritine en vitamine", limit=1, rescue="first", keyword_weight=0.0)
     assert (rescued.lost_at, rescued.reason) == ("rescue", "it made room for rescue")
 

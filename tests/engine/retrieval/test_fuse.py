@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 from pieces import chunk, ids, keyed, named, scored
 
-from ctxassembly import Hit, RetrievalConfig, Scored, Term, Vocabulary
-from ctxassembly.data.retrieval import ONCE
-from ctxassembly.retrieval.fusion import fuse, is_switch, merged, rankings, scored_by
+from ctxassembly import Hit, QueryVocabulary, RetrievalConfig, ScoredChunk, TermStats
+from ctxassembly.data.retrieval import SINGLE_OCCURRENCE
+from ctxassembly.retrieval.fusion import fuse, has_dominant_channel, merge_channels, rank_channels, to_scored_chunks
 
 CONVEX = RetrievalConfig()
 RRF = RetrievalConfig(fusion="rrf", keyword_weight=0.5)
 
 
 def fused(
-    some: list[Scored], config: RetrievalConfig = CONVEX, weights: dict[str, float] | None = None, limit: int = 99
+    some: list[ScoredChunk], config: RetrievalConfig = CONVEX, weights: dict[str, float] | None = None, limit: int = 99
 ):
-    return fuse(some, rankings(some, limit, config.min_similarity), config, weights or {})
+    return fuse(some, rank_channels(some, limit, config.min_similarity), config, weights or {})
 
 
-def scores(some: list[Scored], config: RetrievalConfig = CONVEX, **more) -> dict[str, float]:
+def scores(some: list[ScoredChunk], config: RetrievalConfig = CONVEX, **more) -> dict[str, float]:
     return {one.chunk.id: round(one.score, 4) for one in fused(some, config, **more)}
 
 
@@ -28,25 +28,25 @@ def scores(some: list[Scored], config: RetrievalConfig = CONVEX, **more) -> dict
 
 def test_each_channel_ranks_its_own_best_and_ties_go_by_id():
     some = [scored("B", 0.5, 1.0), scored("A", 0.5, 0.0), scored("C", 0.9, 2.0), scored("D", -0.1, 1.0)]
-    assert named(rankings(some, 3, None)) == {"vector": ["C", "A", "B"], "keyword": ["C", "B", "D"]}
-    assert named(rankings(some, 1, None)) == {"vector": ["C"], "keyword": ["C"]}
+    assert named(rank_channels(some, 3, None)) == {"vector": ["C", "A", "B"], "keyword": ["C", "B", "D"]}
+    assert named(rank_channels(some, 1, None)) == {"vector": ["C"], "keyword": ["C"]}
 
 
 def test_a_keyword_score_of_0_finds_nothing():
     """LlamaIndex's BM25Retriever gives k nodes of score 0 where nothing matches."""
-    assert named(rankings([scored("A", None, 0.0)], 9, None)) == {"keyword": []}
+    assert named(rank_channels([scored("A", None, 0.0)], 9, None)) == {"keyword": []}
     assert fused([scored("A", None, 0.0)]) == []
 
 
 def test_the_floor_is_for_vectors_alone():
     some = [scored("A", 0.39, 1.0), scored("B", 0.40, 0.0), scored("C", 0.1, 0.0)]
-    assert named(rankings(some, 9, 0.40)) == {"vector": ["B"], "keyword": ["A"]}
+    assert named(rank_channels(some, 9, 0.40)) == {"vector": ["B"], "keyword": ["A"]}
     assert set(ids(fused(some, RetrievalConfig(min_similarity=0.4)))) == {"A", "B"}
 
 
 def test_what_did_not_search_ranks_nothing():
-    assert named(rankings([scored("A", 0.5)], 9, None)) == {"vector": ["A"]}
-    assert rankings([], 9, None) == {}
+    assert named(rank_channels([scored("A", 0.5)], 9, None)) == {"vector": ["A"]}
+    assert rank_channels([], 9, None) == {}
     assert fused([]) == []
 
 
@@ -82,13 +82,13 @@ def test_a_channel_that_found_nothing_changes_no_score():
 
 def test_a_lone_keyword_hit_of_next_to_nothing_does_not_count_as_the_best_vector_hit():
     """langchain-postgres' weighted sum gives a lone keyword hit of 1e-9 a score of .5, as the best vector hit has."""
-    weights = Vocabulary(1000, (Term("ferritin", 2), Term("the", 990))).weights
-    only_the = weights["the"] * ONCE
+    weights = QueryVocabulary(1000, (TermStats("ferritin", 2), TermStats("the", 990))).weights
+    only_the = weights["the"] * SINGLE_OCCURRENCE
     some = [scored("A", 0.9, 0.0), scored("B", 0.1, 1e-9), scored("C", 0.2, only_the)]
     after = scores(some, weights=weights)
     assert [*after] == ["A", "C", "B"]
     assert after["C"] < 0.3
-    says_it_once = scored("D", 0.1, weights["ferritin"] * ONCE)
+    says_it_once = scored("D", 0.1, weights["ferritin"] * SINGLE_OCCURRENCE)
     assert next(iter(scores([*some, says_it_once], weights=weights))) == "D"
 
 
@@ -163,11 +163,11 @@ def test_weights_act_as_a_switch_from_a_ratio_on(weight: float, switches: bool):
     vector, keyword = ([f"{name}{at}" for at in range(28)] for name in "VK")
     ranked = keyed(vector=vector, keyword=keyword)
     config = RetrievalConfig(fusion="rrf", keyword_weight=weight)
-    assert is_switch(ranked, config) is switches
+    assert has_dominant_channel(ranked, config) is switches
     some = [*(scored(id_, 0.5) for id_ in vector), *(scored(id_, None, 0.5) for id_ in keyword)]
     first = ids(fuse(some, ranked, config))[:28]
     assert (len({id_[0] for id_ in first}) == 1) is switches
-    assert not is_switch(ranked, RetrievalConfig(keyword_weight=weight))
+    assert not has_dominant_channel(ranked, RetrievalConfig(keyword_weight=weight))
 
 
 # All fusions
@@ -193,18 +193,22 @@ def test_what_was_found_says_how():
 
 def test_lists_of_channels_are_merged_by_id():
     """EnsembleRetriever tells documents by their text: the same text of two sources is lost once."""
-    some = merged([[scored("A", 0.5), scored("B", 0.4)], [scored("A", None, 2.0, "tea"), scored("C", None, 1.0)]])
+    some = merge_channels(
+        [[scored("A", 0.5), scored("B", 0.4)], [scored("A", None, 2.0, "tea"), scored("C", None, 1.0)]]
+    )
     assert [(one.chunk.id, one.similarity, one.keyword_score) for one in some] == [
         ("A", 0.5, 2.0), ("B", 0.4, None), ("C", None, 1.0),
     ]  # fmt: skip
     assert some[0].terms == ("tea",)
-    twins = [Scored(chunk("A1", "same"), 0.5), Scored(chunk("B1", "same"), 0.5)]
-    assert ids(merged([twins])) == ["A1", "B1"]
+    twins = [ScoredChunk(chunk("A1", "same"), 0.5), ScoredChunk(chunk("B1", "same"), 0.5)]
+    assert ids(merge_channels([twins])) == ["A1", "B1"]
 
 
 def test_an_id_with_two_texts_is_two_chunks_of_two_documents():
     """Two retrievers over two collections, each with a chunk of the same id."""
-    some = merged([[scored("A", 0.5)], [Scored(chunk("A", "Another text."), None, 2.0), scored("B", None, 1.0)]])
+    some = merge_channels(
+        [[scored("A", 0.5)], [ScoredChunk(chunk("A", "Another text."), None, 2.0), scored("B", None, 1.0)]]
+    )
     assert [(one.chunk.document_id, one.similarity, one.keyword_score) for one in some] == [
         ("A", 0.5, None), ("A (2)", None, 2.0), ("B", None, 1.0),
     ]  # fmt: skip
@@ -215,5 +219,8 @@ def test_an_id_with_two_texts_is_two_chunks_of_two_documents():
 def test_a_foreign_channel_may_give_no_scores():
     """QueryFusionRetriever raises a TypeError at a score of None."""
     hits = [Hit(chunk("A")), Hit(chunk("B"), 7.0), Hit(chunk("C"), float("nan"))]
-    assert [one.keyword_score for one in scored_by("keyword", hits)] == [1.0, 1 / 2, 1 / 3]
-    assert [one.similarity for one in scored_by("vector", [Hit(chunk("A"), 0.7), Hit(chunk("B"), 0.2)])] == [0.7, 0.2]
+    assert [one.keyword_score for one in to_scored_chunks("keyword", hits)] == [1.0, 1 / 2, 1 / 3]
+    assert [one.similarity for one in to_scored_chunks("vector", [Hit(chunk("A"), 0.7), Hit(chunk("B"), 0.2)])] == [
+        0.7,
+        0.2,
+    ]

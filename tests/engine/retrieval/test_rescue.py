@@ -3,23 +3,29 @@ from __future__ import annotations
 import pytest
 from pieces import chunk, ids
 
-from ctxassembly import RetrievalConfig, Scored, Term, Vocabulary
-from ctxassembly.retrieval.rescue import PUBLISHED_SCORE, Wanted, rescued, wanted
+from ctxassembly import QueryVocabulary, RetrievalConfig, ScoredChunk, TermStats
+from ctxassembly.retrieval.rescue import PUBLISHED_RESCUE_SCORE, MissingTerm, rare_missing_terms, rescue_hits
 
 CONFIG = RetrievalConfig()
 QUERY = "Welke arts behandelt epilepsie en psoriasis bij kinderen?"
-TERMS = Vocabulary(
+TERMS = QueryVocabulary(
     1000,
     (
-        *(Term("welke", 300), Term("arts", 200), Term("behandelt", 90), Term("epilepsie", 1), Term("en", 990)),
-        *(Term("psoriasis", 1), Term("bij", 900), Term("kinderen", 120)),
+        *(
+            TermStats("welke", 300),
+            TermStats("arts", 200),
+            TermStats("behandelt", 90),
+            TermStats("epilepsie", 1),
+            TermStats("en", 990),
+        ),
+        *(TermStats("psoriasis", 1), TermStats("bij", 900), TermStats("kinderen", 120)),
     ),
 )
 HIT = chunk("A", "De neuroloog ziet mensen met epilepsie.")
 
 
-def words(query: str, hits, vocabulary: Vocabulary, config: RetrievalConfig = CONFIG) -> list[str]:
-    return [term.word for term in wanted(query, hits, vocabulary, config)]
+def words(query: str, hits, vocabulary: QueryVocabulary, config: RetrievalConfig = CONFIG) -> list[str]:
+    return [term.word for term in rare_missing_terms(query, hits, vocabulary, config)]
 
 
 # Wanted
@@ -42,14 +48,14 @@ def test_as_a_part_of_a_word_without_case_and_accents_in_title_and_questions(hit
     assert words("epilepsie", [hit], TERMS) == []
 
 
-@pytest.mark.parametrize("term", [Term("waar", 0, ("bewaar",)), Term("waar", 1)])
-def test_a_function_word_is_not_specific_however_rare(term: Term):
-    vocabulary = Vocabulary(30, (term, Term("rolstoel", 1)))
+@pytest.mark.parametrize("term", [TermStats("waar", 0, ("bewaar",)), TermStats("waar", 1)])
+def test_a_function_word_is_not_specific_however_rare(term: TermStats):
+    vocabulary = QueryVocabulary(30, (term, TermStats("rolstoel", 1)))
     assert words("Waar leen ik een rolstoel?", [HIT], vocabulary) == ["rolstoel"]
 
 
 def test_a_short_word_is_no_part_of_another():
-    vocabulary = Vocabulary(1000, (Term("ms", 1),))
+    vocabulary = QueryVocabulary(1000, (TermStats("ms", 1),))
     assert words("Is ms erfelijk?", [chunk("A", "systems")], vocabulary) == ["ms"]
     assert words("Is ms erfelijk?", [chunk("A", "Over MS.")], vocabulary) == []
 
@@ -67,70 +73,70 @@ def test_so_many_words_at_most(most: int, expected: list[str]):
 
 
 def test_the_rarest_first():
-    vocabulary = Vocabulary(1000, (Term("often", 5), Term("rare", 1), Term("less", 3)))
+    vocabulary = QueryVocabulary(1000, (TermStats("often", 5), TermStats("rare", 1), TermStats("less", 3)))
     config = RetrievalConfig(rescue_max_chunks=5)
     assert words("often rare less", [], vocabulary, config) == ["rare", "less"]
 
 
 def test_names_that_were_appended_are_not_rescued():
-    vocabulary = Vocabulary(1000, (Term("huidarts", 1), Term("dermatologie", 1)))
+    vocabulary = QueryVocabulary(1000, (TermStats("huidarts", 1), TermStats("dermatologie", 1)))
     assert words("huidarts", [], vocabulary) == ["huidarts"]
 
 
 def test_a_stem_of_the_index_is_the_word_that_begins_with_it():
-    vocabulary = Vocabulary(1000, (Term("ferritin", 1),))
+    vocabulary = QueryVocabulary(1000, (TermStats("ferritin", 1),))
     assert words("Ferritine?", [HIT], vocabulary) == ["ferritin"]
 
 
 def test_a_word_that_the_index_has_not_is_looked_for_by_near_ones():
-    vocabulary = Vocabulary(1000, (Term("ferirtine", 0, ("ferritine", "territoir")), Term("zzzz", 0)))
-    (one,) = wanted("ferirtine zzzz", [HIT], vocabulary, CONFIG)
-    assert one == Wanted("ferirtine", (Term("ferritine", 1), Term("territoir", 1)))
+    vocabulary = QueryVocabulary(1000, (TermStats("ferirtine", 0, ("ferritine", "territoir")), TermStats("zzzz", 0)))
+    (one,) = rare_missing_terms("ferirtine zzzz", [HIT], vocabulary, CONFIG)
+    assert one == MissingTerm("ferirtine", (TermStats("ferritine", 1), TermStats("territoir", 1)))
 
 
 def test_a_hit_that_has_the_near_word_has_the_word():
     """Else the chunk that answers would be fetched once more and stand last."""
-    vocabulary = Vocabulary(1000, (Term("ferirtine", 0, ("ferritine",)),))
+    vocabulary = QueryVocabulary(1000, (TermStats("ferirtine", 0, ("ferritine",)),))
     assert words("ferirtine", [chunk("A", "Ferritine wordt 's ochtends bepaald.")], vocabulary) == []
 
 
 # Rescued
 
 
-def one(name: str, score: float, *terms: str) -> Scored:
-    return Scored(chunk(name), None, score, terms)
+def one(name: str, score: float, *terms: str) -> ScoredChunk:
+    return ScoredChunk(chunk(name), None, score, terms)
 
 
 def test_one_chunk_for_each_word_the_best_one():
-    terms = [Wanted("psoriasis", (Term("psoriasis", 2),)), Wanted("eczeem", (Term("eczeem", 2),))]
+    terms = [MissingTerm("psoriasis", (TermStats("psoriasis", 2),)), MissingTerm("eczeem", (TermStats("eczeem", 2),))]
     found = [one("A", 1.0, "psoriasis"), one("B", 3.0, "psoriasis"), one("C", 2.0, "eczeem"), one("D", 9.0, "water")]
-    after = rescued(terms, found)
+    after = rescue_hits(terms, found)
     assert ids(after) == ["B", "C"]
     assert [(each.because_of, each.published_score, each.channels) for each in after] == [
-        (("psoriasis",), PUBLISHED_SCORE, ("rescue",)),
-        (("eczeem",), PUBLISHED_SCORE, ("rescue",)),
+        (("psoriasis",), PUBLISHED_RESCUE_SCORE, ("rescue",)),
+        (("eczeem",), PUBLISHED_RESCUE_SCORE, ("rescue",)),
     ]
 
 
 def test_a_chunk_that_serves_two_words_comes_once():
-    terms = [Wanted(word, (Term(word, 2),)) for word in ("psoriasis", "eczeem")]
-    (only,) = rescued(terms, [one("A", 5.0, "psoriasis", "eczeem"), one("B", 1.0, "eczeem")])
+    terms = [MissingTerm(word, (TermStats(word, 2),)) for word in ("psoriasis", "eczeem")]
+    (only,) = rescue_hits(terms, [one("A", 5.0, "psoriasis", "eczeem"), one("B", 1.0, "eczeem")])
     assert (only.chunk.id, only.because_of) == ("A", ("psoriasis", "eczeem"))
 
 
 def test_the_nearest_form_goes_before_a_better_score():
-    terms = [Wanted("ferirtine", (Term("ferritine", 1), Term("territoir", 1)))]
-    assert ids(rescued(terms, [one("A", 9.0, "territoir"), one("B", 1.0, "ferritine")])) == ["B"]
+    terms = [MissingTerm("ferirtine", (TermStats("ferritine", 1), TermStats("territoir", 1)))]
+    assert ids(rescue_hits(terms, [one("A", 9.0, "territoir"), one("B", 1.0, "ferritine")])) == ["B"]
 
 
 def test_none_has_the_word():
-    assert rescued([Wanted("psoriasis", (Term("psoriasis", 1),))], [one("A", 9.0, "water")]) == []
-    assert rescued([Wanted("psoriasis", (Term("psoriasis", 1),))], []) == []
+    assert rescue_hits([MissingTerm("psoriasis", (TermStats("psoriasis", 1),))], [one("A", 9.0, "water")]) == []
+    assert rescue_hits([MissingTerm("psoriasis", (TermStats("psoriasis", 1),))], []) == []
 
 
 def test_a_chunk_that_does_not_go_with_the_intent_is_not_brought():
-    terms = [Wanted("rolstoel", (Term("rolstoel", 2),))]
+    terms = [MissingTerm("rolstoel", (TermStats("rolstoel", 2),))]
     found = [one("A", 9.0, "rolstoel"), one("B", 1.0, "rolstoel")]
-    assert ids(rescued(terms, found, lambda each: 0.3 if each.id == "A" else 1.0)) == ["B"]
-    assert rescued(terms, found, lambda _: 0.3) == []
-    assert ids(rescued(terms, found, lambda each: 20.0 if each.id == "B" else 1.0)) == ["B"]
+    assert ids(rescue_hits(terms, found, lambda each: 0.3 if each.id == "A" else 1.0)) == ["B"]
+    assert rescue_hits(terms, found, lambda _: 0.3) == []
+    assert ids(rescue_hits(terms, found, lambda each: 20.0 if each.id == "B" else 1.0)) == ["B"]

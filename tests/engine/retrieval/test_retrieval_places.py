@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pieces import found, ids
 
-from ctxassembly.retrieval.rerank import placed
+from ctxassembly.retrieval.rerank import insert_at
 
 HITS = [found(name, score) for name, score in (("A", 1.0), ("B", 0.7), ("C", 0.4))]
 
@@ -12,34 +12,34 @@ def scores(some) -> list[float]:
 
 
 def test_the_first_places():
-    after = placed(HITS, [found("X", 0.0), found("Y", 0.0)], at="first", limit=5)
+    after = insert_at(HITS, [found("X", 0.0), found("Y", 0.0)], position="first", limit=5)
     assert ids(after) == ["X", "Y", "A", "B", "C"]
     assert scores(after) == [1.0, 1.0, 1.0, 0.7, 0.4]
 
 
 def test_the_last_places():
-    after = placed(HITS, [found("X", 0.0)], at="last", limit=5)
+    after = insert_at(HITS, [found("X", 0.0)], position="last", limit=5)
     assert ids(after) == ["A", "B", "C", "X"]
     assert scores(after) == [1.0, 0.7, 0.4, 0.4]
 
 
 def test_the_least_make_room():
-    assert ids(placed(HITS, [found("X")], at="last", limit=3)) == ["A", "B", "X"]
-    assert ids(placed(HITS, [found("X")], at="first", limit=3)) == ["X", "A", "B"]
-    assert ids(placed(HITS, [found("X"), found("Y")], at="first", limit=1)) == ["X"]
+    assert ids(insert_at(HITS, [found("X")], position="last", limit=3)) == ["A", "B", "X"]
+    assert ids(insert_at(HITS, [found("X")], position="first", limit=3)) == ["X", "A", "B"]
+    assert ids(insert_at(HITS, [found("X"), found("Y")], position="first", limit=1)) == ["X"]
 
 
 def test_a_chunk_of_both_stands_once_in_the_better_place():
-    assert ids(placed(HITS, [found("C")], at="first", limit=3)) == ["C", "A", "B"]
-    assert ids(placed(HITS, [found("A"), found("X")], at="last", limit=3)) == ["A", "B", "X"]
+    assert ids(insert_at(HITS, [found("C")], position="first", limit=3)) == ["C", "A", "B"]
+    assert ids(insert_at(HITS, [found("A"), found("X")], position="last", limit=3)) == ["A", "B", "X"]
 
 
 def test_scores_never_rise():
     for at in ("first", "last"):
-        after = scores(placed(HITS, [found("X", 0.95), found("B", 0.9)], at=at, limit=4))
+        after = scores(insert_at(HITS, [found("X", 0.95), found("B", 0.9)], position=at, limit=4))
         assert after == sorted(after, reverse=True)
 
 
 def test_with_nothing_beside():
-    assert scores(placed([], [found("X", 0.0)], at="last", limit=3)) == [1.0]
-    assert placed(HITS, [], at="last", limit=3) == HITS
+    assert scores(insert_at([], [found("X", 0.0)], position="last", limit=3)) == [1.0]
+    assert insert_at(HITS, [], position="last", limit=3) == HITS

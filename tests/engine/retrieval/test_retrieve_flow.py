@@ -18,13 +18,13 @@ from ctxassembly import (
     InputError,
     MemoryIndex,
     Node,
+    QueryVocabulary,
     Question,
     Relation,
     RetrievalConfig,
     Retrieved,
     SearchError,
     Taxonomy,
-    Vocabulary,
     aexplain,
     aretrieve,
     assemble,
@@ -82,7 +82,7 @@ def test_hybrid_searches_both_in_two_round_trips(index: MemoryIndex):
     assert retrieved.trace.search_method == "hybrid_bm25_vector"
     assert retrieved.trace.round_trips == 2
     assert steps(retrieved) == ["resolve", "search", "fuse", "limit"]
-    assert retrieved.found[0].channels == ("vector", "keyword")
+    assert retrieved.chunks[0].channels == ("vector", "keyword")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_hybrid_searches_both_in_two_round_trips(index: MemoryIndex):
 def test_one_channel_alone(index: MemoryIndex, strategy: Any, method: str, channels: set[Any]):
     retrieved = retrieve("hartfalen", RetrievalConfig(strategy=strategy), index=index, embed=embed)
     assert retrieved.trace.search_method == method
-    assert {found.channels for found in retrieved.found} == channels
+    assert {found.channels for found in retrieved.chunks} == channels
     assert set(ids(retrieved)[:2]) == {"card#0", "card#1"}
 
 
@@ -152,7 +152,7 @@ def test_boosts_of_config_and_question(index: MemoryIndex):
     ):
         retrieved = retrieve(query, config, index=index)
         assert ids(retrieved)[0] == "park#1"
-        assert retrieved.found[0].factors == (("campus", 50.0),)
+        assert retrieved.chunks[0].factors == (("campus", 50.0),)
         assert "boost" in steps(retrieved)
 
 
@@ -194,7 +194,7 @@ def test_a_rare_word_that_no_hit_has_brings_a_chunk(index: MemoryIndex):
     assert ids(without) == ["park#0", "park#1"]
     rescued = retrieve(question, config, index=index, embed=embed)
     assert ids(rescued) == ["park#0", "huid#0"]
-    assert rescued.found[1].because_of == ("psoriasis",)
+    assert rescued.chunks[1].because_of == ("psoriasis",)
     assert rescued.trace.round_trips == 3
     first = retrieve(question, replace(config, rescue="first"), index=index, embed=embed)
     assert ids(first) == ["huid#0", "park#0"]
@@ -334,7 +334,7 @@ def test_a_retriever_of_another_make_gets_query_number_and_filter(index: MemoryI
     assert asked == [("garage", 12, condition)]
     assert ids(retrieved)[0] == "huid#0"
     assert retrieved.trace.search_method == "hybrid_bm25_vector"
-    assert retrieved.found[0].keyword_score == 11.7
+    assert retrieved.chunks[0].keyword_score == 11.7
 
 
 def test_without_an_index_at_all():
@@ -501,9 +501,9 @@ def test_the_reranker_gets_the_best_and_the_others_stay_behind_in_their_order(in
     after = retrieve("de garage", config, index=index, embed=embed, rerankers=[reranker])
     assert handed == ids(before)[:2]
     assert ids(after) == [*ids(before)[1::-1], *ids(before)[2:]]
-    given = [found.score for found in after.found]
+    given = [found.score for found in after.chunks]
     assert given == sorted(given, reverse=True)
-    assert [found.rerank_score is None for found in after.found] == [scores[0] is None] * 2 + [True] * 3
+    assert [found.rerank_score is None for found in after.chunks] == [scores[0] is None] * 2 + [True] * 3
     assert "rerank: the best 2 of 6 chunks; the others stay behind them" in notes(after)
     rerank = next(step for step in after.trace.steps if step.name == "rerank")
     assert (rerank.chunks_in, rerank.chunks_out) == (6, 6)
@@ -513,7 +513,7 @@ def test_a_reranker_gets_all_of_them_unless_told_otherwise(index: MemoryIndex):
     for most in (None, 6, 100):
         config = RetrievalConfig(rescue="off", rerank_candidates=most)
         retrieved = retrieve("de garage", config, index=index, embed=embed, rerankers=[backwards])
-        assert all(found.rerank_score is not None for found in retrieved.found)
+        assert all(found.rerank_score is not None for found in retrieved.chunks)
         assert "rerank" not in notes(retrieved)
 
 
@@ -578,8 +578,8 @@ async def test_embeddings_that_can_only_be_awaited_serve_all_awaited_calls(index
     model: Any = Awaited()
     plain = retrieve("garage", index=index, embed=embed)
     assert await aretrieve("garage", index=index, embed=model) == plain
-    assert (await aexplain("garage", plain.found[0].chunk.id, index=index, embed=model)).lost_at is None
-    assert (await atune({"garage": plain.found[0].chunk.id}, index=index, embed=model)).config.strategy == "hybrid"
+    assert (await aexplain("garage", plain.chunks[0].chunk.id, index=index, embed=model)).lost_at is None
+    assert (await atune({"garage": plain.chunks[0].chunk.id}, index=index, embed=model)).config.strategy == "hybrid"
     with pytest.raises(InputError, match="needs aretrieve"):
         retrieve("garage", index=index, embed=model)
 
@@ -596,8 +596,8 @@ def test_hits_carry_their_scores_as_plain_numbers(index: MemoryIndex):
 
 
 @pytest.mark.parametrize("strategy", ["hybrid", "vector", "keyword"])
-def test_hits_are_joined_with_their_neighbours_in_the_index_that_found_them(strategy: Any):
-    """Their scores, which neighbours have not, are no reason to take these for somebody else's."""
+def test_hits_are_joined_with_their_neighbors_in_the_index_that_found_them(strategy: Any):
+    """Their scores, which neighbors have not, are no reason to take these for somebody else's."""
     texts = [f"Sentence {at} speaks of topic{at}." for at in range(5)]
     chunks = [Chunk(f"a#{at}", "a", text, at, metadata={"source": "a.pdf"}) for at, text in enumerate(texts)]
     index = MemoryIndex(chunks, [[1.0, float(at)] for at in range(5)])
@@ -621,7 +621,7 @@ def test_function_words_say_less_than_words_as_rare():
     def best(config: RetrievalConfig) -> Retrieved:
         return retrieve("explain the ferritin", config, index=index)
 
-    alike = best(replace(KEYWORD, function_word_weight=1.0, limit=2))
+    alike = best(replace(KEYWORD, stop_word_weight=1.0, limit=2))
     assert alike.trace.terms["explain"] == alike.trace.terms["ferritin"]
     weights = best(replace(KEYWORD, limit=2)).trace.terms
     assert weights["explain"] == 0.75 * weights["ferritin"]
@@ -631,9 +631,7 @@ def test_function_words_say_less_than_words_as_rare():
     # One that repeats what it is asked with stands before what is asked for, if all words weigh alike.
     twice = [Chunk("a", "a", "Explain, explain."), Chunk("b", "b", "Ferritin."), *chunks[2:]]
     orders = {
-        weight: ids(
-            retrieve("explain ferritin", replace(KEYWORD, function_word_weight=weight), index=MemoryIndex(twice))
-        )
+        weight: ids(retrieve("explain ferritin", replace(KEYWORD, stop_word_weight=weight), index=MemoryIndex(twice)))
         for weight in (1.0, 0.75)
     }
     assert orders == {1.0: ["a", "b"], 0.75: ["b", "a"]}
@@ -641,7 +639,7 @@ def test_function_words_say_less_than_words_as_rare():
 
 def test_an_index_may_weigh_words_itself():
     class Weighing(MemoryIndex):
-        def find_terms(self, request: FindTerms) -> Vocabulary:
+        def find_terms(self, request: FindTerms) -> QueryVocabulary:
             return replace(super().find_terms(request), factors={"explain": 2.0})
 
     index = Weighing([Chunk("a", "a", "Explain."), Chunk("b", "b", "Ferritin.")])

@@ -65,7 +65,7 @@ def test_it_says_which_words_stand_for_what():
 
 
 def test_only_named_relations_lead_on():
-    assert Taxonomy(NODES, [Relation("card", "HANDLES", "hf")], leads_by=()).resolve("zwak hart").names == (
+    assert Taxonomy(NODES, [Relation("card", "HANDLES", "hf")], triggered_by=()).resolve("zwak hart").names == (
         "Hartfalen",
     )
     assert HOSPITAL.resolve("cardioloog").names == ("Cardiologie",)  # what handles doesn't lead to what is handled
@@ -139,7 +139,7 @@ def test_from_dicts_and_from_a_file(tmp_path: Path):
     for taxonomy in (Taxonomy.from_dict(PLAIN), Taxonomy.from_file(path), Taxonomy.from_file(str(path))):
         assert taxonomy.resolve("zwak hart").names == ("Hartfalen", "Cardiologie")
         assert taxonomy.nodes["hf"].metadata == {"tenant": "x"}
-    assert Taxonomy.from_dict(PLAIN, leads_by=()).resolve("zwak hart").names == ("Hartfalen",)
+    assert Taxonomy.from_dict(PLAIN, triggered_by=()).resolve("zwak hart").names == ("Hartfalen",)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_from_dicts_and_from_a_file(tmp_path: Path):
         (lambda: Node("", "type", "name"), "node.id must be a non-empty string, got ''"),
         (lambda: Node("a", "type", None), "node.name must be a non-empty string, got None"),  # type: ignore[arg-type]
         (lambda: Node("a", "type", "name", "alias"), "node.aliases must be a sequence of strings"),  # type: ignore[arg-type]
-        (lambda: Taxonomy(NODES, facts={"doctor": "{name"}), "facts must be templates with names in braces"),
-        (lambda: Taxonomy(NODES, facts={"doctor": "{} works"}), "facts must be templates with names in braces"),
+        (lambda: Taxonomy(NODES, statements={"doctor": "{name"}), "facts must be templates with names in braces"),
+        (lambda: Taxonomy(NODES, statements={"doctor": "{} works"}), "facts must be templates with names in braces"),
         (lambda: ListRule(intents="list"), "lists.intents must be a tuple of strings"),  # type: ignore[arg-type]
         (lambda: ListRule(phrases=("(",)), r"lists.phrases must be made of regular expressions \("),
     ],

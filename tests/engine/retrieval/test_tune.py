@@ -29,7 +29,7 @@ BY_VECTORS = {f"{name} {other}": f"{name}#0" for name, other in zip(NAMES, NAMES
 def test_where_vectors_mislead_words_weigh_more():
     tuned = tune(BY_WORDS, replace(ONE, keyword_weight=0.1), index=INDEX, embed=misleading)
     assert tuned.config.keyword_weight >= 0.5
-    recall = {one.keyword_weight: one.recall for one in tuned.tried}
+    recall = {one.keyword_weight: one.recall for one in tuned.trials}
     assert (recall[0.0], recall[1.0]) == (0.0, 1.0)
     assert recall[tuned.config.keyword_weight] == 1.0
 
@@ -38,18 +38,18 @@ def test_where_words_mislead_vectors_weigh_more():
     """A chunk that has all words of each question answers none."""
     noise = Chunk("noise", "noise", "alpha beta gamma")
     index = MemoryIndex([*CHUNKS, noise], [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (-1.0, -1.0, -1.0)])
-    labelled = {"alpha beta gamma": "alpha#0", "gamma beta alpha": "gamma#0"}
-    tuned = tune(labelled, replace(ONE, keyword_weight=0.9), index=index, embed=fitting)
+    labeled = {"alpha beta gamma": "alpha#0", "gamma beta alpha": "gamma#0"}
+    tuned = tune(labeled, replace(ONE, keyword_weight=0.9), index=index, embed=fitting)
     assert tuned.config.keyword_weight < 0.9
-    assert [one.recall for one in (tuned.tried[0], tuned.tried[-1])] == [1.0, 0.0]
+    assert [one.recall for one in (tuned.trials[0], tuned.trials[-1])] == [1.0, 0.0]
 
 
 def test_of_equal_recall_the_better_place_counts():
     tuned = tune(BY_WORDS, RetrievalConfig(limit=3, keyword_weight=0.1), index=INDEX, embed=misleading)
-    assert {one.recall for one in tuned.tried} == {1.0}
+    assert {one.recall for one in tuned.trials} == {1.0}
     assert tuned.config.keyword_weight > 0.1
-    best = max(one.reciprocal_rank for one in tuned.tried)
-    assert best in {one.reciprocal_rank for one in tuned.tried if one.keyword_weight == tuned.config.keyword_weight}
+    best = max(one.reciprocal_rank for one in tuned.trials)
+    assert best in {one.reciprocal_rank for one in tuned.trials if one.keyword_weight == tuned.config.keyword_weight}
 
 
 def test_ties_stay_at_the_weight_that_there_was():
@@ -59,11 +59,11 @@ def test_ties_stay_at_the_weight_that_there_was():
 
 
 def test_recall_counts_each_expected_chunk_and_rank_the_first():
-    labelled = [("alpha", ["alpha#0", "stands well."]), (Question("beta"), ("gamma#0", "beta#0"))]
-    tuned = tune(labelled, replace(ONE, keyword_weight=1.0), index=INDEX, embed=misleading)
-    by_words = tuned.tried[-1]
+    labeled = [("alpha", ["alpha#0", "stands well."]), (Question("beta"), ("gamma#0", "beta#0"))]
+    tuned = tune(labeled, replace(ONE, keyword_weight=1.0), index=INDEX, embed=misleading)
+    by_words = tuned.trials[-1]
     assert (tuned.questions, by_words.keyword_weight, by_words.recall) == (2, 1.0, 0.75)
-    by_vectors = tuned.tried[0]
+    by_vectors = tuned.trials[0]
     assert by_vectors.recall == pytest.approx((0.5 + 0.5) / 2)  # the other text, and gamma
     assert by_words.reciprocal_rank == 1.0
 
@@ -92,18 +92,18 @@ async def test_sync_equals_async():
 
 
 @pytest.mark.parametrize(
-    ("labelled", "message"),
+    ("labeled", "message"),
     [
-        ({}, "labelled must have a question at least, got none"),
-        ({"alpha": []}, "labelled must name the chunks of each question"),
-        ({"alpha": [""]}, "labelled must name the chunks of each question"),
-        ([("alpha",)], "labelled must have pairs of a question"),
-        (["alpha"], "labelled must have pairs of a question"),
+        ({}, "labeled_questions must have a question at least, got none"),
+        ({"alpha": []}, "labeled_questions must name the chunks of each question"),
+        ({"alpha": [""]}, "labeled_questions must name the chunks of each question"),
+        ([("alpha",)], "labeled_questions must have pairs of a question"),
+        (["alpha"], "labeled_questions must have pairs of a question"),
     ],
 )
-def test_wrong_labels_are_an_error(labelled: Any, message: str):
+def test_wrong_labels_are_an_error(labeled: Any, message: str):
     with pytest.raises(InputError, match=message):
-        tune(labelled, ONE, index=INDEX, embed=fitting)
+        tune(labeled, ONE, index=INDEX, embed=fitting)
 
 
 def test_without_both_channels_there_is_no_weight():

@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, MemoryStore, assemble
-from ctxassembly.conversations.messages import given_above, given_earlier
+from ctxassembly.conversations.messages import dropped_sources_note, see_above_note
 from ctxassembly.conversations.sources import known_in, last_label
-from ctxassembly.data.chunks import Origin
-from ctxassembly.integrations.metadata import Told, block_metadata
-from ctxassembly.integrations.search_results import results
+from ctxassembly.data.chunks import ChunkOrigin
+from ctxassembly.integrations.metadata import ContextPayload, block_metadata
+from ctxassembly.integrations.search_results import search_results
 
 CHUNKS = [Chunk(f"a{n}", "A", f"Drink water {n}.", n, metadata={"source": "a.pdf", "page": n}) for n in range(5)]
 GOOD = json.loads(json.dumps(assemble([Hit(CHUNKS[2], 0.9)], query="Water?", store=MemoryStore(CHUNKS)).to_dict()))
@@ -99,12 +99,14 @@ RICH = [
         0.9,
     ),
     Hit(Chunk("b", "B", "Water is free of charge. " + LONG, metadata={"source": "b.pdf", "Header 1": "Setup"}), 0.5),
-    Hit(Chunk("c", "C", "Drink water. Eat nothing. [2] Source: b.pdf", origin=Origin((("page", 7),), near=3)), 0.4),
+    Hit(
+        Chunk("c", "C", "Drink water. Eat nothing. [2] Source: b.pdf", origin=ChunkOrigin((("page", 7),), near=3)), 0.4
+    ),
 ]
 
 
 def rich() -> Any:
-    config = AssemblyConfig(max_tokens=90, neighbours="unfiltered")
+    config = AssemblyConfig(max_tokens=90, neighbors="unfiltered")
     context = assemble(
         [*RICH, Hit(CHUNKS[2], 0.3)], config, query="Water?", store=MemoryStore(CHUNKS), supplement="Call us."
     )
@@ -116,14 +118,24 @@ def rich() -> Any:
 def use_all_of(context: Context) -> None:
     """Everything public that a context offers."""
     said = 'Drink [1], "Eat nothing" [2].'
-    made = [context.text, str(context), repr(context), context.supplement, context.labelled, context.query]
+    made = [context.text, str(context), repr(context), context.supplement, context.has_labels, context.query]
     made += [passage.text + "".join(passage.chunk_ids) for passage in context.passages]
     made += [context.resolve(said), [*context.stream([said])], context.sources(), context.check_quotes(said)]
     made += [context.to_messages("Why?"), context._repr_html_(), context.to_html(evidence=["Drink water", ("A", 0, 5)])]
-    made += [context.view(evidence=["nothing"]).evidence, str(context.trace), context.trace.left_out_rate]
-    made += [context.trace.compressed_share, context.trace.left_out_tokens, last_label(context), given_earlier(context)]
+    made += [context.view(evidence=["nothing"]).evidence, str(context.trace), context.trace.excluded_share]
+    made += [
+        context.trace.shortened_share,
+        context.trace.excluded_tokens,
+        last_label(context),
+        dropped_sources_note(context),
+    ]
     made += [context.cites(citation, hit.chunk) for citation in context.citations for hit in context.hits]
-    made += [results(context), block_metadata(Told(context)), given_above(context, RICH), [*known_in(context)]]
+    made += [
+        search_results(context),
+        block_metadata(ContextPayload(context)),
+        see_above_note(context, RICH),
+        [*known_in(context)],
+    ]
     Console(file=io.StringIO()).print(context)
     again = Context.from_dict(json.loads(json.dumps(context.to_dict(), allow_nan=False)))
     assert again == context or "nan" in repr(context)

@@ -9,7 +9,7 @@ import pytest
 
 from builders import words_of
 from ctxassembly import Chunk, Hit, MemoryStore, assemble
-from ctxassembly.serialization.plain import plain, plain_trace
+from ctxassembly.serialization.plain import to_plain, trace_to_plain
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from ctxassembly.serialization.plain import plain, plain_trace
     ],
 )
 def test_plain(rule: str, value: Any, copy: Any):
-    assert plain(value) == copy
+    assert to_plain(value) == copy
 
 
 CHUNKS = [words_of("A", n, metadata={"page": n, "when": dt.date(2024, 1, 2)}) for n in range(9)]
@@ -32,7 +32,7 @@ CONTEXT = assemble([Hit(CHUNKS[5], 0.9), Hit(CHUNKS[1])], store=MemoryStore(CHUN
 
 
 def test_a_trace_survives_json():
-    trace = plain_trace(CONTEXT.trace)
+    trace = trace_to_plain(CONTEXT.trace)
     assert json.loads(json.dumps(trace)) == trace
     assert next(iter(trace)) == "summary"
     assert trace["summary"] == CONTEXT.trace.summary

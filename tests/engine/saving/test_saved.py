@@ -12,10 +12,10 @@ from hypothesis import given, settings
 
 from builders import count, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.data.chunks import Origin
+from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
-from ctxassembly.wording.unicode import sendable
+from ctxassembly.wording.unicode import make_encodable
 from strategies import Retrieval, assembled, retrievals
 
 TEXT = "Parking is free on Sundays. The desk opens at nine. Bring a card. " * 6
@@ -50,7 +50,7 @@ def test_a_context_comes_back_whole():
 
 @pytest.mark.parametrize("value", ["iv", "/Hours/Sunday/", 7, 7.5, "nan"])
 def test_so_does_one_of_chunks_that_stand_in_a_part_of_their_document(value: str | float):
-    chunk = Chunk("A0", "A", "Text.", start=0, metadata={"page": value}, origin=Origin((("page", value),), near=3))
+    chunk = Chunk("A0", "A", "Text.", start=0, metadata={"page": value}, origin=ChunkOrigin((("page", value),), near=3))
     context = assemble([Hit(chunk)])
     assert again(context).hits[0].chunk.origin == chunk.origin
     assert again(context) == context
@@ -64,7 +64,7 @@ def test_so_does_every_context(case: Retrieval):
     assert back.to_dict() == context.to_dict()
     assert back.text == context.text
     assert back.provenance == context.provenance
-    assert [each.text for each in back.passages] == [sendable(each.text) for each in context.passages]
+    assert [each.text for each in back.passages] == [make_encodable(each.text) for each in context.passages]
     assert [each.text for each in back.blocks] == [each.text for each in context.blocks]
     assert back.trace == context.trace
 

@@ -25,16 +25,16 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("dedup_sentences", "True or False", ["no", 1, None]),
         ("sanitize", "True or False", ["yes", 1, None]),
         ("window", "an integer from 0 to 3", [-1, 4, 1.0, "1", None, True]),
-        ("neighbour_decay", "a number from 0 to 1", [-0.1, 1.1, "0.5", None, float("nan"), float("inf"), True]),
+        ("neighbor_decay", "a number from 0 to 1", [-0.1, 1.1, "0.5", None, float("nan"), float("inf"), True]),
         ("max_tokens", "an integer of at least 1", [0, -8000, 8000.0, "8000", None, True]),
         ("max_characters", "an integer of at least 1", [0, -1, 24_000.0, "24000", True]),
         ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7]),
         ("granularity", "one of 'document', 'passage', 'chunk', 'sentence', 'auto'", ["page", "Chunk", None, 1]),
-        ("choose_by", "one of 'query', 'rank'", ["score", None]),
-        ("function_words", "a collection of words, or None", [7, "", "?", ("what", ""), (7,), {"a": 1}]),
-        ("pool_window", "an integer from 0 to 16", [-1, 17, 3.0, True]),
-        ("stop_below", "a number from 0 to 1, or None", [-0.1, 1.1, "0.5", float("nan"), True]),
-        ("at_edge", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
+        ("rank_by", "one of 'query', 'rank'", ["score", None]),
+        ("stop_words", "a collection of words, or None", [7, "", "?", ("what", ""), (7,), {"a": 1}]),
+        ("candidate_window", "an integer from 0 to 16", [-1, 17, 3.0, True]),
+        ("min_relevance", "a number from 0 to 1, or None", [-0.1, 1.1, "0.5", float("nan"), True]),
+        ("overflow", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
         ("min_chunk_tokens", "an integer of at least 0", [-1, 20.0, None]),
         ("relevance_floor", "a number or None", ["0.3", float("nan"), True]),
         ("max_chunk_tokens", "an integer of at least 1", [0, -1, 2_000.0, True]),
@@ -43,7 +43,7 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("dedup", "one of 'exact', 'near', 'semantic', 'none'", ["fuzzy", None, True]),
         ("near_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.9", None, float("nan"), True]),
         ("semantic_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.92", None, float("nan"), True]),
-        ("prefer", "one of 'score', 'newest'", ["oldest", None]),
+        ("prefer_version", "one of 'score', 'newest'", ["oldest", None]),
         ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
         ("format", FORMATS, ["markdown", None, ["xml"]]),
@@ -62,7 +62,7 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
         ("summary_key", "a metadata key or a non-empty tuple of keys", ["", None, 7, (), ("a", "")]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
-        ("neighbours", "one of 'auto', 'filtered', 'unfiltered'", ["all", None, True]),
+        ("neighbors", "one of 'auto', 'filtered', 'unfiltered'", ["all", None, True]),
         ("varying_keys", "a tuple of metadata keys", [None, 7, ("",), [1]]),
         ("keys", "a MetadataKeys", [{"page": "p"}, None]),
         ("page_base", "an integer from 0 to 1", [2, -1, 0.0, "1", True]),
@@ -86,7 +86,7 @@ def test_the_table_above_has_every_parameter():
     ("parameter", "values"),
     [
         ("window", [0, 1, 2, 3]),
-        ("neighbour_decay", [0, 0.5, 1]),
+        ("neighbor_decay", [0, 0.5, 1]),
         ("max_tokens", [1, 1_000_000]),
         ("encoding", ["o200k_base", len]),
         ("max_characters", [None, 1, 24_000]),
@@ -97,9 +97,9 @@ def test_the_table_above_has_every_parameter():
         ("min_overlap_chars", [0, 20]),
         ("max_overlap_chars", [None, 21, 350]),
         ("granularity", ["document", "passage", "chunk", "sentence", "auto"]),
-        ("choose_by", ["query", "rank"]),
-        ("pool_window", [None, 0, 16]),
-        ("stop_below", [None, 0, 0.5, 1]),
+        ("rank_by", ["query", "rank"]),
+        ("candidate_window", [None, 0, 16]),
+        ("min_relevance", [None, 0, 0.5, 1]),
         ("format", [*OWN, str]),
         ("language", [*LANGUAGES]),
         ("separator", ["blank", "rule"]),
@@ -114,9 +114,9 @@ def test_the_table_above_has_every_parameter():
         ("dedup", ["exact", "near", "semantic", "none"]),
         ("near_threshold", [0.01, 0.85, 1]),
         ("semantic_threshold", [0.01, 0.85, 1.0]),
-        ("prefer", ["score", "newest"]),
+        ("prefer_version", ["score", "newest"]),
         ("on_store_error", ["degrade", "raise"]),
-        ("function_words", [None, (), ("explain", "what")]),
+        ("stop_words", [None, (), ("explain", "what")]),
         ("summary_key", [("chunk_metadata.page_summary",), ("page_summary", "summary")]),
     ],
 )
@@ -148,10 +148,10 @@ def test_a_config_is_frozen_and_equal_by_value():
     "given", [["What", "leg UIT"], {"what", "leg", "uit"}, "what? Leg uit!", frozenset({"leg", "uit", "WHAT"})]
 )
 def test_function_words_are_kept_as_words_of_a_query_are(given: Any):
-    config = AssemblyConfig(function_words=given)
-    assert config == AssemblyConfig(function_words=("leg", "uit", "what"))
-    assert config.function_words == ("leg", "uit", "what")
-    assert hash(config) == hash(AssemblyConfig(function_words=["what", "uit", "leg"]))
+    config = AssemblyConfig(stop_words=given)
+    assert config == AssemblyConfig(stop_words=("leg", "uit", "what"))
+    assert config.stop_words == ("leg", "uit", "what")
+    assert hash(config) == hash(AssemblyConfig(stop_words=["what", "uit", "leg"]))
 
 
 @pytest.mark.parametrize(
@@ -205,15 +205,15 @@ def test_zones_that_leave_nothing_name_what_they_take():
 @pytest.mark.parametrize(
     ("others", "parameter", "value"),
     [
-        ({"granularity": "sentence"}, "at_edge", "truncate"),
+        ({"granularity": "sentence"}, "overflow", "truncate"),
         ({"granularity": "sentence"}, "compress", "llm"),
-        ({"granularity": "document"}, "stop_below", 0.5),
-        ({"granularity": "document"}, "function_words", ("what",)),
-        ({"granularity": "document"}, "pool_window", 3),
-        ({"granularity": "passage"}, "pool_window", 0),
-        ({"choose_by": "rank"}, "stop_below", 0),
-        ({"choose_by": "rank"}, "function_words", ()),
-        ({"choose_by": "rank"}, "pool_window", 3),
+        ({"granularity": "document"}, "min_relevance", 0.5),
+        ({"granularity": "document"}, "stop_words", ("what",)),
+        ({"granularity": "document"}, "candidate_window", 3),
+        ({"granularity": "passage"}, "candidate_window", 0),
+        ({"rank_by": "rank"}, "min_relevance", 0),
+        ({"rank_by": "rank"}, "stop_words", ()),
+        ({"rank_by": "rank"}, "candidate_window", 3),
     ],
 )
 def test_what_has_no_effect_beside_another_setting_is_an_error(others: dict[str, str], parameter: str, value: Any):
@@ -225,7 +225,7 @@ def test_what_has_no_effect_beside_another_setting_is_an_error(others: dict[str,
 
 
 def test_by_rank_sentences_are_chunks_which_are_cut_and_compressed():
-    AssemblyConfig(granularity="sentence", choose_by="rank", at_edge="truncate", compress="extractive")
+    AssemblyConfig(granularity="sentence", rank_by="rank", overflow="truncate", compress="extractive")
 
 
 def test_help_explains_every_setting():

@@ -19,7 +19,7 @@ from ctxassembly import (
     RetrievalConfig,
 )
 from ctxassembly.config import documented
-from ctxassembly.config.documented import described
+from ctxassembly.config.documented import describe_fields
 
 CLASSES = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Mode, RetrievalConfig)
 
@@ -27,7 +27,7 @@ CLASSES = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Mode, Retrieva
 @pytest.mark.parametrize("settings", CLASSES, ids=lambda one: one.__name__)
 def test_help_explains_every_setting(settings: type):
     helped = pydoc.plain(pydoc.render_doc(settings))
-    explained = dict(described(settings))
+    explained = dict(describe_fields(settings))
     assert len(explained) == len(fields(settings))
     for setting, declaration in zip(fields(settings), explained, strict=True):
         assert declaration.startswith(f"{setting.name}: ")
@@ -37,24 +37,24 @@ def test_help_explains_every_setting(settings: type):
 
 @pytest.mark.parametrize("settings", CLASSES, ids=lambda one: one.__name__)
 def test_an_explanation_says_what_the_setting_is(settings: type):
-    for declaration, text in described(settings):
+    for declaration, text in describe_fields(settings):
         assert text[0].isupper(), declaration
         assert text.endswith((".", ".)")), declaration
 
 
 def test_a_field_without_a_docstring_is_no_setting_that_is_explained():
-    assert [line.partition(":")[0] for line, _ in described(Intent)] == ["description", "answer"]
+    assert [line.partition(":")[0] for line, _ in describe_fields(Intent)] == ["description", "answer"]
 
 
 def test_without_the_source_the_class_docstring_is_left(monkeypatch: pytest.MonkeyPatch):
     def bundled(_: object) -> str:
         raise OSError("could not get source code")
 
-    documented.described.cache_clear()
+    documented.describe_fields.cache_clear()
     monkeypatch.setattr(inspect, "getsource", bundled)
     assert (AssemblyConfig.__doc__ or "").startswith("The settings of an assembly.")
     assert "max_tokens: " not in (AssemblyConfig.__doc__ or "")
-    documented.described.cache_clear()
+    documented.describe_fields.cache_clear()
 
 
 @pytest.mark.parametrize("option", ["-B", "-OO"])
@@ -76,8 +76,8 @@ def test_importing_reads_no_source(option: str):
     [
         (
             AssemblyConfig,
-            {"neighbors": "auto"},
-            "neighbors must be left out of AssemblyConfig(), got 'auto': write neighbours='auto'",
+            {"neighbours": "auto"},
+            "neighbours must be left out of AssemblyConfig(), got 'auto': write neighbors='auto'",
         ),
         (RetrievalConfig, {"limits": 3}, "limits must be left out of RetrievalConfig(), got 3: write limit=3"),
         (

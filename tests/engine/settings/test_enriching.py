@@ -24,7 +24,7 @@ from ctxassembly import ConfigError, EnrichmentConfig
         ({"timeout_seconds": 0}, "timeout_seconds"),
         ({"concurrency": 0}, "concurrency"),
         ({"concurrency": 65}, "concurrency"),
-        ({"most_failures": 0}, "most_failures"),
+        ({"max_failures": 0}, "max_failures"),
     ],
 )
 def test_a_wrong_value_names_its_parameter(settings: dict[str, Any], parameter: str):
@@ -36,7 +36,7 @@ def test_a_wrong_value_names_its_parameter(settings: dict[str, Any], parameter: 
 def test_a_reply_has_room_for_the_chunks_of_a_call():
     for settings in ({}, {"questions": 5}, {"questions": 0}, {"summary": False}, {"reply_tokens": 1_000}):
         config = EnrichmentConfig(**settings)  # type: ignore[arg-type]
-        assert config.most_reply_tokens(config.chunks_per_call) <= config.reply_tokens
-        assert config.most_reply_tokens(config.chunks_per_call + 1) > config.reply_tokens
+        assert config.max_reply_tokens(config.chunks_per_call) <= config.reply_tokens
+        assert config.max_reply_tokens(config.chunks_per_call + 1) > config.reply_tokens
     alone = EnrichmentConfig(questions=0, context=False)
-    assert alone.most_reply_tokens(1_000) == alone.most_reply_tokens(0) == 350
+    assert alone.max_reply_tokens(1_000) == alone.max_reply_tokens(0) == 350

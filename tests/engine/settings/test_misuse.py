@@ -60,7 +60,7 @@ def test_what_is_no_config(config: Any, instead: str):
 @pytest.mark.parametrize(
     ("store", "instead"),
     [
-        (SimpleNamespace(similarity_search=str), "write store=VectorStoreNeighbours(vectorstore)"),
+        (SimpleNamespace(similarity_search=str), "write store=VectorStoreNeighbors(vectorstore)"),
         (SimpleNamespace(as_query_engine=str), "write docstore=index.docstore"),
         (SimpleNamespace(get_ref_doc_info=str), "write docstore=docstore"),
         (SimpleNamespace(stores_text=True), "write vector_store=vector_store"),
@@ -93,7 +93,7 @@ def test_the_comparison_is_found_where_it_is():
         ({"window": 2}, "write config=AssemblyConfig(window=2)"),
         ({"max_token": 2}, "write config=AssemblyConfig(max_tokens=2)"),
         ({"stores": 2}, "write store=2"),
-        ({"vectorstore": SimpleNamespace(similarity_search=str)}, "write store=VectorStoreNeighbours(vectorstore)"),
+        ({"vectorstore": SimpleNamespace(similarity_search=str)}, "write store=VectorStoreNeighbors(vectorstore)"),
         ({"zzz": 2}, "it takes config, store"),
     ],
 )

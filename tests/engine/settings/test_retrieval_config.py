@@ -26,7 +26,7 @@ FACTORS = "a mapping of intents to mappings of categories to factors"
         ("min_similarity", "a number from -1 to 1", [1.1, -1.1, "0.4", NAN, INF, True]),
         ("query_prefix", "a string", [None, 3]),
         ("max_terms", "an integer from 1 to 200", [0, 201, 32.0, None]),
-        ("function_word_weight", "a number from 0 to 1", [-0.1, 1.1, "0.75", None, NAN]),
+        ("stop_word_weight", "a number from 0 to 1", [-0.1, 1.1, "0.75", None, NAN]),
         ("on_search_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("timeout_seconds", "a number above 0", [0, -1, "10", None, NAN, INF]),
         ("fusion", "one of 'convex', 'rrf'", ["max", None]),
@@ -111,27 +111,31 @@ def test_a_config_is_frozen_and_knows_no_other_setting():
 
 
 def test_candidates_are_four_times_the_limit():
-    assert RetrievalConfig().per_channel == 80
-    assert RetrievalConfig(limit=7).per_channel == 28
-    assert RetrievalConfig(limit=7, candidates=9).per_channel == 9
+    assert RetrievalConfig().candidates_per_channel == 80
+    assert RetrievalConfig(limit=7).candidates_per_channel == 28
+    assert RetrievalConfig(limit=7, candidates=9).candidates_per_channel == 9
 
 
 @pytest.mark.parametrize(
     ("rule", "number", "expected"),
     [
         ("7 hits", lambda: RetrievalConfig.published().limit, 7),
-        ("28 candidates a channel", lambda: RetrievalConfig.published().per_channel, 28),
+        ("28 candidates a channel", lambda: RetrievalConfig.published().candidates_per_channel, 28),
         ("a similarity of .40 at least", lambda: RetrievalConfig.published().min_similarity, 0.40),
         ("reciprocal rank fusion", lambda: RetrievalConfig.published().fusion, "rrf"),
         ("with k = 60", lambda: RetrievalConfig.published().rrf_k, 60),
         ("both channels alike", lambda: RetrievalConfig.published().keyword_weight, 0.5),
-        ("all words by rareness alone", lambda: RetrievalConfig.published().function_word_weight, 1.0),
+        ("all words by rareness alone", lambda: RetrievalConfig.published().stop_word_weight, 1.0),
         ("no chunk raised by another", lambda: RetrievalConfig.published().adjacency, 0.0),
         ("words from 6 letters are rescued", lambda: RetrievalConfig.published().rescue_min_letters, 6),
         ("at most two of them", lambda: RetrievalConfig.published().rescue_terms, 2),
-        ("rescued hits have .85", lambda: rescue.PUBLISHED_SCORE, 0.85),
-        ("typed ones .90 to .95", lambda: (entities.PUBLISHED_LED, entities.PUBLISHED_TYPED), (0.90, 0.95)),
-        ("lists .90", lambda: entities.PUBLISHED_LIST, 0.90),
+        ("rescued hits have .85", lambda: rescue.PUBLISHED_RESCUE_SCORE, 0.85),
+        (
+            "typed ones .90 to .95",
+            lambda: (entities.PUBLISHED_INDIRECT_SCORE, entities.PUBLISHED_ENTITY_SCORE),
+            (0.90, 0.95),
+        ),
+        ("lists .90", lambda: entities.PUBLISHED_LIST_SCORE, 0.90),
         ("six categories", lambda: len(PUBLISHED_CATEGORIES), 6),
     ],
 )
@@ -154,6 +158,6 @@ def test_a_wrong_question_is_an_error(given: dict[str, Any], message: str):
 
 
 def test_the_channels_give_as_many_as_are_reranked():
-    assert RetrievalConfig(limit=20, rerank_candidates=100).per_channel == 100
-    assert RetrievalConfig(limit=20, rerank_candidates=50).per_channel == 80
-    assert RetrievalConfig(limit=20, candidates=60, rerank_candidates=100).per_channel == 60
+    assert RetrievalConfig(limit=20, rerank_candidates=100).candidates_per_channel == 100
+    assert RetrievalConfig(limit=20, rerank_candidates=50).candidates_per_channel == 80
+    assert RetrievalConfig(limit=20, candidates=60, rerank_candidates=100).candidates_per_channel == 60

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, Term, Vocabulary, assemble, retrieve
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, QueryVocabulary, TermStats, assemble, retrieve
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
@@ -38,7 +38,7 @@ def scores(index: MemoryIndex, query: str, condition: Any = None, limit: int = 1
 def test_a_keyword_score_is_the_rank_of_each_word_times_its_weight():
     """`ts_rank` of one word is .0608 * sum(1/j^2, j=1..tf)."""
     found = scores(MemoryIndex(WATER), "ferritin water")
-    idf = Vocabulary(3, (Term("water", 2), Term("ferritin", 1))).weights
+    idf = QueryVocabulary(3, (TermStats("water", 2), TermStats("ferritin", 1))).weights
     once = 0.1 / (math.pi**2 / 6)
     assert found["A0"] == pytest.approx(idf["water"] * once * (1 + 1 / 4 + 1 / 9), rel=1e-5)
     assert found["A1"] == pytest.approx(idf["water"] * once, rel=1e-5)
@@ -47,7 +47,7 @@ def test_a_keyword_score_is_the_rank_of_each_word_times_its_weight():
 
 def test_the_words_of_a_query_come_once_in_its_order_with_how_many_chunks_have_them():
     vocabulary = MemoryIndex(WATER).find_terms(FindTerms("Water or TEA, water?", 32, 0))
-    assert vocabulary == Vocabulary(3, (Term("water", 2), Term("or", 0), Term("tea", 1)))
+    assert vocabulary == QueryVocabulary(3, (TermStats("water", 2), TermStats("or", 0), TermStats("tea", 1)))
 
 
 def test_the_rarest_words_are_kept_and_unknown_ones_take_no_place():
@@ -58,7 +58,7 @@ def test_the_rarest_words_are_kept_and_unknown_ones_take_no_place():
 
 def test_near_words_are_looked_up_for_unknown_words_alone():
     vocabulary = MemoryIndex(WATER).find_terms(FindTerms("feritin water", 32, 4))
-    assert vocabulary.terms == (Term("feritin", 0, ("ferritin",)), Term("water", 2))
+    assert vocabulary.terms == (TermStats("feritin", 0, ("ferritin",)), TermStats("water", 2))
 
 
 @pytest.mark.parametrize("questions", ["What is iron?", ["What is iron?", "And copper?"]])
@@ -156,7 +156,7 @@ def test_each_chunk_of_either_channel_has_its_scores_in_both():
 
 def test_plain_python_gives_what_numpy_gives(monkeypatch: pytest.MonkeyPatch):
     vectors = [[math.sin(at * 7 + place) for place in range(24)] for at in range(50)]
-    by_numpy = Cosines(vectors).with_(vectors[3])
+    by_numpy = Cosines(vectors).similarities(vectors[3])
     real = builtins.__import__
 
     def without_numpy(name: str, *more: Any) -> Any:
@@ -166,14 +166,14 @@ def test_plain_python_gives_what_numpy_gives(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(builtins, "__import__", without_numpy)
     plain = Cosines(vectors)
-    assert plain.with_(vectors[3]) == pytest.approx(by_numpy)
+    assert plain.similarities(vectors[3]) == pytest.approx(by_numpy)
     assert plain._matrix is None
     assert by_numpy[3] == pytest.approx(1.0)
 
 
 def test_a_vector_of_zeros_is_near_to_nothing():
-    assert Cosines([[0.0, 0.0], [1.0, 0.0]]).with_([1.0, 0.0]) == [0.0, 1.0]
-    assert Cosines([[1.0, 0.0]]).with_([0.0, 0.0]) == [0.0]
+    assert Cosines([[0.0, 0.0], [1.0, 0.0]]).similarities([1.0, 0.0]) == [0.0, 1.0]
+    assert Cosines([[1.0, 0.0]]).similarities([0.0, 0.0]) == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_a_filter_holds_in_every_channel(condition: Any):
         assert "A1" in {one.chunk.id for one in index.search(SearchChunks(1, vector, vocabulary, None))}
         for asked, own in (
             (index, condition),
-            (index.under(condition), None),
-            (index.under({"tenant": "ours"}), condition),
+            (index.with_filter(condition), None),
+            (index.with_filter({"tenant": "ours"}), condition),
         ):
             found = asked.search(SearchChunks(1, vector, vocabulary, own))
             assert {one.chunk.id for one in found} <= {"A0", "A2"}
@@ -232,29 +232,31 @@ def test_a_filter_of_another_form_is_an_error():
     with pytest.raises(ConfigError, match=r"filter must be a function Chunk -> bool, or a mapping"):
         scores(MemoryIndex(WATER), "water", "tenant = 'ours'")
     with pytest.raises(ConfigError, match=r"filter must be a function Chunk -> bool, or a mapping"):
-        MemoryIndex(WATER).under("tenant = 'ours'")
+        MemoryIndex(WATER).with_filter("tenant = 'ours'")
 
 
-def test_neighbours_are_held_to_the_filter_of_under():
+def test_neighbors_are_held_to_the_filter_of_under():
     index = MemoryIndex(WATER)
     every = [ChunkRef("A")]
     assert [one.id for one in index.fetch(every)] == ["A0", "A1", "A2"]
-    assert [one.id for one in index.under({"tenant": "ours"}).fetch(every)] == ["A0", "A2"]
-    assert [one.id for one in index.under({"tenant": "ours"}).under(lambda each: each.index).fetch(every)] == ["A2"]
-    assert [one.id for one in index.under(None).fetch(every)] == ["A0", "A1", "A2"]
+    assert [one.id for one in index.with_filter({"tenant": "ours"}).fetch(every)] == ["A0", "A2"]
+    assert [
+        one.id for one in index.with_filter({"tenant": "ours"}).with_filter(lambda each: each.index).fetch(every)
+    ] == ["A2"]
+    assert [one.id for one in index.with_filter(None).fetch(every)] == ["A0", "A1", "A2"]
 
 
 def test_the_store_says_what_it_knows_of_the_filter():
     index = MemoryIndex(WATER)
     assert index.holds_filter is None
-    assert index.under(None).holds_filter is False
-    assert index.under({"tenant": "ours"}).holds_filter is True
-    assert index.under({"tenant": "ours"}).under(None).holds_filter is True
+    assert index.with_filter(None).holds_filter is False
+    assert index.with_filter({"tenant": "ours"}).holds_filter is True
+    assert index.with_filter({"tenant": "ours"}).with_filter(None).holds_filter is True
     assert index.holds_filter is None
 
 
-async def test_it_finds_and_brings_the_neighbours_sync_and_async():
-    index = MemoryIndex(WATER).under(None)
+async def test_it_finds_and_brings_the_neighbors_sync_and_async():
+    index = MemoryIndex(WATER).with_filter(None)
     found = retrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index)
     context = assemble(found.hits, AssemblyConfig(format="minimal"), store=index)
     assert "Tea is made of water" in context.text
@@ -291,5 +293,5 @@ def test_ties_go_by_id_and_an_empty_index_finds_nothing():
     assert [*scores(same, "water", limit=2)] == ["A0", "A1"]
     assert by_vector(same, UP, 2) == [("A0", 1.0), ("A1", 1.0)]
     empty = MemoryIndex([])
-    assert empty.find_terms(FindTerms("water", 32, 4)) == Vocabulary(0, (Term("water", 0),))
-    assert empty.search(SearchChunks(5, UP, Vocabulary(0, (Term("water", 0),)), None)) == []
+    assert empty.find_terms(FindTerms("water", 32, 4)) == QueryVocabulary(0, (TermStats("water", 0),))
+    assert empty.search(SearchChunks(5, UP, QueryVocabulary(0, (TermStats("water", 0),)), None)) == []

@@ -84,6 +84,6 @@ def test_a_store_that_breaks_a_rule_fails_a_case(fetch: Fetch):
 
 
 def test_a_failing_case_names_what_was_asked_and_both_answers():
-    case = next(case for case in store_cases(A) if case.may_be_empty)
+    case = next(case for case in store_cases(A) if case.can_be_empty)
     with pytest.raises(AssertionError, match=r"chunk_id='A0'.* must give .*'A0'.* gave .*'A1'"):
         case.check([A[1]])

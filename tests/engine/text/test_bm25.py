@@ -35,7 +35,7 @@ def test_a_word_weighs_by_how_few_texts_have_it():
     bm25 = bm25_of(FOUND)
     assert bm25.weights["rare"] == pytest.approx(math.log(1 + 3.5 / 1.5))
     assert bm25.weights["common"] == pytest.approx(math.log(1 + 1.5 / 3.5))
-    assert bm25.of_words(np.array([1, 0])).tolist() == [bm25.weights["rare"], bm25.weights["common"]]
+    assert bm25.weights_of(np.array([1, 0])).tolist() == [bm25.weights["rare"], bm25.weights["common"]]
     assert Bm25(["unknown"], counts(["unknown"], FOUND)).weights == {"unknown": 0}
 
 

@@ -46,18 +46,18 @@ def test_trigrams_are_those_of_each_run_of_letters():
 
 def test_near_words_have_the_word_as_a_part_or_nearly_equal_it():
     near = NearWords(["kinderepilepsie", "epilepsiecentrumnederland", "ferritine", "rit", "water"])
-    assert near.to("epilepsie", 4) == ["kinderepilepsie", "epilepsiecentrumnederland"]
-    assert near.to("epilepsie", 1) == ["kinderepilepsie"]
-    assert near.to("ferirtine", 4) == ["ferritine"]
-    assert near.to("zzzz", 4) == []
+    assert near.find("epilepsie", 4) == ["kinderepilepsie", "epilepsiecentrumnederland"]
+    assert near.find("epilepsie", 1) == ["kinderepilepsie"]
+    assert near.find("ferirtine", 4) == ["ferritine"]
+    assert near.find("zzzz", 4) == []
 
 
 def test_a_word_that_it_is_part_of_is_nearer_than_a_similar_one():
     near = NearWords(["ferritine", "ferritinebepalingen"])
-    assert near.to("ferritineb", 2) == ["ferritinebepalingen", "ferritine"]
+    assert near.find("ferritineb", 2) == ["ferritinebepalingen", "ferritine"]
 
 
 def test_what_has_less_than_three_letters_is_part_of_everything():
     near = NearWords(["onderhoudscontract", "contractueel"])
-    assert near.to("ac", 4) == []
-    assert near.to("rac", 4) == ["contractueel", "onderhoudscontract"]
+    assert near.find("ac", 4) == []
+    assert near.find("rac", 4) == ["contractueel", "onderhoudscontract"]

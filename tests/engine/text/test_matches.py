@@ -13,9 +13,9 @@ import pytest
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.serialization.plain import plain_trace
-from ctxassembly.text.matched_terms import Matches, Wanted
-from ctxassembly.tracing.decisions import COMPARED_CHARS, FRAGMENTS
+from ctxassembly.serialization.plain import trace_to_plain
+from ctxassembly.text.matched_terms import MatchedTerms, TermQuery
+from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
 
 QUERY = "Mag ik drinken voor de behandelingen?"
 
@@ -54,18 +54,18 @@ def searched(**options: Any) -> Context:
     ],
 )
 def test_words_are_found_in_any_form(rule: str, query: str, text: str, expected: tuple[str, ...]):
-    assert Wanted(query).found_in(text) == expected
+    assert TermQuery(query).find_terms(text) == expected
 
 
-@pytest.mark.parametrize("options", [{}, {"granularity": "document"}, {"choose_by": "rank"}, {"max_tokens": 40}])
+@pytest.mark.parametrize("options", [{}, {"granularity": "document"}, {"rank_by": "rank"}, {"max_tokens": 40}])
 def test_a_decision_tells_the_words_of_the_query_that_its_chunk_has(options: dict[str, Any]):
     context = searched(**options)
     found = {each.chunk_id: each.matches for each in context.trace.decisions}
     assert found["A1"] == ("mag", "drinken")
-    assert decision(context, "A1").stands
-    if decision(context, "A0").stands:
+    assert decision(context, "A1").is_in_context
+    if decision(context, "A0").is_in_context:
         assert found["A0"] == ("voor", "de", "behandelingen")
-    if "A2" in found and decision(context, "A2").stands:
+    if "A2" in found and decision(context, "A2").is_in_context:
         assert found["A2"] == ()
 
 
@@ -74,13 +74,13 @@ def test_without_a_query_there_are_none():
 
 
 def test_a_hit_that_does_not_stand_tells_them_as_long_as_its_text_is_kept():
-    beyond = [chunk("C", n, f"Mag {n}. " * 40) for n in range(FRAGMENTS + 2)]
-    long = chunk("L", 0, "mag " * COMPARED_CHARS)
+    beyond = [chunk("C", n, f"Mag {n}. " * 40) for n in range(MAX_SHOWN_HITS + 2)]
+    long = chunk("L", 0, "mag " * MAX_HIT_CHARS)
     context = assemble(hits_of([*CHUNKS[:1], long, *beyond]), AssemblyConfig(max_tokens=30), query=QUERY)
-    dropped = {each.chunk_id: each.matches for each in context.trace.decisions if not each.stands}
+    dropped = {each.chunk_id: each.matches for each in context.trace.decisions if not each.is_in_context}
     assert dropped["C3"] == ("mag",)
     assert dropped["L0"] is None
-    assert dropped[f"C{FRAGMENTS + 1}"] is None
+    assert dropped[f"C{MAX_SHOWN_HITS + 1}"] is None
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_hit_tells_how_it_was_found_with_and_without_a_query(said: Any, expect
         assert [each.search_method for each in assemble(hits, query=query).trace.decisions] == [expected, expected]
 
 
-def test_a_neighbour_was_not_found_by_the_search():
+def test_a_neighbor_was_not_found_by_the_search():
     store = MemoryStore([chunk("A", n, f"Text {n}.", how="vector") for n in range(3)])
     config = AssemblyConfig(keys=MetadataKeys(search_method="how"))
     context = assemble(hits_of([chunk("A", 1, "Text 1.", how="vector")]), config, store=store)
@@ -106,8 +106,8 @@ def test_a_neighbour_was_not_found_by_the_search():
 
 def test_nothing_is_looked_up_before_it_is_read(monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
-    found_in = Wanted.found_in
-    monkeypatch.setattr(Wanted, "found_in", lambda self, text: asked.append(text) or found_in(self, text))
+    found_in = TermQuery.find_terms
+    monkeypatch.setattr(TermQuery, "find_terms", lambda self, text: asked.append(text) or found_in(self, text))
     context = searched()
     assert asked == []
     assert list(decision(context, "A1").matches or ()) == ["mag", "drinken"]
@@ -124,7 +124,7 @@ def test_they_are_a_tuple_to_whoever_compares_copies_or_writes_them():
     assert isinstance(pickle.loads(pickle.dumps(one)).matches, tuple)
     assert one.matches is not None
     assert (one.matches[0], one.matches[-1:], len(one.matches)) == ("mag", ("drinken",), 2)
-    assert one.matches == Matches(Wanted("mag drinken"), "drinken mag")
+    assert one.matches == MatchedTerms(TermQuery("mag drinken"), "drinken mag")
 
 
 def test_they_survive_json_and_are_in_the_trace_of_adapters():
@@ -133,7 +133,7 @@ def test_they_survive_json_and_are_in_the_trace_of_adapters():
     assert back == context
     assert decision(back, "A1").matches == ("mag", "drinken")
     assert decision(back, "A1").search_method == "bm25"
-    told = {each["chunk_id"]: each for each in plain_trace(context.trace)["decisions"]}
+    told = {each["chunk_id"]: each for each in trace_to_plain(context.trace)["decisions"]}
     assert (told["A1"]["matches"], told["A1"]["search_method"]) == (["mag", "drinken"], "bm25")
 
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ctxassembly.text import query_terms
-from ctxassembly.text.query_terms import MARKS, Reading, Sought, numbers, read
-from ctxassembly.text.words import stems
+from ctxassembly.text.query_terms import BYTE_FOR_MARK, QueryTerms, TextIndex, concat_numbers, index_texts
+from ctxassembly.text.words import prefixes
 from stopwatch import grows_less
 
 ROOT = Path(__file__).parents[3]
@@ -36,26 +36,26 @@ def chunks(file: Path) -> list[str]:
     return [text[at : at + CUT] for at in range(0, len(text), CUT)]
 
 
-def sentences(one: Reading) -> list[tuple[int, bool]]:
+def sentences(one: TextIndex) -> list[tuple[int, bool]]:
     """Where each but the first begins, and whether a section does."""
-    return [(code >> 1, code & 1 > 0) for code in numbers([one.sentences], np.uint32).tolist()]
+    return [(code >> 1, code & 1 > 0) for code in concat_numbers([one.sentences], np.uint32).tolist()]
 
 
-def words(text: str, one: Reading) -> list[tuple[str, int]]:
+def words(text: str, one: TextIndex) -> list[tuple[str, int]]:
     """The stems of `text` that are found in its reading, and where."""
-    sought = Sought(" ".join(stems(text)))
-    at = numbers([one.at], np.uint32).tolist()
-    word, number = (each.tolist() for each in sought.found_in(numbers([one.keys], np.uint64)))
-    return [(sought.words[stem], at[place]) for stem, place in zip(word, number, strict=True)]
+    sought = QueryTerms(" ".join(prefixes(text)))
+    at = concat_numbers([one.word_starts], np.uint32).tolist()
+    word, number = (each.tolist() for each in sought.find_occurrences(concat_numbers([one.keys], np.uint64)))
+    return [(sought.terms[stem], at[place]) for stem, place in zip(word, number, strict=True)]
 
 
-def differs(text: str, one: Reading) -> bool:
+def differs(text: str, one: TextIndex) -> bool:
     by_itself = one_by_one(text)
     return (sentences(one), words(text, one)) != (sentences(by_itself), words(text, by_itself))
 
 
-def one_by_one(text: str) -> Reading:
-    return query_terms._of_string(text)
+def one_by_one(text: str) -> TextIndex:
+    return query_terms._index_string(text)
 
 
 def test_the_files_are_there():
@@ -69,7 +69,7 @@ def test_together_they_are_read_as_one_by_one(folder: Path):
     texts = [text for file in FILES if file.parent == folder for text in chunks(file)]
     differ = [
         text
-        for text, together in zip(texts, read(texts), strict=True)
+        for text, together in zip(texts, index_texts(texts), strict=True)
         if differs(text, together) and not set("¼½¾") & set(text)  # "6½" is 6, not 61 and 2
     ]
     assert differ == []
@@ -84,36 +84,36 @@ PARTS += ["und so ist es “gut”. ", "Straße", "µ", "\u2003", "…", "\0", "
 @example([f"{FULL}\u2003a  "])  # any blanks may indent the next line
 @example([f"{FULL}{'a' * 20} b"])
 def test_what_stands_beside_a_text_says_nothing_of_it(texts: list[str]):
-    for text, together in zip(texts, read(texts), strict=True):
+    for text, together in zip(texts, index_texts(texts), strict=True):
         assert not differs(text, together)
         assert together.is_ended == one_by_one(text).is_ended
 
 
 def test_each_word_is_found_by_its_stem():
     for text in ("Fußball 12,5 Ärzte_x", "Ａ ﬁnal ΣΊΣΥΦΟΣ İstanbul", "三天内 a", "ßß 5 µm, ß", "a  a"):
-        assert [stem for stem, _ in words(text, read([text])[0])] == stems(text)
+        assert [stem for stem, _ in words(text, index_texts([text])[0])] == prefixes(text)
 
 
 def test_a_section_begins_at_a_heading_or_after_two_blank_lines():
-    (found,) = read(["One.\n# Two\nThree.\n\nFour.\n\n\nFive.\n#six\n####### seven\n"])
+    (found,) = index_texts(["One.\n# Two\nThree.\n\nFour.\n\n\nFive.\n#six\n####### seven\n"])
     assert [is_head for _, is_head in sentences(found)] == [True, False, False, True, False, False]
 
 
 def test_marks_are_none_of_latin_and_part_of_no_word():
-    assert all(ord(mark) > 0xFF and not stems(mark) for mark in MARKS)
+    assert all(ord(mark) > 0xFF and not prefixes(mark) for mark in BYTE_FOR_MARK)
 
 
 def test_nothing_is_read_of_nothing():
-    assert read([]) == []
-    assert sentences(read([""])[0]) == []
-    assert words("a", read([""])[0]) == []
+    assert index_texts([]) == []
+    assert sentences(index_texts([""])[0]) == []
+    assert words("a", index_texts([""])[0]) == []
 
 
 def test_it_takes_about_two_bytes_a_character():
     texts = [text for text in chunks(ROOT / "CONTRIBUTING.md") if len(text) == CUT]
-    assert all(1.25 <= one.nbytes / CUT <= 2.5 for one in read(texts))
+    assert all(1.25 <= one.nbytes / CUT <= 2.5 for one in index_texts(texts))
 
 
 @pytest.mark.parametrize("part", [". ", "a. ", "\n", ")", ") ", "1. ", f"{'x' * 39},\nA ", "| a. ", "# ", " ", "“. "])
 def test_hostile_texts_take_linear_time(part: str):
-    assert grows_less(lambda size: lambda: read([part * (size // len(part))]), 20_000, 160_000, 24)
+    assert grows_less(lambda size: lambda: index_texts([part * (size // len(part))]), 20_000, 160_000, 24)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from builders import candidate_of
-from ctxassembly.assembly.selection.shorten import excerpt, sentences
+from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.text.query_terms import numbers, read
-from ctxassembly.text.sentences import tiles
+from ctxassembly.text.query_terms import concat_numbers, index_texts
+from ctxassembly.text.sentences import sentence_spans
 from stopwatch import grows_less
 from strategies import texts
 
@@ -22,9 +22,9 @@ FULL = "a line broken to a width goes on like this"
 
 
 def parts(text: str) -> list[str]:
-    spans = tiles(text)
+    spans = sentence_spans(text)
     # What reads many texts at once finds the same.
-    together = [numbers([each.sentences], np.uint32) >> 1 for each in read([text, "More. ", text])]
+    together = [concat_numbers([each.sentences], np.uint32) >> 1 for each in index_texts([text, "More. ", text])]
     assert [begins.tolist() for begins in together][::2] == [[at for at, _ in spans[1:]]] * 2
     return [text[begin:end] for begin, end in spans]
 
@@ -108,7 +108,7 @@ def test_a_sentence_goes_on_where_a_line_was_full(rule: str, text: str, expected
     ],
 )
 def test_the_number_of_an_item_stays_with_it(text: str, expected: list[str]):
-    assert [text[begin:end] for begin, end in tiles(text)] == expected
+    assert [text[begin:end] for begin, end in sentence_spans(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_time_is_linear_on_hostile_text(kind: str):
     def splitting(length: int) -> Callable[[], object]:
         text = HOSTILE[kind] * (length // len(HOSTILE[kind]) + 1)
         whole = candidate_of(Chunk("a", "A", text[:length]), 0)
-        return lambda: excerpt(sentences(whole)[::2])
+        return lambda: build_excerpts(candidate_sentences(whole)[::2])
 
     assert grows_less(splitting, 10_000, 320_000, 300)
 
@@ -176,7 +176,7 @@ def test_time_is_linear_in_the_lines_of_one_sentence():
 
     def splitting(lines: int) -> Callable[[], object]:
         text = " word word word word word word word word word\n" * lines
-        return lambda: tiles(text)[0]
+        return lambda: sentence_spans(text)[0]
 
     assert splitting(5_000)() is not None
     assert grows_less(splitting, 5_000, 40_000, 20)

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.text.query_terms import Sought, numbers, read
-from ctxassembly.text.words import long_words, stems
+from ctxassembly.text.query_terms import QueryTerms, concat_numbers, index_texts
+from ctxassembly.text.words import long_prefixes, prefixes
 
 
 def found_in(text: str, query: str) -> list[str]:
     """The words of the query that are found, each long one before its stem."""
-    sought, (reading, _) = Sought(query), read([text, "More."])
+    sought, (reading, _) = QueryTerms(query), index_texts([text, "More."])
     found: list[str] = []
-    at = numbers([reading.at], np.uint32).tolist()
+    at = concat_numbers([reading.word_starts], np.uint32).tolist()
     for word, number in zip(
-        *(each.tolist() for each in sought.found_in(numbers([reading.keys], np.uint64))), strict=True
+        *(each.tolist() for each in sought.find_occurrences(concat_numbers([reading.keys], np.uint64))), strict=True
     ):
-        longer = sought.longer(text, word, at[number])
-        found += [sought.words[each] for each in (longer, word) if each is not None]
+        longer = sought.find_long_term(text, word, at[number])
+        found += [sought.terms[each] for each in (longer, word) if each is not None]
     return found
 
 
@@ -40,7 +40,7 @@ def found_in(text: str, query: str) -> list[str]:
     ],
 )
 def test_what_is_found(rule: str, query: str, text: str, found: list[str]):
-    assert [word for word in found_in(text, query) if word not in long_words(query)] == found
+    assert [word for word in found_in(text, query) if word not in long_prefixes(query)] == found
 
 
 TWO = "gemeinschaft gemeinschaftlichkeit"
@@ -72,5 +72,5 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=6), st.lists(WORDS, max_size=20))
 def test_it_finds_what_the_stems_of_the_text_are(query: list[str], parts: list[str]):
-    text, wanted = "".join(parts), stems(" ".join(query))
-    assert found_in(text, " ".join(query)) == [stem for stem in stems(text) if stem in wanted]
+    text, wanted = "".join(parts), prefixes(" ".join(query))
+    assert found_in(text, " ".join(query)) == [stem for stem in prefixes(text) if stem in wanted]

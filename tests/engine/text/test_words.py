@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.text.words import find_words, wording, words
+from ctxassembly.text.words import find_words, normalize_wording, words
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from ctxassembly.text.words import find_words, wording, words
     ],
 )
 def test_wording(rule: str, text: str, expected: str):
-    assert wording(text) == expected
+    assert normalize_wording(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from builders import count, encoding, hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.counter import ADDITIVE, counter_for
-from ctxassembly.tokens.toktok import LONGEST, SETTLED, _probes, accelerated
+from ctxassembly.tokens.counter import ADDITIVE_ENCODINGS, counter_for
+from ctxassembly.tokens.toktok import MAX_CHARS, SAFE_CHARACTERS, _probes, faster_counter
 from strategies import FRAGMENTS
 
 real = pytest.mark.skipif(not importlib.util.find_spec("toktok"), reason="needs toktok-rs: ctxassembly[fast]")
@@ -37,7 +37,7 @@ TEXTS = {
 
 
 def settled() -> Iterator[str]:
-    return (c for c in map(chr, range(sys.maxunicode + 1)) if re.match(f"[{SETTLED}]", c))
+    return (c for c in map(chr, range(sys.maxunicode + 1)) if re.match(f"[{SAFE_CHARACTERS}]", c))
 
 
 class Toktok(SimpleNamespace):
@@ -72,7 +72,7 @@ def asked_for(text: str, toktok: Toktok) -> bool:
 
 def test_without_it_tiktoken_counts(install: Callable[[Any], Any]):
     install(None)
-    assert accelerated("cl100k_base", len) is len
+    assert faster_counter("cl100k_base", len) is len
     assert counter_for("cl100k_base").count("Bring your card.") == count("Bring your card.")
 
 
@@ -91,7 +91,7 @@ def test_one_that_counts_right_is_used(install: Callable[[Any], Any]):
         ("an s in 's to tiktoken alone", "e'ſ'Rete"),
         ("unassigned", "\u0378"),
         ("a lone surrogate", "a \ud83d b"),
-        ("so long that tiktoken may give up", "a " * (LONGEST // 2) + "b"),
+        ("so long that tiktoken may give up", "a " * (MAX_CHARS // 2) + "b"),
     ],
 )
 def test_what_they_may_disagree_about_is_not_asked(install: Callable[[Any], Any], rule: str, text: str):
@@ -102,7 +102,7 @@ def test_a_text_of_blanks_that_tiktoken_gives_up_on_counts_as_without_it(install
     blanks = f"a{' ' * 1_000_000}b"
     install(None)
     without = counter_for("cl100k_base").count(blanks)
-    install(Toktok(lambda text, name: count(text, name) if len(text) < LONGEST else 7_815))
+    install(Toktok(lambda text, name: count(text, name) if len(text) < MAX_CHARS else 7_815))
     assert counter_for("cl100k_base").count(blanks) == without
 
 
@@ -151,7 +151,7 @@ def test_one_that_does_not_load_is_not_used(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delitem(sys.modules, "toktok", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.warns(RuntimeWarning, match=r"toktok-rs fails .*Error.*upgrade or uninstall toktok-rs"):
-        assert accelerated("cl100k_base", len) is len
+        assert faster_counter("cl100k_base", len) is len
 
 
 def test_a_context_is_the_same_with_and_without_it(install: Callable[[Any], Any]):
@@ -170,26 +170,26 @@ def test_settled_characters_are_assigned_in_every_python():
 
 def test_the_probes_show_every_range_and_nothing_else():
     probed = "".join(_probes())
-    assert re.fullmatch(f"[{SETTLED}]*", probed)
-    assert all(end in probed for end in SETTLED.replace("-", ""))
+    assert re.fullmatch(f"[{SAFE_CHARACTERS}]*", probed)
+    assert all(end in probed for end in SAFE_CHARACTERS.replace("-", ""))
 
 
 @cache
 def with_toktok(name: str) -> Callable[[str], int]:
-    return accelerated(name, lambda text: count(text, name))
+    return faster_counter(name, lambda text: count(text, name))
 
 
 @real
-@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 def test_the_real_one_is_used(name: str):
     def by_tiktoken(text: str) -> int:
         return count(text, name)
 
-    assert accelerated(name, by_tiktoken) is not by_tiktoken
+    assert faster_counter(name, by_tiktoken) is not by_tiktoken
 
 
 @real
-@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.sampled_from(CLASSES) | st.text(max_size=6)).map("".join))
 def test_the_real_one_counts_what_tiktoken_counts(name: str, text: str):
     assert with_toktok(name)(text) == count(text, name)
@@ -197,7 +197,7 @@ def test_the_real_one_counts_what_tiktoken_counts(name: str, text: str):
 
 @real
 @pytest.mark.parametrize("kind", TEXTS)
-@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 def test_the_real_one_counts_long_texts_as_tiktoken_does(name: str, kind: str):
     assert with_toktok(name)(TEXTS[kind]) == count(TEXTS[kind], name)
 

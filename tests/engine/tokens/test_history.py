@@ -41,19 +41,19 @@ def test_the_last_exchanges_stay(rule: str, limit: int, keep: int, kept: int):
 
 
 def test_a_summary_of_the_older_ones_stands_first():
-    history = trim_history(SAID, 60, words, summarise=lambda older: f"{len(older)} messages before")
+    history = trim_history(SAID, 60, words, summarize=lambda older: f"{len(older)} messages before")
     assert texts(history.messages)[0] == "6 messages before"
     assert list(history.messages[1:]) == SAID[6:]
     assert history.token_count == 53
 
 
 def test_a_summary_that_does_not_fit_is_left_out():
-    history = trim_history(SAID, 52, words, summarise=lambda older: f"{len(older)} messages before")
+    history = trim_history(SAID, 52, words, summarize=lambda older: f"{len(older)} messages before")
     assert list(history.messages) == SAID[6:]
 
 
 def test_no_summary_is_asked_for_where_nothing_is_left_out():
-    assert trim_history(SAID, 80, words, summarise=lambda older: pytest.fail("asked")).token_count == 80
+    assert trim_history(SAID, 80, words, summarize=lambda older: pytest.fail("asked")).token_count == 80
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 from sys import getsizeof
 
-from ctxassembly.tokens.cache import ENTRY_BYTES, LONGEST, Remembered
+from ctxassembly.tokens.cache import ENTRY_BYTES, MAX_TEXT_CHARS, TextCache
 
 SIZE = getsizeof("00000") + ENTRY_BYTES
 
 
-def filled(numbers: range, *, room: int) -> Remembered[int]:
-    found = Remembered[int](room * SIZE)
+def filled(numbers: range, *, room: int) -> TextCache[int]:
+    found = TextCache[int](room * SIZE)
     for number in numbers:
         found.put(f"{number:05}", number)
     return found
 
 
-def known(found: Remembered[int], numbers: range) -> list[int]:
+def known(found: TextCache[int], numbers: range) -> list[int]:
     return [number for number in numbers if found.get(f"{number:05}") is not None]
 
 
@@ -28,7 +28,7 @@ def test_the_oldest_are_forgotten_one_half_at_a_time():
 
 
 def test_what_is_asked_for_stays():
-    found = Remembered[int](100 * SIZE)
+    found = TextCache[int](100 * SIZE)
     found.put("again", -1)
     for number in range(10_000):
         found.put(f"{number:05}", number)
@@ -38,7 +38,7 @@ def test_what_is_asked_for_stays():
 
 
 def test_it_is_bounded_in_bytes_not_in_texts():
-    found = Remembered[int](100 * SIZE)
+    found = TextCache[int](100 * SIZE)
     for number in range(1_000):
         found.put(f"{number:05}" + "x" * SIZE, number)
     assert sum(found.get(f"{number:05}" + "x" * SIZE) is not None for number in range(1_000)) <= 100 * SIZE // (
@@ -47,7 +47,7 @@ def test_it_is_bounded_in_bytes_not_in_texts():
 
 
 def test_the_same_text_again_takes_no_more_room():
-    found = Remembered[int](100 * SIZE)
+    found = TextCache[int](100 * SIZE)
     for _ in range(1_000):
         found.put("same", 1)
         found.put("other", 2)
@@ -57,9 +57,9 @@ def test_the_same_text_again_takes_no_more_room():
 
 
 def test_a_text_that_is_too_long_is_not_remembered():
-    found = Remembered[int](1_000_000)
-    assert found.put("x" * (LONGEST + 1), 7) == 7
-    assert found.get("x" * (LONGEST + 1)) is None
+    found = TextCache[int](1_000_000)
+    assert found.put("x" * (MAX_TEXT_CHARS + 1), 7) == 7
+    assert found.get("x" * (MAX_TEXT_CHARS + 1)) is None
 
 
 def test_nothing_is_known_once_it_is_cleared():

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from builders import count, hits_of, some_of_every_kind
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.errors import ConfigError, VocabularyError
-from ctxassembly.tokens.cache import LONGEST
-from ctxassembly.tokens.counter import _SAFE, ADDITIVE, LONGEST_TOKEN, SLICE, Counter, at_least, counter_for
+from ctxassembly.tokens.cache import MAX_TEXT_CHARS
+from ctxassembly.tokens.counter import (
+    _SAFE,
+    ADDITIVE_ENCODINGS,
+    MAX_TOKEN_CHARS,
+    MIN_SLICE_CHARS,
+    TokenCounter,
+    counter_for,
+    lower_bound,
+)
 from strategies import FRAGMENTS, quarters
 
 pieces = st.lists(
@@ -18,18 +26,18 @@ pieces = st.lists(
 )
 
 
-def total(counter: Counter, pieces: list[str]) -> int:
+def total(counter: TokenCounter, pieces: list[str]) -> int:
     """The tokens of the text that the pieces make together."""
     return counter.tokens(counter.chain(counter.measure(piece) for piece in pieces))
 
 
-@pytest.mark.parametrize("name", [*ADDITIVE, quarters])
+@pytest.mark.parametrize("name", [*ADDITIVE_ENCODINGS, quarters])
 @given(pieces=pieces)
 def test_the_total_of_pieces_is_the_count_of_the_whole(name: str | Callable[[str], int], pieces: list[str]):
     assert total(counter_for(name), pieces) == count("".join(pieces), name)
 
 
-@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 @pytest.mark.parametrize(
     ("rule", "before", "after", "safe"),
     [
@@ -55,7 +63,7 @@ def test_where_counts_add_up(name: str, rule: str, before: str, after: str, safe
         assert count(before, name) + count(after, name) == count(before + after, name)
 
 
-@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 def test_counts_add_up_beside_every_kind_of_character(name: str):
     """A character that Python takes for white space and the tokenizer does not, or the other way round, would show."""
     for c in some_of_every_kind():
@@ -67,7 +75,7 @@ def test_counts_add_up_beside_every_kind_of_character(name: str):
 hostile = st.text("aB.,/ \t\n\r'1é", max_size=40)
 
 
-@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 @settings(max_examples=500)
 @given(around=st.lists(st.text(max_size=8) | hostile, min_size=3, max_size=3), data=st.data())
 def test_what_exceeds_does_so_wherever_it_is_put_in(name: str, around: list[str], data: st.DataObject):
@@ -76,10 +84,10 @@ def test_what_exceeds_does_so_wherever_it_is_put_in(name: str, around: list[str]
     whole = "".join(between + text for between, text in zip(around, [*texts, "", ""], strict=False))
     tokens = count(whole, name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ctxassembly.tokens.counter.SLICE", data.draw(st.sampled_from([SLICE, 3, 8])))
-        assert not counter.exceed(texts, tokens)
-        counter.forget()
-        assert not counter.exceed(texts, tokens)
+        patch.setattr("ctxassembly.tokens.counter.MIN_SLICE_CHARS", data.draw(st.sampled_from([MIN_SLICE_CHARS, 3, 8])))
+        assert not counter.exceeds(texts, tokens)
+        counter.clear_caches()
+        assert not counter.exceeds(texts, tokens)
         for text in texts:  # whatever was counted of it before, in whatever parts
             assert total(counter, [text]) == count(text, name)
 
@@ -88,25 +96,25 @@ def test_what_exceeds_does_so_wherever_it_is_put_in(name: str, around: list[str]
 def test_a_text_is_counted_if_its_words_leave_it_open(most: int, exceeds: bool):
     counter = counter_for("cl100k_base")
     text = "Incomprehensibilities " * 4
-    assert (at_least(text), count(text)) == (3, 21)
+    assert (lower_bound(text), count(text)) == (3, 21)
     for _ in ("new", "known"):
-        assert counter.exceed([text], most) == exceeds
-        assert counter.exceed(["", text], most) == exceeds
-    counter.forget()
+        assert counter.exceeds([text], most) == exceeds
+        assert counter.exceeds(["", text], most) == exceeds
+    counter.clear_caches()
 
 
 def test_a_text_is_counted_only_as_far_as_it_takes():
     counted: list[str] = []
-    counter = Counter(lambda text: counted.append(text) or count(text), additive=True)
+    counter = TokenCounter(lambda text: counted.append(text) or count(text), additive=True)
     text = "Incomprehensibilities are words. " * 100
     tokens = count(text)
-    assert at_least(text) < 0.5 * tokens
-    assert counter.exceed([text], round(0.6 * tokens))
+    assert lower_bound(text) < 0.5 * tokens
+    assert counter.exceeds([text], round(0.6 * tokens))
     assert 0 < sum(map(len, counted)) < 0.6 * len(text)
     counted.clear()
-    assert counter.exceed([text], round(0.6 * tokens))
+    assert counter.exceeds([text], round(0.6 * tokens))
     assert not counted, "what was found before is remembered"
-    assert not counter.exceed([text], tokens)
+    assert not counter.exceeds([text], tokens)
     assert sum(map(len, counted)) <= len(text)
     counted.clear()
     assert total(counter, [text]) == tokens
@@ -123,7 +131,7 @@ def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
     counter = counter_for(ask)
     assert total(counter, ["one", "\n", "two"]) == 7
     assert asked == ["one\ntwo"]
-    assert not counter.exceed(["x " * 10_000], 7)
+    assert not counter.exceeds(["x " * 10_000], 7)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +143,7 @@ def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
         ("NUL", "\x00\x00"),
     ],
 )
-@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 def test_odd_texts_are_counted(name: str, rule: str, text: str):
     assert counter_for(name).count(text) == count(text, name)
 
@@ -143,7 +151,7 @@ def test_odd_texts_are_counted(name: str, rule: str, text: str):
 @pytest.mark.parametrize("blank", [" ", "\t"])
 def test_a_million_blanks_are_counted_as_too_large_instead_of_raising(blank: str):
     text = f"a{blank * 1_000_000}b"
-    assert counter_for("cl100k_base").count(text) >= len(text) // LONGEST_TOKEN
+    assert counter_for("cl100k_base").count(text) >= len(text) // MAX_TOKEN_CHARS
     context = assemble(
         hits_of([Chunk("one", "A", text), Chunk("two", "B", "The second fits.")]), AssemblyConfig(window=0)
     )
@@ -183,7 +191,7 @@ def test_the_encoding_can_be_set(name: str, tokens: int):
 
 def test_a_piece_is_counted_once():
     asked: list[str] = []
-    counter = Counter(lambda text: asked.append(text) or len(text), additive=True)
+    counter = TokenCounter(lambda text: asked.append(text) or len(text), additive=True)
     pieces = ["[1] Source: a\n", "One piece of some words.", "\n", "And another piece of words."]
     assert total(counter, pieces) == len("".join(pieces))
     before = len(asked)
@@ -195,7 +203,7 @@ def test_a_piece_is_counted_once():
 
 def test_long_pieces_are_not_kept_in_memory():
     asked: list[str] = []
-    counter = Counter(lambda text: asked.append(text) or 1, additive=True)
+    counter = TokenCounter(lambda text: asked.append(text) or 1, additive=True)
     for _ in range(2):
-        counter.count("x" * (LONGEST + 1))
+        counter.count("x" * (MAX_TEXT_CHARS + 1))
     assert len(asked) == 2

@@ -63,7 +63,7 @@ def test_every_chunk_has_one_decision_and_ranks_and_scores_are_those_handed_in(c
 def test_tokens_are_given_for_what_was_left_out_alone(context: Context):
     told = {each.chunk_id: each.tokens for each in context.trace.decisions if each.tokens is not None}
     assert told == {"long": 303}
-    assert context.trace.left_out == (decision(context, "long"),)
+    assert context.trace.excluded == (decision(context, "long"),)
 
 
 def test_a_copy_of_a_cut_chunk_is_a_duplicate_of_it():
@@ -79,7 +79,7 @@ def test_a_copy_of_a_contained_chunk_is_because_of_the_container():
     assert decision(context, "copy").because_of == "A1"
 
 
-def test_neighbours_that_do_not_fit_are_in_the_trace_too():
+def test_neighbors_that_do_not_fit_are_in_the_trace_too():
     chunks = [words_of("A", n) for n in range(3)]
     context = assemble(hits_of([chunks[1]]), AssemblyConfig(max_tokens=25), store=MemoryStore(chunks))
     assert [decision(context, f"A{n}").outcome for n in range(3)] == ["dropped", "kept", "dropped"]
@@ -97,7 +97,7 @@ EXTRACTIVE = {"compress": "extractive"}
     ("rule", "limit", "options", "outcome", "reason", "after"),
     [
         ("kept whole", 12, EXTRACTIVE, "kept", "hit", None),
-        ("cut to what fits", 9, {"choose_by": "rank"}, "cut", "budget", 8),
+        ("cut to what fits", 9, {"rank_by": "rank"}, "cut", "budget", 8),
         ("cut to max_chunk_tokens", 11, {"max_chunk_tokens": 5}, "cut", "max_chunk_tokens", 4),
         ("to its best sentences, too", 11, {"max_chunk_tokens": 5, **EXTRACTIVE}, "cut", "max_chunk_tokens", 4),
         ("compressed", 11, EXTRACTIVE, "compressed", "extractive", 8),
@@ -118,7 +118,7 @@ def test_the_trace_gives_the_compressed_share():
     """Of the chunks with text in the context; what is contained or dropped doesn't count."""
     inside = Chunk("inside", "A", "w003 w004 w005 w006 w007", 1)
     hits = hits_of([Chunk("outer", "A", numbered("w", 10), 0), inside, SENTENCES, LONGER])
-    config = AssemblyConfig(max_tokens=15, encoding=words, format="minimal", compress="extractive", choose_by="rank")
+    config = AssemblyConfig(max_tokens=15, encoding=words, format="minimal", compress="extractive", rank_by="rank")
     trace = assemble(hits, config, query="long visit").trace
     assert [(each.chunk_id, each.outcome) for each in trace.decisions] == [
         ("outer", "kept"),
@@ -126,29 +126,29 @@ def test_the_trace_gives_the_compressed_share():
         ("said", "compressed"),
         ("longer", "dropped"),
     ]
-    assert trace.compressed_share == 0.5
+    assert trace.shortened_share == 0.5
     assert "1 chunk left out, 1 chunk shortened from 12 to 4 tokens, 15 of 15 tokens" in trace.summary
-    roomy = assemble(hits, AssemblyConfig(compress="extractive", choose_by="rank")).trace
-    assert (roomy.compressed_share, roomy.shortened) == (0.0, ())
+    roomy = assemble(hits, AssemblyConfig(compress="extractive", rank_by="rank")).trace
+    assert (roomy.shortened_share, roomy.shortened) == (0.0, ())
     assert "shortened" not in roomy.summary
-    assert assemble([]).trace.compressed_share == 0.0
+    assert assemble([]).trace.shortened_share == 0.0
 
 
 def test_a_shortened_chunk_of_which_another_has_all_that_is_left_is_lost():
     """What the worse hit keeps is the overlap: of all that it would have added nothing stands."""
     said = ["One is said.", "Two is said.", "Three is said.", "Four is said."]
     first, second = Chunk("a", "A", " ".join(said[:3]), 0, 0), Chunk("b", "A", " ".join(said[2:]), 1, 26)
-    config = AssemblyConfig(max_tokens=9, encoding=words, format="minimal", compress="extractive", choose_by="rank")
+    config = AssemblyConfig(max_tokens=9, encoding=words, format="minimal", compress="extractive", rank_by="rank")
     context = assemble(hits_of([first, second]), config, query="three")
     assert context.text == first.text
     lost = decision(context, "b")
     assert (lost.outcome, lost.reason, lost.because_of, lost.tokens) == ("dropped", "budget", None, 3)
-    assert context.trace.left_out == (lost,)
+    assert context.trace.excluded == (lost,)
 
 
 def test_a_copy_of_a_compressed_chunk_is_a_duplicate_of_it():
     copy = Chunk("copy", "C", SENTENCES.text)
-    config = AssemblyConfig(max_tokens=7, encoding=words, format="minimal", compress="extractive", choose_by="rank")
+    config = AssemblyConfig(max_tokens=7, encoding=words, format="minimal", compress="extractive", rank_by="rank")
     context = assemble(hits_of([SENTENCES, copy]), config, query="long visit")
     assert decision(context, "said").outcome == "compressed"
     decided = decision(context, "copy")

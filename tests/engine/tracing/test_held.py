@@ -4,7 +4,7 @@ import pickle
 
 from builders import hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
-from ctxassembly.tracing.decisions import COMPARED_CHARS, COUNTED_CHARS, FRAGMENTS
+from ctxassembly.tracing.decisions import MAX_COPY_CHARS, MAX_HIT_CHARS, MAX_SHOWN_HITS
 
 
 def many(number: int) -> list[Hit]:
@@ -21,11 +21,11 @@ def test_a_pickled_context_is_a_few_times_its_text_however_many_hits_there_were(
 def test_the_first_hits_are_kept_as_they_came() -> None:
     hits = many(100)
     context = assemble(hits, AssemblyConfig(max_tokens=1_000))
-    first = context.hits[:FRAGMENTS]
+    first = context.hits[:MAX_SHOWN_HITS]
     assert [(each.rank, each.chunk, each.score) for each in first] == [
-        (rank, hit.chunk, hit.score) for rank, hit in enumerate(hits[:FRAGMENTS])
+        (rank, hit.chunk, hit.score) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])
     ]
-    assert not any(each.chunk.text for each in context.hits[FRAGMENTS:])
+    assert not any(each.chunk.text for each in context.hits[MAX_SHOWN_HITS:])
 
 
 def test_of_the_others_each_document_keeps_its_name() -> None:
@@ -39,15 +39,15 @@ def test_what_repeats_another_is_kept_to_be_counted_up_to_a_limit() -> None:
     text = numbered("w", 1_000)
     hits = hits_of([Chunk(f"{n}", f"d{n}", f"{text} {n}") for n in range(150)])
     context = assemble(hits, AssemblyConfig(max_tokens=20_000, dedup="near"))
-    repeated = [each for each in context.hits if each.rank >= FRAGMENTS and each.chunk.text]
+    repeated = [each for each in context.hits if each.rank >= MAX_SHOWN_HITS and each.chunk.text]
     assert 10 < len(repeated) < 110
-    assert sum(len(each.chunk.text) for each in repeated) <= COUNTED_CHARS + len(text) + 10
+    assert sum(len(each.chunk.text) for each in repeated) <= MAX_COPY_CHARS + len(text) + 10
 
 
 def test_of_a_long_text_two_ends_are_kept_and_no_vector() -> None:
     long = Chunk("long", "A", "begin " + "x" * 1_000_000 + " end", vector=[1.0] * 3)
     (kept,) = assemble([Hit(long, 0.5)]).hits
-    assert (kept.characters, len(kept.chunk.text), kept.chunk.vector) == (len(long.text), COMPARED_CHARS, None)
+    assert (kept.characters, len(kept.chunk.text), kept.chunk.vector) == (len(long.text), MAX_HIT_CHARS, None)
     assert kept.chunk.text.startswith("begin x")
     assert kept.chunk.text.endswith("x end")
 

@@ -1,4 +1,4 @@
-"""Where all hits fit whole, no neighbour takes the place of one: of each at least its best sentence stands."""
+"""Where all hits fit whole, no neighbor takes the place of one: of each at least its best sentence stands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.sentences import Units
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection import granularity as weigh
 from ctxassembly.assembly.selection import keep_hits, selector
 from ctxassembly.data.candidates import GAP, Candidate
@@ -41,14 +41,16 @@ def document(name: str, kinds: Sequence[Sequence[bool]]) -> list[Chunk]:
 
 
 def read(hits: Sequence[Chunk], stored: Sequence[Chunk], limit: int, query: str | None, **options: Any) -> Context:
-    config = AssemblyConfig(max_tokens=limit, encoding=words, neighbours="unfiltered", **options)
+    config = AssemblyConfig(max_tokens=limit, encoding=words, neighbors="unfiltered", **options)
     return assemble(hits_of(hits), config, query=query, store=MemoryStore(stored) if stored else None)
 
 
 def lost(context: Context) -> list[str]:
     """The hits of which nothing stands, neither here nor in a copy or in a chunk that has the same sentence."""
     decisions = (each for each in context.trace.decisions if not each.distance)
-    return [each.chunk_id for each in decisions if not each.stands and each.outcome not in ("duplicate", "contained")]
+    return [
+        each.chunk_id for each in decisions if not each.is_in_context and each.outcome not in ("duplicate", "contained")
+    ]
 
 
 # Eight hits that don't speak as the query does, beside chunks that do.
@@ -62,13 +64,13 @@ WHOLE = read(HITS, (), 10_000, None).token_count
     ("granularity", "options"),
     [
         *((granularity, {}) for granularity in GRANULARITIES),
-        *((granularity, {"at_edge": "truncate"}) for granularity in GRANULARITIES if granularity != "sentence"),
+        *((granularity, {"overflow": "truncate"}) for granularity in GRANULARITIES if granularity != "sentence"),
         *((granularity, {"compress": "extractive"}) for granularity in GRANULARITIES if granularity != "sentence"),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("limit", [WHOLE, WHOLE + 20, 2 * WHOLE, 3 * WHOLE])
-def test_no_neighbour_takes_the_place_of_a_hit(limit: int, granularity: str, options: dict[str, Any]):
+def test_no_neighbor_takes_the_place_of_a_hit(limit: int, granularity: str, options: dict[str, Any]):
     context = read(HITS, STORED, limit, QUERY, granularity=granularity, **options)
     assert lost(context) == []
     assert context.token_count <= limit
@@ -86,15 +88,15 @@ def test_the_room_that_whole_chunks_leave_is_for_the_best_sentences_of_others(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ):
     taken = read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
-    monkeypatch.setattr(keep_hits, "pack", lambda *_: None)
+    monkeypatch.setattr(keep_hits, "pack_sentences", lambda *_: None)
     assert taken > read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
 
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 def test_without_that_rule_hits_are_lost(granularity: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Units, "best_of", lambda *_: frozenset())
+    monkeypatch.setattr(ScoredSentences, "best_sentence_per_hit", lambda *_: frozenset())
     for module in (keep_hits, selector):
-        monkeypatch.setattr(module, "loses", lambda *_: False)
+        monkeypatch.setattr(module, "drops_a_hit", lambda *_: False)
     assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, granularity=granularity))
 
 
@@ -104,7 +106,7 @@ def test_the_best_sentence_of_a_hit_stands():
     rule = Chunk("X1", "X", f"{SILENT} {answer.replace('money', 'deposit')} {SILENT}", index=1)
     for each in (hit, rule):
         context = read([*HITS, each], STORED, 2 * WHOLE, QUERY)
-        assert decision(context, "X1").stands
+        assert decision(context, "X1").is_in_context
     assert "gets the deposit within thirty days." in context.text
 
 
@@ -113,7 +115,7 @@ def test_where_not_all_hits_fit_whole_the_query_chooses_among_them_as_well():
 
 
 def test_what_is_worth_too_little_by_the_callers_word_goes():
-    assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, stop_below=0.9))
+    assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, min_relevance=0.9))
 
 
 def test_two_hits_with_the_same_best_sentence_both_stand():
@@ -138,11 +140,11 @@ kinds = st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, ma
     order=st.permutations(range(20)),
     hit_count=st.integers(1, 20),
 )
-# The best sentence of a hit overlaps a neighbour: one that stands beside it, in full, or with nothing else.
+# The best sentence of a hit overlaps a neighbor: one that stands beside it, in full, or with nothing else.
 @example([[[True], [False]]], True, "passage", 0, [1], 1)
 @example([[[False, False], [True], [False], [False]]], True, "chunk", 0, [1, 2], 2)
 @example([[[False, True], [False], [False]]], True, "sentence", 2, [2], 1)
-# It stands in a neighbour that fits whole, and then no other sentence of the hit has room.
+# It stands in a neighbor that fits whole, and then no other sentence of the hit has room.
 @example([[[False, False], [True], [False]], [[False], [False, True]]], True, "chunk", 0, [4, 2, 0], 3)
 def test_whatever_the_documents(
     documents: list[list[list[bool]]],
@@ -172,7 +174,7 @@ def test_whatever_the_documents(
 
 
 @pytest.mark.parametrize("granularity", ["chunk", "passage"])
-def test_a_neighbour_has_to_be_worth_more_by_a_margin(granularity: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_neighbor_has_to_be_worth_more_by_a_margin(granularity: str, monkeypatch: pytest.MonkeyPatch):
     """All chunks say the same: beside the first hit stands what is worth a little more than the last hit."""
     book = document("A", [[True] * 4] * 32)
     hits = [book[place] for place in (2, 10, 18, 26)]
@@ -183,7 +185,7 @@ def test_a_neighbour_has_to_be_worth_more_by_a_margin(granularity: str, monkeypa
         return [each.outcome for each in context.trace.decisions if not each.distance]
 
     assert outcomes() == ["kept"] * 4
-    monkeypatch.setattr(weigh, "MARGIN", 0.0)
+    monkeypatch.setattr(weigh, "HIT_MARGIN", 0.0)
     assert "cut" in outcomes()
 
 
@@ -216,7 +218,7 @@ def test_beside_the_hits_that_are_held_sentences_stand_in_long_runs(seed: int, m
     limit = 2 * read(hits, (), 10_000, None).token_count
     context = read(hits, stored, limit, QUERY)
     assert lost(context) == []
-    monkeypatch.setattr(keep_hits, "LINKED", 0.0)
+    monkeypatch.setattr(keep_hits, "CONTINUITY_BONUS", 0.0)
     assert context.text.count(GAP) < read(hits, stored, limit, QUERY).text.count(GAP)
 
 

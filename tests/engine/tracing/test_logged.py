@@ -9,7 +9,7 @@ from ctxassembly import AssemblyConfig, Chunk, aassemble, assemble
 from strategies import words
 
 HITS = hits_of([words_of("A", 0), words_of("A", 0), Chunk("b\n1", "B", "word " * 200 + "end."), words_of("C", 0)])
-CONFIG = AssemblyConfig(max_tokens=60, encoding=words, granularity="chunk", at_edge="stop")
+CONFIG = AssemblyConfig(max_tokens=60, encoding=words, granularity="chunk", overflow="stop")
 
 
 async def test_a_line_a_call_says_what_was_left_out_and_why(caplog: pytest.LogCaptureFixture):

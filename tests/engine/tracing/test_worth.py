@@ -37,12 +37,12 @@ def test_the_best_is_worth_1_and_what_lacks_the_words_less_than_0(granularity):
 
 
 def test_stop_below_leaves_out_exactly_what_is_worth_less():
-    worth = values(asked(max_tokens=8_000, stop_below=0.1))
-    for stop_below in (0.3, 0.5, 0.7, 0.9):
-        context = asked(max_tokens=8_000, stop_below=stop_below)
-        left_out = {decision.chunk_id for decision in context.trace.left_out}
-        assert left_out == {chunk_id for chunk_id, value in worth.items() if value < stop_below}
-        assert {decision.reason for decision in context.trace.left_out} == {"worth too little"}
+    worth = values(asked(max_tokens=8_000, min_relevance=0.1))
+    for min_relevance in (0.3, 0.5, 0.7, 0.9):
+        context = asked(max_tokens=8_000, min_relevance=min_relevance)
+        left_out = {decision.chunk_id for decision in context.trace.excluded}
+        assert left_out == {chunk_id for chunk_id, value in worth.items() if value < min_relevance}
+        assert {decision.reason for decision in context.trace.excluded} == {"worth too little"}
         assert values(context) == worth
 
 
@@ -50,7 +50,7 @@ def test_stop_below_leaves_out_exactly_what_is_worth_less():
     ("query", "options"),
     [
         (None, {"max_tokens": 70}),
-        (QUERY, {"max_tokens": 70, "choose_by": "rank"}),
+        (QUERY, {"max_tokens": 70, "rank_by": "rank"}),
         (QUERY, {"max_tokens": 70, "granularity": "document"}),
         (QUERY, {"max_tokens": 8_000}),
         (QUERY, {"max_tokens": 70, "enabled": False}),
@@ -61,10 +61,10 @@ def test_where_no_query_chose_nothing_is_worth_anything(query, options):
     assert set(values(context).values()) == {None}
 
 
-def test_a_copy_has_no_worth_of_its_own_and_a_neighbour_has():
+def test_a_copy_has_no_worth_of_its_own_and_a_neighbor_has():
     chunks = [Chunk(f"e{n}", "e", text, n) for n, text in enumerate(TEXTS)]
     hits = [Hit(chunks[1], 0.9), Hit(replace(chunks[1], id="copy", document_id="f", index=None), 0.8)]
-    config = AssemblyConfig(max_tokens=40, neighbours="unfiltered")
+    config = AssemblyConfig(max_tokens=40, neighbors="unfiltered")
     found = values(assemble(hits, config, query=QUERY, store=MemoryStore(chunks)))
     assert found["copy"] is None
     assert found["e0"] == 1 > found["e1"]

@@ -10,7 +10,7 @@ import pytest
 from builders import count, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, assemble
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.formats import seen_as
+from ctxassembly.wording.formats import infer_format
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -153,7 +153,7 @@ def test_a_tiny_budget_takes_summary_then_particulars_then_label(form: Any, head
     [("[1] lease.pdf", "numbered"), ("About [1]", "numbered"), ("lease[1].pdf", "custom"), (r"1: \[1] (x)", "custom")],
 )
 def test_what_a_function_writes_is_seen_as_a_label_unless_it_is_a_name_or_made_harmless(header: str, seen: str):
-    assert seen_as({"1": header}) == seen
+    assert infer_format({"1": header}) == seen
 
 
 ADDED = """
@@ -163,9 +163,9 @@ from ctxassembly.wording.formats import FORMATS, Format
 FORMATS["doc"] = Format(
     name="doc",
     label="[DOC {}]",
-    writes=lambda heading, words: f" {heading.source} ({heading.section})" if heading.source else "",
+    write_header=lambda heading, words: f" {heading.source} ({heading.section})" if heading.source else "",
     needs=frozenset({"source", "place"}),
-    cited=("[DOC 1]",),
+    citation_examples=("[DOC 1]",),
     rule="cite_label",
 )
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble, resolve
@@ -179,7 +179,7 @@ print(json.dumps({
     "asked": [context.to_messages("Why?")[0]["content"], assemble(hits, AssemblyConfig(format="doc", language="de"))
         .to_messages("Why?")[0]["content"]],
     "cited": [each.document_id for each in context.resolve("So [DOC 8] and [doc 7].").citations],
-    "labelled": context.labelled,
+    "labeled": context.has_labels,
     "seen": assemble(hits, AssemblyConfig(format=lambda heading: f"[DOC {heading.number}]")).format,
     "bare": assemble(hits[1:], AssemblyConfig(format="doc", max_tokens=8)).text,
 }))
@@ -195,6 +195,6 @@ def test_a_format_that_is_one_record_more_is_written_guarded_asked_for_and_read(
     assert "right after each specific claim, as in [DOC 1]." in told["asked"][0]
     assert "direkt hinter jede konkrete Aussage, zum Beispiel [DOC 1]." in told["asked"][1]
     assert told["cited"] == ["B", "A"]
-    assert told["labelled"]
+    assert told["labeled"]
     assert told["seen"] == "doc"
     assert told["bare"] == "[DOC 1]\nMore."

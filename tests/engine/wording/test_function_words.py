@@ -6,7 +6,7 @@ import pytest
 
 from ctxassembly.text.words import words
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.stop_words import function_words
+from ctxassembly.wording.stop_words import stop_words
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from ctxassembly.wording.stop_words import function_words
     [
         ("en", "What is explained about ferritin?", "explained ferritin"),
         ("en", "Explain how the war of 1870 began", "war 1870 began"),
-        ("en", "List the sea ports, and summarise what they're for", "sea ports"),
+        ("en", "List the sea ports, and summarize what they're for", "sea ports"),
         ("nl", "Waarom moet ik over de vergoeding nadenken?", "vergoeding nadenken"),
         ("nl", "Leg uit hoe de raadpleging wordt betaald", "raadpleging betaald"),
         ("nl", "Vat de regels voor apotheken samen", "regels apotheken"),
@@ -30,11 +30,11 @@ from ctxassembly.wording.stop_words import function_words
 @pytest.mark.parametrize("written", [str, str.upper, str.title])
 def test_what_is_left_of_a_query(language: str, query: str, rest: str, written: type[str]):
     asked = words(written(query))
-    assert [word for word in asked if word not in function_words(asked)] == rest.split()
+    assert [word for word in asked if word not in stop_words(asked)] == rest.split()
 
 
 def test_accents_may_be_characters_of_their_own():
-    assert function_words(words("Erkla\u0308re das fu\u0308r mich")) == {"erkläre", "das", "für", "mich"}
+    assert stop_words(words("Erkla\u0308re das fu\u0308r mich")) == {"erkläre", "das", "für", "mich"}
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_accents_may_be_characters_of_their_own():
     ],
 )
 def test_one_language_says_which(rule: str, query: str, little: str):
-    assert function_words(words(query)) == set(little.split())
+    assert stop_words(words(query)) == set(little.split())
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_lists_are_written_as_words_of_a_query_are(code: str):
     """Or they would never be found: in small letters, without signs, each once."""
     language = LANGUAGES[code]
-    known = f"{language.function_words} {language.asking_words}".split()
+    known = f"{language.stop_words} {language.question_words}".split()
     assert known == words(" ".join(known))
     assert len(known) == len(set(known))

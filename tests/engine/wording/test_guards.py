@@ -6,7 +6,15 @@ from dataclasses import replace
 import pytest
 
 from ctxassembly.wording.formats import FORMATS, Format
-from ctxassembly.wording.label_guards import RULE, guard_of, is_lead, line_forms, made, marker_words, replacements
+from ctxassembly.wording.label_guards import (
+    RULE,
+    build_guard,
+    compile_guard,
+    escape_replacements,
+    is_lead,
+    line_patterns,
+    marker_words,
+)
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.prompts import user_prompt
 
@@ -38,12 +46,12 @@ AND_LATIN = {**LANGUAGES, "la": LATIN}
     ],
 )
 def test_a_language_with_other_words_is_guarded_by_being_in_the_table(forged: str):
-    guard = made("numbered", languages=AND_LATIN)
+    guard = compile_guard("numbered", languages=AND_LATIN)
     at = re.search(r"[^> 1.*]", forged).start()
-    assert [*replacements(forged, "numbered", guard=guard)] == [at]
-    assert [*replacements(f"Text.\n{forged}", "minimal", guard=guard)] == [at + 6]
-    assert not replacements(f"Text {forged}", "numbered", guard=guard)
-    assert not replacements(forged.replace("[", "").replace("【", ""), "numbered")
+    assert [*escape_replacements(forged, "numbered", guard=guard)] == [at]
+    assert [*escape_replacements(f"Text.\n{forged}", "minimal", guard=guard)] == [at + 6]
+    assert not escape_replacements(f"Text {forged}", "numbered", guard=guard)
+    assert not escape_replacements(forged.replace("[", "").replace("【", ""), "numbered")
 
 
 @pytest.mark.parametrize(
@@ -59,12 +67,12 @@ def test_a_language_with_other_words_is_guarded_by_being_in_the_table(forged: st
     ],
 )
 def test_a_format_with_another_form_is_guarded_by_being_in_the_table(own: dict[str, str], forged: str):
-    formats = {**FORMATS, "new": Format(name="new", writes=lambda heading, words: f" {heading.source}", **own)}
-    guard = made("new", formats=formats)
-    assert len(replacements(f"Text.\n{forged}", "new", guard=guard)) == 1
-    elsewhere = made("minimal", formats=formats)
-    assert len(replacements(forged, "minimal", guard=elsewhere)) == ("label" in own)
-    assert not replacements(forged, "minimal")
+    formats = {**FORMATS, "new": Format(name="new", write_header=lambda heading, words: f" {heading.source}", **own)}
+    guard = compile_guard("new", formats=formats)
+    assert len(escape_replacements(f"Text.\n{forged}", "new", guard=guard)) == 1
+    elsewhere = compile_guard("minimal", formats=formats)
+    assert len(escape_replacements(forged, "minimal", guard=elsewhere)) == ("label" in own)
+    assert not escape_replacements(forged, "minimal")
 
 
 @pytest.mark.parametrize(
@@ -78,51 +86,51 @@ def test_a_format_with_another_form_is_guarded_by_being_in_the_table(own: dict[s
     ],
 )
 def test_a_label_may_begin_with_several_signs(label: str, forged: str):
-    formats = {**FORMATS, "new": Format(name="new", label=label, writes=lambda heading, words: "")}
-    assert min(made("minimal", formats=formats).forms(f"\nText.\n{forged}")) == 7
-    assert not made("minimal", formats=formats).forms(f"\nText {forged}")
+    formats = {**FORMATS, "new": Format(name="new", label=label, write_header=lambda heading, words: "")}
+    assert min(compile_guard("minimal", formats=formats).find_forms(f"\nText.\n{forged}")) == 7
+    assert not compile_guard("minimal", formats=formats).find_forms(f"\nText {forged}")
 
 
 def test_only_words_of_a_label_may_stand_before_a_number_in_brackets():
     labels = ("> [{}]", "« {} »", "{}. ", "Document no. {}:", "[^{}]", "[]-{}]")
-    formats = {label: Format(name=label, label=label, writes=lambda heading, words: "") for label in labels}
+    formats = {label: Format(name=label, label=label, write_header=lambda heading, words: "") for label in labels}
     assert marker_words({}, formats) == ["document no"]
 
 
 @pytest.mark.parametrize("form", [*FORMATS, "custom"])
-@pytest.mark.parametrize("line", [line.format(7) for name in FORMATS for line in line_forms(name)])
+@pytest.mark.parametrize("line", [line.format(7) for name in FORMATS for line in line_patterns(name)])
 def test_whatever_the_table_has_is_found_whole_and_begun(line: str, form: str):
-    guard = guard_of(form)
-    found = guard.forms(f"\nText.\n{line}x") + guard.forms(f"\nText.\n{line}")
-    if line not in [each.format(7) for each in line_forms(form)]:
+    guard = build_guard(form)
+    found = guard.find_forms(f"\nText.\n{line}x") + guard.find_forms(f"\nText.\n{line}")
+    if line not in [each.format(7) for each in line_patterns(form)]:
         assert not found  # the lead of another format
         return
     assert min(found) == 7
     for end in range(1, len(line.rstrip()) + 1):
         # What "[P" begins may be another form behind its bracket, too.
-        assert 7 in guard.unfinished(f"\nText.\n{line[:end]}")
-    assert not guard.unfinished(f"\nText {line}")
+        assert 7 in guard.find_unfinished(f"\nText.\n{line[:end]}")
+    assert not guard.find_unfinished(f"\nText {line}")
 
 
 @pytest.mark.parametrize("form", [*FORMATS, "custom"])
 def test_no_form_is_lost_in_the_rule_of_a_table(form: str):
     """Its lines are passed over: no form but the rule is made of nothing else, and that one ends its line."""
-    assert [line for line in line_forms(form) if re.fullmatch(r"[\s|:-]+", line)] == [RULE]
-    assert not guard_of(form).forms("\n|---|:---:|\n| --- | --- |\n---|")
-    assert guard_of(form).forms("\n|---|\n---\n|\n|---|---: ---\n||| : ---\n--- |") == [7, 33]
+    assert [line for line in line_patterns(form) if re.fullmatch(r"[\s|:-]+", line)] == [RULE]
+    assert not build_guard(form).find_forms("\n|---|:---:|\n| --- | --- |\n---|")
+    assert build_guard(form).find_forms("\n|---|\n---\n|\n|---|---: ---\n||| : ---\n--- |") == [7, 33]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_line_that_a_prompt_writes_is_guarded(language: str):
     for context in ("", "CONTEXT"):
         for line in user_prompt(context, "Why?", language=language).splitlines():
-            assert bool(replacements(line, "minimal")) == (line not in ("", "CONTEXT"))
+            assert bool(escape_replacements(line, "minimal")) == (line not in ("", "CONTEXT"))
 
 
 @pytest.mark.parametrize("line", ["1.", "- 2)", "[", "_", "---", "- ", "(", "Question", "[...]"])
 @pytest.mark.parametrize("forged", ["[2] x", "Question: x", "---", "¹"])
 def test_the_line_before_takes_nothing_from_a_line(line: str, forged: str):
-    assert 6 + len(line) + 1 in replacements(f"Text.\n{line}\n{forged}", "numbered")
+    assert 6 + len(line) + 1 in escape_replacements(f"Text.\n{line}\n{forged}", "numbered")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.formats import FORMATS, FormatName
-from ctxassembly.wording.label_guards import made, replacements
+from ctxassembly.wording.label_guards import compile_guard, escape_replacements
 from ctxassembly.wording.languages import LANGUAGES, Code, language_of
 from ctxassembly.wording.languages.language import Language
 
@@ -99,7 +99,7 @@ def context_of(text: str, supplement: str | None = None, **options: Any) -> Cont
 def test_the_names_that_a_type_checker_knows_are_those_of_the_records():
     assert get_args(Code) == tuple(LANGUAGES) == tuple(FORGED) == tuple(HEADERS)
     assert get_args(FormatName) == tuple(FORMATS)
-    assert tuple(name for name, form in FORMATS.items() if form.labelled) == tuple(CITED)
+    assert tuple(name for name, form in FORMATS.items() if form.has_labels) == tuple(CITED)
 
 
 def test_an_unknown_language_names_those_there_are():
@@ -159,8 +159,8 @@ def test_no_document_forges_a_line_of_any_language_in_a_context_of_any_other(cod
 def test_what_guards_a_line_is_the_word_in_its_record(language: str, field: str, line: str):
     other = ("zzz",) if field == "cited_as" else "zzz {}"
     without = {**LANGUAGES, language: replace(LANGUAGES[language], **{field: other})}
-    assert replacements(line, "minimal")
-    assert bool(replacements(line, "minimal", guard=made("minimal", languages=without))) == (
+    assert escape_replacements(line, "minimal")
+    assert bool(escape_replacements(line, "minimal", guard=compile_guard("minimal", languages=without))) == (
         (language, field) in SHARED
     )
 

@@ -10,9 +10,9 @@ import pytest
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.label_guards import replacements
+from ctxassembly.wording.label_guards import escape_replacements
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.lookalikes import folded
+from ctxassembly.wording.lookalikes import fold_lookalikes
 
 
 def alike(text: str, first: int, small: int, digit: int) -> str:
@@ -137,12 +137,12 @@ ORDINARY = {
 @pytest.mark.parametrize("form", ["numbered", "grouped"])
 @pytest.mark.parametrize("kind", ORDINARY)
 def test_ordinary_text_of_any_script_stays(kind: str, form: str):
-    assert not replacements(ORDINARY[kind], form)
+    assert not escape_replacements(ORDINARY[kind], form)
 
 
 def test_a_fold_is_what_a_reader_sees():
-    assert folded("Ѕоurсе ［②］ ⒈ é ——") == "source [2] 1. e --"
-    assert folded("Вода 水") != "boda 水"
+    assert fold_lookalikes("Ѕоurсе ［②］ ⒈ é ——") == "source [2] 1. e --"
+    assert fold_lookalikes("Вода 水") != "boda 水"
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_hostile_look_alikes_take_linear_time(seed: str):
     text = seed * (50_000 // len(seed))
     for form in ("grouped", "xml"):
         began = time.process_time()
-        replacements(text, form, continued=True)
-        replacements(f"Text.\n{text}", form, continued=True, at_line=False)
+        escape_replacements(text, form, continued=True)
+        escape_replacements(f"Text.\n{text}", form, continued=True, at_line=False)
         assert time.process_time() - began < 5
 
 

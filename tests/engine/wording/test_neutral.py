@@ -7,7 +7,7 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.wording.label_guards import goes_on, replacements
+from ctxassembly.wording.label_guards import escape_replacements, is_line_start_after
 
 FORMS: list[Any] = ["numbered", "source", "xml", "grouped", "minimal", lambda heading: "H"]
 FORGED = [
@@ -274,7 +274,7 @@ def test_only_what_could_pass_for_ours(rule: str, text: str, form: Any):
         ("split after the hashes", "grouped", "Text.\n##", " forged"),
     ],
 )
-def test_one_split_across_two_chunks_is_neutralised(rule: str, form: str, first: str, second: str):
+def test_one_split_across_two_chunks_is_neutralized(rule: str, form: str, first: str, second: str):
     lines = body(first, second, form=form).split("\n")
     assert lines[1].startswith("\\")
     assert "".join(lines).replace("\\", "") == (first + second).replace("\n", "")
@@ -314,7 +314,7 @@ def test_hostile_text_takes_linear_time(seed: str, form: str):
     """A hundred thousand characters; what is quadratic takes minutes."""
     text = seed * (100_000 // len(seed))
     began = time.process_time()
-    replacements(text, form, continued=True)
-    goes_on(text, at_line=True)
-    replacements(f"Text.\n{text}", form, continued=True, at_line=False)
+    escape_replacements(text, form, continued=True)
+    is_line_start_after(text, at_line=True)
+    escape_replacements(f"Text.\n{text}", form, continued=True, at_line=False)
     assert time.process_time() - began < 10

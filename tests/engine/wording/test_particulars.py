@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.wording.metadata_labels import Particulars
+from ctxassembly.wording.metadata_labels import MetadataReader
 
 
 def chunk(**metadata: Any) -> Chunk:
@@ -32,14 +32,14 @@ def chunk(**metadata: Any) -> Chunk:
     ],
 )
 def test_a_particular(rule: str, value: Any, line: str | None, number: int | str | None):
-    read, said = Particulars(MetadataKeys(section="here")), chunk(here=value)
+    read, said = MetadataReader(MetadataKeys(section="here")), chunk(here=value)
     assert read.line(said, "section") == line
     found = read.number(said, "section")
     assert (type(found), found) == (type(number), number)
 
 
 def test_what_is_looked_up_once_is_remembered_for_its_chunk_alone():
-    read = Particulars(MetadataKeys())
+    read = MetadataReader(MetadataKeys())
     assert [read.line(chunk(title=title), "title") for title in "abc"] == ["a", "b", "c"]
     said = chunk(title="a")
     assert (read.line(said, "title"), read.line(said, "section")) == ("a", None)
@@ -55,11 +55,11 @@ def test_what_is_looked_up_once_is_remembered_for_its_chunk_alone():
     ],
 )
 def test_the_source(metadata: dict[str, Any], source: str):
-    assert Particulars(MetadataKeys(), "en").source(chunk(**metadata)) == source
+    assert MetadataReader(MetadataKeys(), "en").source(chunk(**metadata)) == source
 
 
 def test_the_pages():
-    read = Particulars(MetadataKeys())
+    read = MetadataReader(MetadataKeys())
     pages = [9, "iv", 3, None, "3", "i", 10]
     assert read.pages(chunk(page=page) for page in pages) == (3, 9, 10, "iv", "i")
     assert read.pages([]) == ()
@@ -69,4 +69,4 @@ def test_the_pages():
     ("path", "section"), [("/Setup/Linux/", "Setup/Linux"), ("/", None), ("/etc", "/etc"), ("Setup", "Setup")]
 )
 def test_a_header_path_is_a_section(path: str, section: str | None):
-    assert Particulars(MetadataKeys()).line(chunk(header_path=path), "section") == section
+    assert MetadataReader(MetadataKeys()).line(chunk(header_path=path), "section") == section

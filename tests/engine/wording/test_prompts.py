@@ -138,7 +138,7 @@ def test_messages_fit_the_context(form: str, language: str):
 def test_a_context_without_room_for_labels_asks_for_none():
     context = assemble(hits_of([words_of("A", 0)]), AssemblyConfig(max_tokens=3))
     assert context.text
-    assert not context.labelled
+    assert not context.has_labels
     assert "[" not in context.to_messages("Why?")[0]["content"]
 
 
@@ -176,11 +176,11 @@ def test_a_function_that_writes_our_labels_is_prompted_for_them_and_read(form: s
 
     hits = hits_of([words_of("A", 0), words_of("B", 0)])
     context = assemble(hits, AssemblyConfig(format=header))
-    assert (context.format, context.labelled) == (form, True)
+    assert (context.format, context.has_labels) == (form, True)
     assert asked_for in context.to_messages("Why?")[0]["content"]
     resolved = context.resolve("So it is [2].")
     assert [citation.document_id for citation in resolved.citations] == ["B"]
-    assert not assemble(hits, AssemblyConfig(format=header, max_tokens=3)).labelled
+    assert not assemble(hits, AssemblyConfig(format=header, max_tokens=3)).has_labels
 
 
 @pytest.mark.parametrize("template", ["{n}. {s}", "[1] {s}", "report[{n}].pdf", "[{n}"])

@@ -1,7 +1,7 @@
-"""Chunks that were cut from larger ones: the neighbours of each, and its offset in the document.
+"""Chunks that were cut from larger ones: the neighbors of each, and its offset in the document.
 
 In a hierarchy a small chunk says where it begins in its parent, and a parent names its children in order. So the next
-chunk is the next sibling, or behind the last one the first child of the parent's own neighbour.
+chunk is the next sibling, or behind the last one the first child of the parent's own neighbor.
 """
 
 from __future__ import annotations
@@ -9,48 +9,48 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
-from ctxassembly.assembly.adjacency.positions import part_of
+from ctxassembly.assembly.adjacency.positions import chunk_section
 from ctxassembly.data.chunks import Chunk
 
-MOST_LEVELS = 8
+MAX_LEVELS = 8
 """Levels of a hierarchy that are climbed; frameworks make three. Chunks that name each other as parents have no end."""
 
 
-def kin_wanted(
-    chunk: Chunk, known: Mapping[str, Chunk], window: int, missing: Container[str] = ()
+def missing_relatives(
+    chunk: Chunk, known: Mapping[str, Chunk], window: int, absent: Container[str] = ()
 ) -> tuple[str, ...] | None:
-    """The ids of the next unknown chunks on the way to the neighbours of `chunk`; an empty tuple once all are known.
+    """The ids of the next unknown chunks on the way to the neighbors of `chunk`; an empty tuple once all are known.
 
     These are its parents, level by level, and what stands up to `window` steps beside it. None if it was cut from no
-    larger chunk, or from one that is `missing` in the store.
+    larger chunk, or from one that is `absent` in the store.
     """
     parent_id = _parent_id(chunk)
-    if parent_id is None or (parent_id in missing and parent_id not in known):
+    if parent_id is None or (parent_id in absent and parent_id not in known):
         return None
-    wanted: dict[str, None] = {}
+    needed: dict[str, None] = {}
     # Upwards to the next unknown parent: only the top one tells the offset in the document.
-    for _ in range(MOST_LEVELS):
+    for _ in range(MAX_LEVELS):
         if parent_id is None:
             break
         if parent_id not in known:
-            wanted[parent_id] = None
+            needed[parent_id] = None
             break
         parent_id = _parent_id(known[parent_id])
-    # Sideways to the next unknown neighbour on each side.
+    # Sideways to the next unknown neighbor on each side.
     for step in (-1, 1):
-        at = chunk
+        current = chunk
         for _ in range(window):
-            beside = _beside(at, known, step)
-            if beside is None:
+            neighbor_id = _neighbor_id(current, known, step)
+            if neighbor_id is None:
                 break
-            if beside not in known:
-                wanted[beside] = None
+            if neighbor_id not in known:
+                needed[neighbor_id] = None
                 break
-            at = known[beside]
-    return tuple(chunk_id for chunk_id in wanted if chunk_id not in missing)
+            current = known[neighbor_id]
+    return tuple(chunk_id for chunk_id in needed if chunk_id not in absent)
 
 
-def _beside(chunk: Chunk, known: Mapping[str, Chunk], step: int, levels: int = MOST_LEVELS) -> str | None:
+def _neighbor_id(chunk: Chunk, known: Mapping[str, Chunk], step: int, levels: int = MAX_LEVELS) -> str | None:
     """The id of the chunk next to `chunk`, or of an unknown one that names it; None at the end of a document."""
     parent_id = _parent_id(chunk)
     if parent_id is None:
@@ -60,23 +60,23 @@ def _beside(chunk: Chunk, known: Mapping[str, Chunk], step: int, levels: int = M
     siblings = _children(known[parent_id])
     if chunk.id not in siblings or not levels:
         return None
-    at = siblings.index(chunk.id) + step
-    if 0 <= at < len(siblings):
-        return siblings[at]
-    # Past the last sibling: the neighbour of the parent has the next one.
-    beside = _beside(known[parent_id], known, step, levels - 1)
-    if beside is None or beside not in known:
-        return beside
-    cousins = _children(known[beside])
+    sibling_index = siblings.index(chunk.id) + step
+    if 0 <= sibling_index < len(siblings):
+        return siblings[sibling_index]
+    # Past the last sibling: the neighbor of the parent has the next one.
+    parent_neighbor_id = _neighbor_id(known[parent_id], known, step, levels - 1)
+    if parent_neighbor_id is None or parent_neighbor_id not in known:
+        return parent_neighbor_id
+    cousins = _children(known[parent_neighbor_id])
     return (cousins[0] if step > 0 else cousins[-1]) if cousins else None
 
 
-def parents_of(chunks: Iterable[Chunk]) -> set[str]:
+def parent_ids(chunks: Iterable[Chunk]) -> set[str]:
     """The ids of the chunks that `chunks` were cut from."""
     return {chunk.origin.parent_id for chunk in chunks if chunk.origin and chunk.origin.parent_id}
 
 
-def in_document(chunk: Chunk, known: Mapping[str, Chunk], levels: int = MOST_LEVELS) -> Chunk:
+def with_document_offset(chunk: Chunk, known: Mapping[str, Chunk], levels: int = MAX_LEVELS) -> Chunk:
     """`chunk` with its offset in the document, or in the largest known chunk around it.
 
     The offset is dropped if the chunk's text doesn't stand in its parent's there.
@@ -86,10 +86,14 @@ def in_document(chunk: Chunk, known: Mapping[str, Chunk], levels: int = MOST_LEV
         return chunk
     if not parent.text.startswith(chunk.text, chunk.start):
         return replace(chunk, start=None)
-    above = in_document(parent, known, levels - 1)
-    if above.start is None:
+    parent_in_document = with_document_offset(parent, known, levels - 1)
+    if parent_in_document.start is None:
         return chunk
-    return replace(chunk, start=above.start + chunk.start, origin=replace(chunk.origin, part=part_of(above)))
+    return replace(
+        chunk,
+        start=parent_in_document.start + chunk.start,
+        origin=replace(chunk.origin, section=chunk_section(parent_in_document)),
+    )
 
 
 def _parent_id(chunk: Chunk) -> str | None:

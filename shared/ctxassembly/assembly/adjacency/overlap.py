@@ -19,86 +19,87 @@ from collections.abc import Sequence
 from sys import getsizeof
 from typing import NamedTuple
 
-from ctxassembly.tokens.cache import LONGEST, Remembered
+from ctxassembly.tokens.cache import MAX_TEXT_CHARS, TextCache
 
-TRIES = 8
+MAX_TRIES = 8
 """Findings to verify before the linear search takes over; real text needs one."""
-REMEMBERED_BYTES = 8 * 1024 * 1024
+CACHE_BYTES = 8 * 1024 * 1024
 """Bytes of the texts whose overlap with another one is remembered, those others included."""
 
 
-class _Compared(NamedTuple):
+class _CacheEntry(NamedTuple):
     """The text with which another one was compared last, and what was found."""
 
     first: str
     min_chars: int
     max_chars: int | None
-    shared: int
+    length: int
 
 
-_COMPARED = Remembered[_Compared](REMEMBERED_BYTES, lambda known: getsizeof(known.first))
+_CACHE = TextCache[_CacheEntry](CACHE_BYTES, lambda known: getsizeof(known.first))
 """By the second text: the one that comes before it in its document is nearly always the same."""
 
 
-def overlap_chars(first: str, second: str, min_chars: int, max_chars: int | None = None) -> int:
+def overlap_length(first: str, second: str, min_chars: int, max_chars: int | None = None) -> int:
     """The number of characters at the beginning of `second` that end `first`: more than `min_chars`, else 0.
 
     All of `second` if `first` contains it anywhere; otherwise at most `max_chars`. 0 if the match is ambiguous.
 
-    >>> overlap_chars("Drink water. Eat nothing.", "Eat nothing. Then rest.", 5)
+    >>> overlap_length("Drink water. Eat nothing.", "Eat nothing. Then rest.", 5)
     12
-    >>> overlap_chars("Head. No. No. No.", "No. No. No. Foot.", 2)
+    >>> overlap_length("Head. No. No. No.", "No. No. No. Foot.", 2)
     0
     """
-    known = _COMPARED.get(second)
-    if known is not None and known.min_chars == min_chars and known.max_chars == max_chars and known.first == first:
-        return known.shared
-    shared = _overlap_chars(first, second, min_chars, max_chars)
-    if len(first) <= LONGEST:
-        _COMPARED.put(second, _Compared(first, min_chars, max_chars, shared))
-    return shared
+    cached = _CACHE.get(second)
+    if cached is not None and cached.min_chars == min_chars and cached.max_chars == max_chars and cached.first == first:
+        return cached.length
+    length = _find_overlap(first, second, min_chars, max_chars)
+    if len(first) <= MAX_TEXT_CHARS:
+        _CACHE.put(second, _CacheEntry(first, min_chars, max_chars, length))
+    return length
 
 
-def _overlap_chars(first: str, second: str, min_chars: int, max_chars: int | None) -> int:
-    least = min_chars + 1
+def _find_overlap(first: str, second: str, min_chars: int, max_chars: int | None) -> int:
+    min_length = min_chars + 1
     # A contained chunk, which adds nothing; ambiguous if it stands there twice.
-    if len(second) >= least and len(second) <= len(first):
+    if len(second) >= min_length and len(second) <= len(first):
         at = first.find(second)
         if at >= 0:
-            unique = first.find(second, at + 1) < 0 and not _repeats(second, least)
+            unique = first.find(second, at + 1) < 0 and not _has_border(second, min_length)
             return len(second) if unique else 0
     limit = min(len(first), len(second), max_chars or len(second))
-    if limit < least:
+    if limit < min_length:
         return 0
-    # `at` is where the last `least` characters of `first` stand in the head of `second`: the overlap ends behind them.
+    # `at` is where the last `min_length` characters of `first` stand in the head of `second`: the overlap ends behind
+    # them.
     head = second[:limit]
-    tail = first[-least:]
+    tail = first[-min_length:]
     at = head.rfind(tail)
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         if at < 0:
             return 0
-        if first.endswith(head[: at + least]):
+        if first.endswith(head[: at + min_length]):
             break
-        at = head.rfind(tail, 0, at + least - 1)
+        at = head.rfind(tail, 0, at + min_length - 1)
     else:
         # The longest prefix of the head that ends `first` is the border of the two laid one after the other.
-        at = _longest_border([*head, None, *first[-limit:]]) - least
+        at = _longest_border([*head, None, *first[-limit:]]) - min_length
         if at < 0:
             return 0
-    return 0 if _repeats(head[: at + least], least) else at + least
+    return 0 if _has_border(head[: at + min_length], min_length) else at + min_length
 
 
-def _repeats(text: str, least: int) -> bool:
-    """True if `text` ends as it begins over `least` characters or more, so that a shorter overlap would match, too."""
-    head = text[:least]
+def _has_border(text: str, min_length: int) -> bool:
+    """True if `text` ends as it begins over `min_length` characters or more: a shorter overlap would match, too."""
+    head = text[:min_length]
     at = text.find(head, 1)
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         if at < 0:
             return False
         if text.startswith(text[at:]):
             return True
         at = text.find(head, at + 1)
-    return _longest_border(text) >= least
+    return _longest_border(text) >= min_length
 
 
 def _longest_border(text: Sequence[str | None]) -> int:

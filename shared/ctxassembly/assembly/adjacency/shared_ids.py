@@ -11,128 +11,130 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ctxassembly.assembly.adjacency.positions import part_of
-from ctxassembly.data.chunks import Chunk, Origin
-from ctxassembly.data.id_clashes import renamed
+from ctxassembly.assembly.adjacency.positions import chunk_section
+from ctxassembly.data.chunks import Chunk, ChunkOrigin
+from ctxassembly.data.id_clashes import renumber_document
 
-_APART = "\0"
+_ID_SEPARATOR = "\0"
 """Separates an id from the suffix that tells it from the same id of another chunk; databases have no such id."""
 
 
-def known_as(known: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chunk | None:
+def find_by_id(chunks_by_id: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chunk | None:
     """The chunk of the document that is known under that id; one of another document may have the same."""
-    found = known.get(chunk_id)
+    found = chunks_by_id.get(chunk_id)
     if found is None or found.document_id == document_id:
         return found
-    return known.get(name_in(chunk_id, document_id))
+    return chunks_by_id.get(scoped_id(chunk_id, document_id))
 
 
-def by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+def index_by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
     """`chunks` by the name that they are known under; of several in one document with the same id, the first."""
     known = {chunk.id: chunk for chunk in reversed(chunks)}
     if len(known) < len(chunks):
         for chunk in chunks:
             if known[chunk.id].document_id != chunk.document_id:
-                known.setdefault(name_in(chunk.id, chunk.document_id), chunk)
+                known.setdefault(scoped_id(chunk.id, chunk.document_id), chunk)
     return known
 
 
-def name_in(chunk_id: str, document_id: str) -> str:
+def scoped_id(chunk_id: str, document_id: str) -> str:
     """The name that a chunk is known under if one of another document has its id."""
-    return f"{chunk_id}{_APART}{document_id}"
+    return f"{chunk_id}{_ID_SEPARATOR}{document_id}"
 
 
-def with_own_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+def disambiguate_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     """`chunks` with an id of its own for each text of a document; the first one keeps the shared id."""
-    first: dict[tuple[str, str], Chunk] = {}
+    first_seen: dict[tuple[str, str], Chunk] = {}
     # Nearly always no id is shared: then nothing is copied.
     if all(
-        (same := first.setdefault((chunk.document_id, chunk.id), chunk)) is chunk or same.text == chunk.text
+        (same := first_seen.setdefault((chunk.document_id, chunk.id), chunk)) is chunk or same.text == chunk.text
         for chunk in chunks
     ):
         return chunks
     texts: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    named: list[Chunk] = []
+    result: list[Chunk] = []
     for chunk in chunks:
-        names = texts[chunk.document_id, chunk.id]
-        name = names.setdefault(chunk.text, f"{chunk.id}{_APART * bool(names)}{len(names) or ''}")
-        named.append(chunk if name == chunk.id else replace(chunk, id=name))
-    return named
+        id_by_text = texts[chunk.document_id, chunk.id]
+        name = id_by_text.setdefault(chunk.text, f"{chunk.id}{_ID_SEPARATOR * bool(id_by_text)}{len(id_by_text) or ''}")
+        result.append(chunk if name == chunk.id else replace(chunk, id=name))
+    return result
 
 
-def with_own_documents(hits: Sequence[Chunk], alike: Callable[[Chunk], Hashable]) -> Sequence[Chunk]:
+def disambiguate_documents(hits: Sequence[Chunk], group_key: Callable[[Chunk], Hashable]) -> Sequence[Chunk]:
     """`hits`, with documents of their own for texts that have one id in one document.
 
     Two collections may both have a `handbook.pdf#0`. Which of them a chunk of another id is from, its metadata may say:
-    `alike` gives what the chunks of a document share. Else nobody knows, so no chunk of such a document is joined to
-    another one by its index or its offset alone. An id that follows from the place is no sign of two documents: the
+    `group_key` gives what the chunks of a document share. Else nobody knows, so no chunk of such a document is joined
+    to another one by its index or its offset alone. An id that follows from the place is no sign of two documents: the
     pieces of a chunk share it.
     """
-    first: dict[tuple[str, str], str] = {}
+    first_text: dict[tuple[str, str], str] = {}
     contested = {
         hit.document_id
         for hit in hits
         if not (hit.origin and hit.origin.has_no_id)
-        and first.setdefault((hit.document_id, hit.id), hit.text.strip()) != hit.text.strip()
+        and first_text.setdefault((hit.document_id, hit.id), hit.text.strip()) != hit.text.strip()
     }
     if not contested:
         return hits
     documents: dict[str, list[tuple[Hashable, dict[str, str]]]] = defaultdict(list)
     taken = {hit.document_id for hit in hits}
-    found: list[Chunk] = []
+    result: list[Chunk] = []
     for hit in hits:
         if hit.document_id not in contested:
-            found.append(hit)
+            result.append(hit)
             continue
-        known, shared, text = documents[hit.document_id], alike(hit), hit.text.strip()
-        fitting = (at for at, (other, texts) in enumerate(known) if other == shared and texts.get(hit.id, text) == text)
-        place = next(fitting, len(known))
-        if place == len(known):
-            known.append((shared, {}))
-        known[place][1][hit.id] = text
-        found.append(_doubted(renamed(hit, place, taken), ("chunk", hit.id)))
-    return found
+        groups, hit_group, text = documents[hit.document_id], group_key(hit), hit.text.strip()
+        matching = (
+            at for at, (other, texts) in enumerate(groups) if other == hit_group and texts.get(hit.id, text) == text
+        )
+        group_number = next(matching, len(groups))
+        if group_number == len(groups):
+            groups.append((hit_group, {}))
+        groups[group_number][1][hit.id] = text
+        result.append(_with_shared_index(renumber_document(hit, group_number, taken), ("chunk", hit.id)))
+    return result
 
 
-def with_doubtful_places(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+def flag_shared_indexes(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     """`chunks`, with `shares_index` set in the origin of those whose index other texts of their document have, too.
 
     Their offsets then count in a part named by the index, since a splitter counts them in the text that it cut.
     """
-    first: dict[tuple[str, int], Chunk] = {}
-    doubtful = {
+    first_seen: dict[tuple[str, int], Chunk] = {}
+    shared = {
         (chunk.document_id, chunk.index)
         for chunk in chunks
         if chunk.index is not None
-        and (same := first.setdefault((chunk.document_id, chunk.index), chunk)) is not chunk
+        and (same := first_seen.setdefault((chunk.document_id, chunk.index), chunk)) is not chunk
         and same.text.strip() != chunk.text.strip()
     }
-    if not doubtful:
+    if not shared:
         return chunks
     return [
-        _doubted(chunk, ("index", chunk.index or 0)) if (chunk.document_id, chunk.index) in doubtful else chunk
+        _with_shared_index(chunk, ("index", chunk.index or 0)) if (chunk.document_id, chunk.index) in shared else chunk
         for chunk in chunks
     ]
 
 
-def _doubted(chunk: Chunk, name: tuple[str, str | int]) -> Chunk:
-    part = tuple(sorted({**dict(part_of(chunk)), name[0]: name[1]}.items()))
-    return replace(chunk, origin=replace(chunk.origin or Origin(), part=part, shares_index=True))
+def _with_shared_index(chunk: Chunk, section_item: tuple[str, str | int]) -> Chunk:
+    part = tuple(sorted({**dict(chunk_section(chunk)), section_item[0]: section_item[1]}.items()))
+    return replace(chunk, origin=replace(chunk.origin or ChunkOrigin(), section=part, shares_index=True))
 
 
-def is_doubtful(chunk: Chunk) -> bool:
+def has_shared_index(chunk: Chunk) -> bool:
     """True if other texts have its index, which then only says about where it stands."""
     return chunk.origin is not None and chunk.origin.shares_index
 
 
-def spread(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str, int]:
+def separate_positions(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str, int]:
     """The `positions` of one document's chunks, by id, with a position for each chunk that shares an index.
 
     Chunks of one index are spread only if each has an offset of its own: nothing else tells their order.
     """
     sharing: dict[int, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
-        if is_doubtful(chunk):
+        if has_shared_index(chunk):
             sharing[positions[chunk.id]].append(chunk)
     # The order of chunks of one index, and the positions that they take beyond the one they share.
     steps: dict[str, int] = {}
@@ -145,8 +147,8 @@ def spread(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str
     if not steps:
         return positions
     # All that stands behind moves on by the positions added before it.
-    shift, moved = 0, dict[int, int]()
+    shift, shifted = 0, dict[int, int]()
     for position in sorted(set(positions.values())):
-        moved[position] = position + shift
+        shifted[position] = position + shift
         shift += added[position]
-    return {chunk_id: moved[position] + steps.get(chunk_id, 0) for chunk_id, position in positions.items()}
+    return {chunk_id: shifted[position] + steps.get(chunk_id, 0) for chunk_id, position in positions.items()}

@@ -1,6 +1,6 @@
 """The duplicates of one assembly: exact copies, near ones by words, close ones by vectors, found in this order.
 
-Each rule costs more than the one before and sees only what that left over. Exact copies go even before neighbours are
+Each rule costs more than the one before and sees only what that left over. Exact copies go even before neighbors are
 fetched, near and close ones after. When the budget leaves out a chunk, its near duplicates get a second chance, for
 nothing says their content any more; exact copies don't, since they are just as long.
 """
@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from typing import Any
 
-from ctxassembly.assembly.dedup.exact import DateOf, collapse_exact, collapse_similar, shared_hashes, undated
+from ctxassembly.assembly.dedup.exact import DateOf, dedup_exact, dedup_similar, no_date, shared_hashes
 from ctxassembly.assembly.dedup.near import NearIndex
-from ctxassembly.assembly.dedup.semantic import Vector, VectorIndex, unit
+from ctxassembly.assembly.dedup.semantic import Vector, VectorIndex, unit_vector
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import EXACT, NEAR, SEMANTIC, Candidate, Reason
+from ctxassembly.data.candidates import EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE, Candidate, Reason
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.safe_repr import counted, failure, shown
+from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]
-Rule = Callable[[Candidates, DateOf], dict[int, Candidate]]
+MatchRule = Callable[[Candidates, DateOf], dict[int, Candidate]]
 """A function to the candidate that stands for each duplicate, by the duplicate's key."""
 
 
@@ -38,90 +38,88 @@ class Duplicates:
         self._dates: dict[int, float | None] = {}
         self._vectors: dict[int, Vector] = {}
 
-    def exact(self, candidates: Candidates) -> Candidates:
+    def drop_exact(self, candidates: Candidates) -> Candidates:
         """`candidates` without exact copies."""
-        if self._config.prefer == "newest":
+        if self._config.prefer_version == "newest":
             self._read_dates(candidates)
-        return self.lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
+        return self.lineage.merge_duplicates(candidates, dedup_exact(candidates, self._date_of), EXACT_DUPLICATE)
 
-    def note_hashes(self, candidates: Candidates) -> None:
+    def note_shared_hashes(self, candidates: Candidates) -> None:
         """Note the chunks whose content hash is no sign of their text: a file may have one hash for all its chunks."""
         if shared := shared_hashes(candidates, self._config.keys):
-            which = counted(shared, "chunk has", "chunks have")
+            which = pluralize(shared, "chunk has", "chunks have")
             self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
 
-    def similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
+    def drop_similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
         """`candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
-        kept = self.lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
+        kept = self.lineage.merge_duplicates(candidates, self._find_near(candidates, self._date_of), NEAR_DUPLICATE)
         if self._config.dedup == "semantic" and len(kept) > 1:
-            yield from self._find_vectors(kept)
-            kept = self.lineage.collapse(kept, self._semantic(kept, self._date_of), SEMANTIC)
+            yield from self._collect_vectors(kept)
+            kept = self.lineage.merge_duplicates(kept, self._find_semantic(kept, self._date_of), SEMANTIC_DUPLICATE)
         return kept
 
-    def second_chances(
-        self, candidates: Iterable[Candidate], taken: Candidates, left_out: Container[int]
-    ) -> Candidates:
+    def reconsider(self, candidates: Iterable[Candidate], selected: Candidates, left_out: Container[int]) -> Candidates:
         """The duplicates of candidates that the budget left out, unless they repeat one that it took.
 
         `candidates` are all of them as they came, `left_out` has the keys of those left out. Exact copies don't count.
         """
-        waiting = self.lineage.unserved(candidates, left_out)
-        if not waiting:
+        pending = self.lineage.unrepresented(candidates, left_out)
+        if not pending:
             return ()
-        self.lineage.revive(waiting)
-        rules: list[tuple[Rule, Reason]] = [(self._near, NEAR)]
+        self.lineage.restore(pending)
+        rules: list[tuple[MatchRule, Reason]] = [(self._find_near, NEAR_DUPLICATE)]
         if self._config.dedup == "semantic":
-            rules.append((self._semantic, SEMANTIC))
+            rules.append((self._find_semantic, SEMANTIC_DUPLICATE))
         for rule, why in rules:
             # What was taken comes first and is in the text already: only what waits can be dropped.
-            found = rule((*taken, *waiting), undated)
-            self.lineage.drop(waiting, found, why)
-            waiting = tuple(candidate for candidate in waiting if candidate.key not in found)
-        return waiting
+            found = rule((*selected, *pending), no_date)
+            self.lineage.record_duplicates(pending, found, why)
+            pending = tuple(candidate for candidate in pending if candidate.key not in found)
+        return pending
 
-    def _near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
+    def _find_near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
         index = NearIndex([candidate.chunk.text for candidate in candidates], self._config.near_threshold)
-        return collapse_similar(candidates, index, date_of)
+        return dedup_similar(candidates, index, date_of)
 
-    def _semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
+    def _find_semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
         vectors = [self._vectors.get(candidate.key) for candidate in candidates]
-        return collapse_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), date_of)
+        return dedup_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), date_of)
 
     def _date_of(self, candidate: Candidate) -> float | None:
         return self._dates.get(candidate.key)
 
     def _read_dates(self, candidates: Iterable[Candidate]) -> None:
-        from ctxassembly.text.dates import moment  # here, so that importing the engine stays light
+        from ctxassembly.text.dates import parse_date  # here, so that importing the engine stays light
 
         notes: dict[str, None] = {}  # a chunk may have been retrieved twice
         for candidate in candidates:
             if candidate.key not in self._dates:
                 value = self._config.keys.read(candidate.chunk.metadata, "updated_at")
-                self._dates[candidate.key] = moment(value)
-                if value is not None and moment(value) is None:
-                    notes[f"{_named(candidate)}: updated_at {shown(value, 50)} is not a date, left out"] = None
+                self._dates[candidate.key] = parse_date(value)
+                if value is not None and parse_date(value) is None:
+                    notes[f"{_describe(candidate)}: updated_at {safe_repr(value, 50)} is not a date, left out"] = None
         for note in notes:
             self._note(note)
 
-    def _find_vectors(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
+    def _collect_vectors(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
         """Keep the vectors that came with the chunks, and ask for those of all others in one request."""
         for candidate in candidates:
-            handed_in = candidate.chunk.vector
-            if handed_in is not None:
-                self._keep_vector(candidate, handed_in)
+            given_vector = candidate.chunk.vector
+            if given_vector is not None:
+                self._set_vector(candidate, given_vector)
                 if candidate.key not in self._vectors:
-                    self._note(f"{_named(candidate)}: its vector is no list of finite numbers, left out")
+                    self._note(f"{_describe(candidate)}: its vector is no list of finite numbers, left out")
         # All others in one batch; on failure words alone decide, as `dedup="near"` would.
         missing = [candidate for candidate in candidates if candidate.key not in self._vectors]
         if missing and self._can_embed:
             try:
                 answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
-                for candidate, vector in zip(missing, _one_each(answer, len(missing)), strict=True):
-                    self._keep_vector(candidate, vector)
+                for candidate, vector in zip(missing, _check_vector_count(answer, len(missing)), strict=True):
+                    self._set_vector(candidate, vector)
             except Exception as error:
                 if self._config.on_store_error == "raise":
-                    raise StoreError(f"texts could not be embedded: {failure(error)}") from error
-                self._note(f"embeddings: no vectors ({failure(error)}), compared by words alone")
+                    raise StoreError(f"texts could not be embedded: {describe_error(error)}") from error
+                self._note(f"embeddings: no vectors ({describe_error(error)}), compared by words alone")
         found = [self._vectors[candidate.key] for candidate in candidates if candidate.key in self._vectors]
         if len(found) < len(candidates):
             self._note(f"semantic dedup: {len(candidates) - len(found)} of {len(candidates)} chunks have no vector")
@@ -130,8 +128,8 @@ class Duplicates:
             sizes = " and ".join(map(str, dimensions))
             self._note(f"semantic dedup: vectors of {sizes} dimensions are not compared with each other")
 
-    def _keep_vector(self, candidate: Candidate, value: Any) -> None:
-        if (vector := unit(value)) is not None:
+    def _set_vector(self, candidate: Candidate, value: Any) -> None:
+        if (vector := unit_vector(value)) is not None:
             self._vectors[candidate.key] = vector
 
 
@@ -146,11 +144,11 @@ def check_vectors(candidates: Sequence[Candidate]) -> None:
         raise ConfigError("dedup", allowed, "semantic")
 
 
-def _one_each(answer: Any, texts: int) -> list[Any]:
+def _check_vector_count(answer: Any, texts: int) -> list[Any]:
     if isinstance(answer, (str, bytes)) or not hasattr(answer, "__len__") or len(answer) != texts:
-        raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {shown(answer)}")
+        raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {safe_repr(answer)}")
     return list(answer)
 
 
-def _named(candidate: Candidate) -> str:
-    return f"{'hit' if candidate.is_hit else 'neighbour'} {shown(candidate.chunk.id, 80)}"
+def _describe(candidate: Candidate) -> str:
+    return f"{'hit' if candidate.is_hit else 'neighbor'} {safe_repr(candidate.chunk.id, 80)}"

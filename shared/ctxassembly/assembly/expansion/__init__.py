@@ -1,1 +1,1 @@
-"""Candidates for the context: hits admitted, neighbours asked for and let in."""
+"""Candidates for the context: hits admitted, neighbors asked for and let in."""

@@ -1,14 +1,14 @@
-"""Chunks that a caller may read: where the filter is unknown, a neighbour has to agree with its hit on metadata.
+"""Chunks that a caller may read: where the filter is unknown, a neighbor has to agree with its hit on metadata.
 
-A search is held to a tenant, an access group or a version by metadata, and a neighbour is fetched past that search. A
-known filter goes into the store's own query. An unknown one may be on any key, so a neighbour has to agree with its hit
-on every key but those that `varying.py` knows to vary within a document: else another tenant's text could be read.
+A search is held to a tenant, an access group or a version by metadata, and a neighbor is fetched past that search. A
+known filter goes into the store's own query. An unknown one may be on any key, so a neighbor has to agree with its hit
+on every key but those that `varying_keys.py` knows to vary within a document: else another tenant's text could be read.
 
 Metadata are compared leaf by leaf, so a tenant in a nested mapping counts. A key missing on one side is disagreement;
-None is as good as missing, since Chroma drops it. Lists are sets, as access lists are. A neighbour is compared with the
+None is as good as missing, since Chroma drops it. Lists are sets, as access lists are. A neighbor is compared with the
 hit itself, not with the chunk between: agreement in steps could drift from one tenant to the next.
 
-Over 63 pipelines of the field the rule wrongly leaves out 5 of 1,248 ordinary neighbours, and of 8,911 whose tenant,
+Over 63 pipelines of the field the rule wrongly leaves out 5 of 1,248 ordinary neighbors, and of 8,911 whose tenant,
 group, owner or publicity differs it lets none through. Whoever filters by a title, a section or a date has to give the
 filter: these vary within a document.
 """
@@ -23,72 +23,72 @@ from typing import Any, NamedTuple
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.sanitize import StandIn
+from ctxassembly.data.sanitize import Placeholder
 from ctxassembly.data.trace import Trace
-from ctxassembly.data.varying_keys import DEEPEST, Kind, is_number, is_word, kind_of
-from ctxassembly.safe_repr import as_name
+from ctxassembly.data.varying_keys import MAX_DEPTH, KeyCategory, is_known_word, is_number, key_category
+from ctxassembly.safe_repr import to_id
 from ctxassembly.user_warnings import with_remedy
 
-Fixed = frozenset[tuple[str, Hashable]]
+FixedValues = frozenset[tuple[str, Hashable]]
 """The values that chunks have to share, each with its path."""
-MOST_COMPARED = 8
+MAX_COMPARED = 8
 """Hits that a chunk is compared with, to name the keys by which it differs from the nearest."""
 _SCALARS = frozenset((str, int, float, bool))
 _NAN = ("NaN",)
-_AS_NUMBERS = ("index", "start", "score", "row_number", "start_line")
+_NUMBER_FIELDS = ("index", "start", "score", "row_number", "start_line")
 """The particulars of `MetadataKeys` that are numbers."""
-_FIXED = ("source", "url", "page_base")
+_FIXED_FIELDS = ("source", "url", "page_base")
 """The particulars that all chunks of a document share, and `page_base`, which is no key. All others may vary freely."""
 
 
 class Signature(NamedTuple):
-    """The metadata of a chunk that its neighbours have to share: equal if two chunks agree, but for the rank."""
+    """The metadata of a chunk that its neighbors have to share: equal if two chunks agree, but for the rank."""
 
-    fixed: Fixed
+    fixed: FixedValues
     rank: float | None = None
     """The number under `rank`. A retriever writes it into its hits, so it may be missing on one side."""
 
 
-class Scope:
+class MetadataAccess:
     """The judge of which chunks agree with a hit of their document, and the count of those that don't."""
 
     def __init__(self, config: AssemblyConfig) -> None:
         keys = config.keys
-        self._named: dict[str, Kind] = {
-            key: "number" if name in _AS_NUMBERS else "document" if name in ("document_id", "lookup_id") else "free"
+        self._own_categories: dict[str, KeyCategory] = {
+            key: "number" if name in _NUMBER_FIELDS else "document" if name in ("document_id", "lookup_id") else "free"
             for name in (field.name for field in fields(keys))
-            if name not in _FIXED
+            if name not in _FIXED_FIELDS
             for key in getattr(keys, name)
-            if kind_of(key) == "fixed"
+            if key_category(key) == "fixed"
         }
         """The kinds of the caller's own keys, which the list of the field doesn't know."""
-        self._named |= dict.fromkeys((*config.varying_keys, *config.summary_key), "free")
-        self._kinds: dict[str, Kind] = {}
+        self._own_categories |= dict.fromkeys((*config.varying_keys, *config.summary_key), "free")
+        self._categories: dict[str, KeyCategory] = {}
         self._signatures: dict[int, tuple[Chunk, Signature]] = {}
         """By the `id` of the chunk. The chunk is kept with it, so that no other one gets the same."""
-        self._hits: dict[str, dict[Fixed, set[float | None]]] = {}
-        self.differing: dict[str, None] = {}
+        self._hit_signatures: dict[str, dict[FixedValues, set[float | None]]] = {}
+        self.differing_keys: dict[str, None] = {}
         """The keys by which chunks were left out, in the order in which they were met; an ordered set."""
-        self.left_out = 0
+        self.excluded_count = 0
         """The number of chunks left out."""
 
     def add_hits(self, hits: Iterable[Chunk]) -> None:
         """Admit chunks that agree with any of `hits`, too."""
         for hit in hits:
             signature = self.signature(hit)
-            self._hits.setdefault(hit.document_id, {}).setdefault(signature.fixed, set()).add(signature.rank)
+            self._hit_signatures.setdefault(hit.document_id, {}).setdefault(signature.fixed, set()).add(signature.rank)
 
-    def admits(self, chunk: Chunk) -> bool:
+    def allows(self, chunk: Chunk) -> bool:
         """True if `chunk` agrees with any hit of its document; else it is counted as left out."""
-        hits = self._hits.get(chunk.document_id, {})
+        hits = self._hit_signatures.get(chunk.document_id, {})
         fixed, rank = self.signature(chunk)
         ranks = hits.get(fixed)
         if ranks is not None and (rank is None or None in ranks or rank in ranks):
             return True
-        self._leave_out(fixed, hits)
+        self._record_exclusion(fixed, hits)
         return False
 
-    def agreeing(self, chunk: Chunk, near: Sequence[tuple[int, Candidate]]) -> list[tuple[int, Candidate]]:
+    def filter_agreeing(self, chunk: Chunk, near: Sequence[tuple[int, Candidate]]) -> list[tuple[int, Candidate]]:
         """The hits among `near` with which `chunk` agrees, with their distances. If none, it is counted as left out."""
         fixed, rank = self.signature(chunk)
         found = []
@@ -97,26 +97,26 @@ class Scope:
             if fixed == other.fixed and (rank is None or other.rank is None or rank == other.rank):
                 found.append((steps, hit))
         if near and not found:
-            self._leave_out(fixed, (self.signature(hit.chunk).fixed for _, hit in near))
+            self._record_exclusion(fixed, (self.signature(hit.chunk).fixed for _, hit in near))
         return found
 
     def signature(self, chunk: Chunk) -> Signature:
-        """The metadata that neighbours of `chunk` have to share with it."""
+        """The metadata that neighbors of `chunk` have to share with it."""
         found = self._signatures.get(id(chunk))
         if found is None:
-            found = self._signatures[id(chunk)] = chunk, self._read(chunk)
+            found = self._signatures[id(chunk)] = chunk, self._make_signature(chunk)
         return found[1]
 
-    def _leave_out(self, fixed: Fixed, hits: Iterable[Fixed]) -> None:
-        self.left_out += 1
-        nearest = min((fixed ^ other for other in islice(hits, MOST_COMPARED)), key=len, default=Fixed())
-        self.differing |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
+    def _record_exclusion(self, fixed: FixedValues, hits: Iterable[FixedValues]) -> None:
+        self.excluded_count += 1
+        nearest = min((fixed ^ other for other in islice(hits, MAX_COMPARED)), key=len, default=FixedValues())
+        self.differing_keys |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
 
-    def _read(self, chunk: Chunk) -> Signature:
+    def _make_signature(self, chunk: Chunk) -> Signature:
         # A fast pass over plain values whose keys are known by now; anything else takes the full rules below.
         plain: list[tuple[str, Hashable]] = []
         for key, value in chunk.metadata.items():
-            kind = self._kinds.get(key)
+            kind = self._categories.get(key)
             if type(value) not in _SCALARS or value != value:  # noqa: PLR0124 - NaN isn't itself
                 break
             if kind == "fixed":
@@ -125,22 +125,24 @@ class Scope:
                 break
         else:  # so are nearly all, once another chunk with the same keys was read
             return Signature(frozenset(plain))
-        found = _Found({}, {}, {})
-        self._collect(chunk.metadata, "", DEEPEST, chunk.document_id, found)
+        found = _MetadataParts({}, {}, {})
+        self._collect(chunk.metadata, "", MAX_DEPTH, chunk.document_id, found)
         fixed = found.fixed if "element" in found.special else found.fixed | found.parents
         return Signature(frozenset(fixed.items()), found.special.get("rank"))
 
-    def _collect(self, metadata: Mapping[Any, Any], above: str, depth: int, document_id: str, found: _Found) -> None:
+    def _collect(
+        self, metadata: Mapping[Any, Any], prefix: str, depth: int, document_id: str, found: _MetadataParts
+    ) -> None:
         """Enter each value of `metadata` in `found` under its path, by its kind; None is as good as missing."""
         for key, value in metadata.items():
             if value is None:
                 continue
-            path = above + key if type(key) is str else f"{above}{key!r}"
+            path = prefix + key if type(key) is str else f"{prefix}{key!r}"
             is_scalar = type(value) in _SCALARS  # nearly all are, and asking whether one is a Mapping takes its time
             if not is_scalar and depth and isinstance(value, Mapping):
                 self._collect(value, f"{path}.", depth - 1, document_id, found)
                 continue
-            kind = self._kinds.get(path) or self._kind(path, key)
+            kind = self._categories.get(path) or self._category(path, key)
             if kind == "fixed" and is_scalar:
                 found.fixed[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
             elif kind == "free" or (kind == "number" and is_number(value)):
@@ -148,61 +150,65 @@ class Scope:
             elif kind == "element" or (kind == "rank" and isinstance(value, (int, float))):
                 found.special[kind] = value
             elif kind == "parent":
-                found.parents[path] = _comparable(value, DEEPEST)
+                found.parents[path] = _to_hashable(value, MAX_DEPTH)
             elif not (
-                (kind == "words" and is_word(key, value)) or (kind == "document" and as_name(value) == document_id)
+                (kind == "words" and is_known_word(key, value)) or (kind == "document" and to_id(value) == document_id)
             ):
-                found.fixed[path] = _comparable(value, DEEPEST)
+                found.fixed[path] = _to_hashable(value, MAX_DEPTH)
 
-    def _kind(self, path: str, key: Any) -> Kind:
-        kind = self._named.get(path) or (self._named.get(key) or kind_of(key) if type(key) is str else "fixed")
+    def _category(self, path: str, key: Any) -> KeyCategory:
+        kind = self._own_categories.get(path) or (
+            self._own_categories.get(key) or key_category(key) if type(key) is str else "fixed"
+        )
         if kind == "fixed" and path.startswith("loc."):
             kind = "number"
-        self._kinds[path] = kind
+        self._categories[path] = kind
         return kind
 
 
-class _Found(NamedTuple):
-    """The metadata of one chunk by path, sorted by what they mean for its neighbours."""
+class _MetadataParts(NamedTuple):
+    """The metadata of one chunk by path, sorted by what they mean for its neighbors."""
 
     fixed: dict[str, Hashable]
     parents: dict[str, Hashable]
-    special: dict[Kind, Any]
+    special: dict[KeyCategory, Any]
     """The chunk's element id and its rank, if it has them."""
 
 
-def filter_not_seen(trace: Trace, remedy: str, why: str = "The filter of the search could not be seen") -> str | None:
+def unseen_filter_warning(
+    trace: Trace, remedy: str, why: str = "The filter of the search could not be seen"
+) -> str | None:
     """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
     if trace.unscoped is None:
         return None
-    lost = f"; left out by {', '.join(map(repr, trace.unscoped))}" if trace.unscoped else ""
+    excluded = f"; left out by {', '.join(map(repr, trace.unscoped))}" if trace.unscoped else ""
     return with_remedy(
-        f"{why}, so neighbors must match their hit's metadata{lost}",
-        f"{remedy}; neighbours='unfiltered' if every caller may read everything; "
+        f"{why}, so neighbors must match their hit's metadata{excluded}",
+        f"{remedy}; neighbors='unfiltered' if every caller may read everything; "
         "AssemblyConfig(varying_keys=...) for keys that differ within a document",
     )
 
 
-def _comparable(value: Any, depth: int) -> Hashable:
+def _to_hashable(value: Any, depth: int) -> Hashable:
     """A hashable that is equal for equal values: lists are sets, NaN is NaN; an unknown object equals only itself."""
     if type(value) in _SCALARS:
         return value if value == value else _NAN  # noqa: PLR0124 - see above
-    if type(value) is StandIn:
-        return ("object", id(value.stands_for))
+    if type(value) is Placeholder:
+        return ("object", id(value.value))
     try:
         if isinstance(value, Mapping) and depth:
             return frozenset(
-                (_comparable(key, depth - 1), _comparable(inner, depth - 1)) for key, inner in value.items()
+                (_to_hashable(key, depth - 1), _to_hashable(inner, depth - 1)) for key, inner in value.items()
             )
         if isinstance(value, (list, tuple, set, frozenset)) and depth:
-            return frozenset(_comparable(item, depth - 1) for item in value)
+            return frozenset(_to_hashable(item, depth - 1) for item in value)
         hash(value)
     except Exception:  # noqa: BLE001 - any object may stand in metadata; one that can't be compared agrees with itself
         return ("object", id(value))
-    return _Guarded(value)
+    return _SafeEquality(value)
 
 
-class _Guarded:
+class _SafeEquality:
     """A value whose comparison may raise; if it does, the two differ."""
 
     __slots__ = ("value",)
@@ -215,6 +221,6 @@ class _Guarded:
 
     def __eq__(self, other: object) -> bool:
         try:
-            return isinstance(other, _Guarded) and (self.value is other.value or bool(self.value == other.value))
+            return isinstance(other, _SafeEquality) and (self.value is other.value or bool(self.value == other.value))
         except Exception:  # noqa: BLE001 - see above
             return False

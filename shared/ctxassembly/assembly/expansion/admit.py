@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 from types import CoroutineType
 from typing import Any
 
-from ctxassembly.config.hints import not_a_hit
+from ctxassembly.config.hints import not_a_hit_error
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.data.sanitize import Oddity, mended_chunk, mended_score
+from ctxassembly.data.sanitize import Issue, sanitize_chunk, sanitize_score
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 
-MOST_ALIKE = 10
+MAX_SIMILAR_NOTES = 10
 """Notes on one kind of oddity; a last note counts the others."""
 _ID_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmittedHits:
     """Hits as candidates, usable or not, and a note on every value that was mended."""
 
     candidates: tuple[Candidate, ...]
@@ -38,30 +38,30 @@ class Admitted:
 class _Notes:
     """Notes in the order in which they come: of each kind the first few, and a count of the others."""
 
-    def __init__(self, whose: str) -> None:
-        self._whose = whose
-        self._written: list[str] = []
-        self._alike: dict[str, int] = {}
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._notes: list[str] = []
+        self._counts: dict[str, int] = {}
 
-    def add(self, chunk: Chunk, oddities: Iterable[Oddity]) -> None:
-        for kind, note in oddities:
-            self._alike[kind] = alike = self._alike.get(kind, 0) + 1
-            if alike <= MOST_ALIKE:
-                self._written.append(f"{self._whose} {shown(chunk.id, _ID_CHARS)}: {note}")
+    def add(self, chunk: Chunk, issues: Iterable[Issue]) -> None:
+        for kind, note in issues:
+            self._counts[kind] = number = self._counts.get(kind, 0) + 1
+            if number <= MAX_SIMILAR_NOTES:
+                self._notes.append(f"{self._subject} {safe_repr(chunk.id, _ID_CHARS)}: {note}")
 
     def all(self) -> tuple[str, ...]:
-        more = ((kind, alike - MOST_ALIKE) for kind, alike in self._alike.items() if alike > MOST_ALIKE)
-        return (*self._written, *(f"{self._whose}s: {number:,} more notes on {kind}" for kind, number in more))
+        more = ((kind, alike - MAX_SIMILAR_NOTES) for kind, alike in self._counts.items() if alike > MAX_SIMILAR_NOTES)
+        return (*self._notes, *(f"{self._subject}s: {number:,} more notes on {kind}" for kind, number in more))
 
 
-def admit(hits: Sequence[Hit]) -> Admitted:
+def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
     """Candidates in the order of `hits`; their rank, and their key, is their position in the list.
 
     Raises:
         InputError: `hits` is not a sequence of Hit.
     """
     if isinstance(hits, (str, bytes)) or not isinstance(hits, Sequence):
-        raise not_a_hit(hits)
+        raise not_a_hit_error(hits)
     usable: list[Candidate] = []
     empty: list[Candidate] = []
     admitted: list[Hit] = []
@@ -70,28 +70,28 @@ def admit(hits: Sequence[Hit]) -> Admitted:
     by_id: dict[str, str] = {}
     for rank, hit in enumerate(hits):
         if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
-            raise not_a_hit(hit, rank)
-        chunk, mended = mended_chunk(hit.chunk, rank)
-        score, odd = mended_score(hit.score)
-        if mended or odd:
-            notes.add(chunk, [*mended, *odd])
+            raise not_a_hit_error(hit, rank)
+        chunk, issues = sanitize_chunk(hit.chunk, rank)
+        score, score_issues = sanitize_score(hit.score)
+        if issues or score_issues:
+            notes.add(chunk, [*issues, *score_issues])
         text = chunk.text
         # Two texts under one index, or one id, can't both be right. Both stay: `adjacency/parted.py` tells them apart.
         shares_id = by_id.setdefault(chunk.id, text) != text
         if chunk.index is not None and by_index.setdefault((chunk.document_id, chunk.index), text) != text:
-            where = f"index {chunk.index} stands twice in document {shown(chunk.document_id, _ID_CHARS)}"
-            notes.add(chunk, (Oddity("places that stand twice", where),))
+            where = f"index {chunk.index} stands twice in document {safe_repr(chunk.document_id, _ID_CHARS)}"
+            notes.add(chunk, (Issue("places that stand twice", where),))
         elif shares_id:
-            notes.add(chunk, (Oddity("ids that stand twice", f"its id is another text's, too; this is hit {rank}"),))
-        if shares_id and mended and chunk.document_id == chunk.id and not hit.chunk.document_id:
+            notes.add(chunk, (Issue("ids that stand twice", f"its id is another text's, too; this is hit {rank}"),))
+        if shares_id and issues and chunk.document_id == chunk.id and not hit.chunk.document_id:
             # Neither names its document, so each is one of its own, and the id can name only the first.
             chunk = replace(chunk, document_id=f"{chunk.id} (hit {rank})")
         (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(rank, chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
-    return Admitted(tuple(usable), tuple(empty), notes.all(), tuple(admitted))
+    return AdmittedHits(tuple(usable), tuple(empty), notes.all(), tuple(admitted))
 
 
-def admit_fetched(
+def admit_chunks(
     chunks: Iterable[Any], *, strict: bool = True
 ) -> tuple[tuple[Chunk, ...], tuple[Chunk, ...], tuple[str, ...]]:
     """The chunks from a store that have text, those with nothing but white space, and the notes.
@@ -103,26 +103,26 @@ def admit_fetched(
     if isinstance(chunks, CoroutineType):
         chunks.close()  # nobody will await it, and Python would warn
     if issubclass(type(chunks), (str, bytes, Mapping)) or not hasattr(type(chunks), "__iter__"):
-        raise _no_chunks(chunks)
+        raise _not_chunks_error(chunks)
     usable: list[Chunk] = []
     empty: list[Chunk] = []
-    notes = _Notes("neighbour")
-    strangers: list[Any] = []
+    notes = _Notes("neighbor")
+    others: list[Any] = []
     for at, chunk in enumerate(chunks):
         if not isinstance(chunk, Chunk):
             if strict:
-                raise _no_chunks(chunk)
-            strangers.append(chunk)
+                raise _not_chunks_error(chunk)
+            others.append(chunk)
             continue
-        mended, odd = mended_chunk(chunk, at)
-        if odd:
-            notes.add(mended, odd)
-        (empty if not mended.text or mended.text.isspace() else usable).append(mended)
-    if strangers and not (usable or empty):
-        raise _no_chunks(strangers[0])
-    left_out = f"store: {len(strangers):,} of its answers are no chunks, left out; the first is "
-    return tuple(usable), tuple(empty), (*notes.all(), *(left_out + shown(stranger) for stranger in strangers[:1]))
+        sanitized, issues = sanitize_chunk(chunk, at)
+        if issues:
+            notes.add(sanitized, issues)
+        (empty if not sanitized.text or sanitized.text.isspace() else usable).append(sanitized)
+    if others and not (usable or empty):
+        raise _not_chunks_error(others[0])
+    left_out = f"store: {len(others):,} of its answers are no chunks, left out; the first is "
+    return tuple(usable), tuple(empty), (*notes.all(), *(left_out + safe_repr(stranger) for stranger in others[:1]))
 
 
-def _no_chunks(value: object) -> InputError:
-    return InputError(f"the store must return chunks, got {shown(value)}")
+def _not_chunks_error(value: object) -> InputError:
+    return InputError(f"the store must return chunks, got {safe_repr(value)}")

@@ -1,4 +1,4 @@
-"""Hits -> all candidates that may be used: their neighbours fetched, duplicates collapsed.
+"""Hits -> all candidates that may be used: their neighbors fetched, duplicates collapsed.
 
 The part of the flow that asks for I/O: chunks from the store, and vectors where duplicates are told by meaning.
 """
@@ -10,202 +10,228 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ctxassembly.assembly.adjacency.hierarchy import in_document, parents_of
-from ctxassembly.assembly.adjacency.positions import Answered, at_home, contained, is_covered, one_document, positions
-from ctxassembly.assembly.adjacency.shared_ids import spread, with_doubtful_places, with_own_documents, with_own_ids
+from ctxassembly.assembly.adjacency.hierarchy import parent_ids, with_document_offset
+from ctxassembly.assembly.adjacency.positions import (
+    KnownComplete,
+    assign_document,
+    chunk_positions,
+    find_containers,
+    is_covered,
+    merge_linked,
+)
+from ctxassembly.assembly.adjacency.shared_ids import (
+    disambiguate_documents,
+    disambiguate_ids,
+    flag_shared_indexes,
+    separate_positions,
+)
 from ctxassembly.assembly.dedup.dedup import Duplicates
-from ctxassembly.assembly.expansion.access import Scope
-from ctxassembly.assembly.expansion.admit import Admitted
-from ctxassembly.assembly.expansion.diagnostics import missing, not_held, proof, untold
-from ctxassembly.assembly.expansion.fetch import Fetched, Surroundings, fetch
-from ctxassembly.assembly.expansion.long_chunks import READ_CHARS, LongChunks
-from ctxassembly.assembly.expansion.references import neighbours
-from ctxassembly.assembly.expansion.store_identity import is_of
+from ctxassembly.assembly.expansion.access import MetadataAccess
+from ctxassembly.assembly.expansion.admit import AdmittedHits
+from ctxassembly.assembly.expansion.diagnostics import (
+    diagnose,
+    missing_neighbor,
+    unstored_hits_warning,
+    unverified_gaps,
+)
+from ctxassembly.assembly.expansion.fetch import FetchedChunks, FetchPolicy, fetch_neighbors
+from ctxassembly.assembly.expansion.long_chunks import MAX_CHARS, LongChunks
+from ctxassembly.assembly.expansion.references import score_neighbors
+from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import CONTAINED, Candidate
-from ctxassembly.data.chunks import Chunk, is_marked
-from ctxassembly.data.id_clashes import renamed
+from ctxassembly.data.chunks import Chunk, has_flag
+from ctxassembly.data.id_clashes import renumber_document
 from ctxassembly.data.requests import FetchChunks, Request
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import Log, by_reason
+from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
 Candidates = tuple[Candidate, ...]
 
 
-def gather(
-    admitted: Admitted,
+def expand_hits(
+    admitted: AdmittedHits,
     config: AssemblyConfig,
-    around: Surroundings,
+    policy: FetchPolicy,
     duplicates: Duplicates,
     long_chunks: LongChunks,
-    log: Log,
+    log: TraceRecorder,
 ) -> Generator[Request, Sequence[Any], tuple[Candidates, Candidates]]:
-    """The neighbours of the admitted hits, and all candidates of both that may be used: hits first.
+    """The neighbors of the admitted hits, and all candidates of both that may be used: hits first.
 
     What becomes of each on the way is entered in the lineage of `duplicates`.
     """
     hits, lineage = admitted.candidates, duplicates.lineage
     if not config.enabled:
-        return (), _read(hits, long_chunks, lineage, log)
-    found = hits
-    # A copy of a hit brings no neighbours of its own, so copies go before the store is asked.
+        return (), _trim_long_chunks(hits, long_chunks, lineage, log)
+    unique_hits = hits
+    # A copy of a hit brings no neighbors of its own, so copies go before the store is asked.
     if config.dedup != "none":
         yield from log.begin("dedup", len(hits))
-        found = duplicates.exact(hits)
-        duplicates.note_hashes(found)
-        yield from log.end(len(found), partial(_copies, hits, found, lineage))
-    yield from log.begin("expand", len(found))
-    placed, near = yield from _expand(found, admitted, config, around, log)
-    yield from log.end(len(placed) + len(near))
-    usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
-    # Neighbours bring copies of their own.
-    if near and config.dedup != "none":
+        unique_hits = duplicates.drop_exact(hits)
+        duplicates.note_shared_hashes(unique_hits)
+        yield from log.end(len(unique_hits), partial(_count_dropped, hits, unique_hits, lineage))
+    yield from log.begin("expand", len(unique_hits))
+    positioned, neighbors = yield from _add_neighbors(unique_hits, admitted, config, policy, log)
+    yield from log.end(len(positioned) + len(neighbors))
+    usable = (
+        *(lineage.record_change(before, after) for before, after in zip(unique_hits, positioned, strict=True)),
+        *neighbors,
+    )
+    # Neighbors bring copies of their own.
+    if neighbors and config.dedup != "none":
         yield from log.begin("dedup", len(usable))
-        before, usable = usable, duplicates.exact(usable)
-        yield from log.end(len(usable), partial(_copies, before, usable, lineage))
-    usable = lineage.collapse(usable, contained(usable), CONTAINED)
-    usable = _read(usable, long_chunks, lineage, log)
+        before, usable = usable, duplicates.drop_exact(usable)
+        yield from log.end(len(usable), partial(_count_dropped, before, usable, lineage))
+    usable = lineage.merge_duplicates(usable, find_containers(usable), CONTAINED)
+    usable = _trim_long_chunks(usable, long_chunks, lineage, log)
     if config.dedup in ("near", "semantic"):
         yield from log.begin(f"{config.dedup} dedup", len(usable))
-        before, usable = usable, (yield from duplicates.similar(usable))
-        yield from log.end(len(usable), partial(_copies, before, usable, lineage))
-    return near, usable
+        before, usable = usable, (yield from duplicates.drop_similar(usable))
+        yield from log.end(len(usable), partial(_count_dropped, before, usable, lineage))
+    return neighbors, usable
 
 
-def _copies(before: Candidates, after: Candidates, lineage: Lineage) -> Mapping[str, Any]:
+def _count_dropped(before: Candidates, after: Candidates, lineage: Lineage) -> Mapping[str, Any]:
     """The reasons of those that are gone `after` a stage, as it tells them."""
-    copies, there = lineage.copies(), {candidate.key for candidate in after}
-    return by_reason(copies[candidate.key][1] for candidate in before if candidate.key not in there)
+    copies, remaining = lineage.duplicates(), {candidate.key for candidate in after}
+    return count_by_reason(copies[candidate.key][1] for candidate in before if candidate.key not in remaining)
 
 
-def _read(candidates: Candidates, long_chunks: LongChunks, lineage: Lineage, log: Log) -> Candidates:
+def _trim_long_chunks(
+    candidates: Candidates, long_chunks: LongChunks, lineage: Lineage, log: TraceRecorder
+) -> Candidates:
     """`candidates`, with the chunks that are too long reduced to the part that is read."""
-    if max([len(candidate.chunk.text) for candidate in candidates], default=0) <= READ_CHARS:
+    if max([len(candidate.chunk.text) for candidate in candidates], default=0) <= MAX_CHARS:
         return candidates
-    parts = [long_chunks.read(candidate) for candidate in candidates]
-    for before, after in zip(candidates, parts, strict=True):
+    trimmed = [long_chunks.trim(candidate) for candidate in candidates]
+    for before, after in zip(candidates, trimmed, strict=True):
         if before is not after:
-            whole, read, begin = len(before.chunk.text), len(after.chunk.text), after.read_from
+            whole, read, begin = len(before.chunk.text), len(after.chunk.text), after.text_offset
             middle = f"{read:,} are read, from {begin:,} on, for the words of the query"
             which = middle if begin else f"the first {read:,} are read"
             log.notes.append(f"chunk {before.chunk.id!r}: of {whole:,} characters only {which}")
-    return tuple(lineage.change(before, after) for before, after in zip(candidates, parts, strict=True))
+    return tuple(lineage.record_change(before, after) for before, after in zip(candidates, trimmed, strict=True))
 
 
-def _expand(
-    hits: Candidates, admitted: Admitted, config: AssemblyConfig, around: Surroundings, log: Log
+def _add_neighbors(
+    hits: Candidates, admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[Candidates, Candidates]]:
-    """The hits with their position in the document, and their neighbours."""
-    alone = {hit.rank for hit in hits if is_marked(hit.chunk, "no_neighbours", config.keys)}
-    fetched = yield from _fetch([hit.chunk for hit in hits if hit.rank not in alone], admitted, config, around, log)
-    own = _apart([hit.chunk for hit in hits], fetched, config)
-    chunks, found = _in_documents(_chained(own, fetched), fetched)
-    sure = with_doubtful_places([*chunks, *found])
-    chunks, found = [*sure[: len(hits)]], [*sure[len(hits) :]]
-    # Positions are told by id. In the context and in the trace a chunk keeps the id that it came with.
-    named = with_own_ids(sure)
-    at = _positions(named, admitted, fetched, around, config)
-    placed = tuple(
-        Candidate(hit.key, chunk, hit.rank, hit.score, position=at[chunk.document_id, name.id])
-        for hit, chunk, name in zip(hits, chunks, named[: len(hits)], strict=True)
+    """The hits with their position in the document, and their neighbors."""
+    without_neighbors = {hit.rank for hit in hits if has_flag(hit.chunk, "no_neighbors", config.keys)}
+    fetched = yield from _fetch_neighbors(
+        [hit.chunk for hit in hits if hit.rank not in without_neighbors], admitted, config, policy, log
     )
-    asking = [hit for hit in placed if hit.rank not in alone] if alone else placed
-    # The keys of neighbours follow those of all hits, copies included.
+    own_hits = _separate_unstored([hit.chunk for hit in hits], fetched, config)
+    chunks, found = _with_document_offsets(_merge_linked_documents(own_hits, fetched), fetched)
+    flagged = flag_shared_indexes([*chunks, *found])
+    chunks, found = [*flagged[: len(hits)]], [*flagged[len(hits) :]]
+    # Positions are told by id. In the context and in the trace a chunk keeps the id that it came with.
+    with_unique_ids = disambiguate_ids(flagged)
+    position_of = _chunk_positions(with_unique_ids, admitted, fetched, policy, config)
+    positioned = tuple(
+        Candidate(hit.key, chunk, hit.rank, hit.score, position=position_of[chunk.document_id, name.id])
+        for hit, chunk, name in zip(hits, chunks, with_unique_ids[: len(hits)], strict=True)
+    )
+    expanding = [hit for hit in positioned if hit.rank not in without_neighbors] if without_neighbors else positioned
+    # The keys of neighbors follow those of all hits, copies included.
     keyed = enumerate(found, len(admitted.hits))
-    near = neighbours(asking, keyed, at, around.reach, config.neighbour_decay, around.scope)
-    if around.scope is not None and (near or around.scope.left_out):
-        _note_scope(around.scope, log)
-    return placed, near
+    neighbors = score_neighbors(expanding, keyed, position_of, policy.window, config.neighbor_decay, policy.access)
+    if policy.access is not None and (neighbors or policy.access.excluded_count):
+        _note_exclusions(policy.access, log)
+    return positioned, neighbors
 
 
-def _fetch(
-    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, around: Surroundings, log: Log
-) -> Generator[FetchChunks, Sequence[Chunk], Fetched]:
+def _fetch_neighbors(
+    chunks: Sequence[Chunk], admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
+) -> Generator[FetchChunks, Sequence[Chunk], FetchedChunks]:
     """The store's answer on what is near `chunks`, with notes on what they or the store lack."""
-    fetched = Fetched()
-    if around.reach and chunks:
-        fetched = yield from fetch(chunks, admitted, config, around, log)
-    if fetched.refused:
-        unnamed = f"{len(fetched.refused):,} neighbours by names with characters that databases refuse"
-        log.notes.append(f"store: not asked for {unnamed}")
+    fetched = FetchedChunks()
+    if policy.window and chunks:
+        fetched = yield from fetch_neighbors(chunks, admitted, config, policy, log)
+    if fetched.refused_refs:
+        refused = f"{len(fetched.refused_refs):,} neighbors by names with characters that databases refuse"
+        log.notes.append(f"store: not asked for {refused}")
     # A store that failed to answer is noted already; what it lacks can't be told.
-    answered = fetched.answered if around.reach and not fetched.incomplete else None
-    if answered and not around.is_filtered and not fetched.has_others and proof(chunks) is not None:
-        answered = {}  # under a filter all that is next to the hits may belong to others
-    every = [hit.chunk for hit in admitted.candidates]
-    if not answered and len(chunks) < len(every) and proof(every) is None:
-        answered = None  # what stands next to the hits are copies, for which no store is asked
-    lack = not_held(fetched.strangers, len(chunks), around.remedies)
-    known = (chunks, config.keys, answered, fetched.beside)
-    log.missing = lack or missing(*known, fetched.failure, around.remedies)
+    returned_ids = fetched.returned_ids if policy.window and not fetched.is_incomplete else None
+    if returned_ids and not policy.is_filtered and not fetched.has_others and missing_neighbor(chunks) is not None:
+        returned_ids = {}  # under a filter all that is next to the hits may belong to others
+    all_hits = [hit.chunk for hit in admitted.candidates]
+    if not returned_ids and len(chunks) < len(all_hits) and missing_neighbor(all_hits) is None:
+        returned_ids = None  # what stands next to the hits are copies, for which no store is asked
+    unstored = unstored_hits_warning(fetched.unstored_hits, len(chunks), policy.remedies)
+    arguments = (chunks, config.keys, returned_ids, fetched.offset_answered)
+    log.missing = unstored or diagnose(*arguments, fetched.failure, policy.remedies)
     # A failure of the store is noted already, with its whole message.
-    note = log.missing if lack or fetched.failure is None else missing(*known, None, around.remedies)
+    note = log.missing if unstored or fetched.failure is None else diagnose(*arguments, None, policy.remedies)
     log.notes += [note] if note else []
-    if log.missing is None and (doubt := untold(chunks, answered, around.remedies)) is not None:
+    if log.missing is None and (doubt := unverified_gaps(chunks, returned_ids, policy.remedies)) is not None:
         log.notes.append(doubt)
     return fetched
 
 
-def _apart(hits: Sequence[Chunk], fetched: Fetched, config: AssemblyConfig) -> list[Chunk]:
+def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: AssemblyConfig) -> list[Chunk]:
     """The hits, of which those that the store doesn't hold are of other documents than those that it holds."""
-    strangers = {id(hit) for hit in fetched.strangers if is_of(hit, fetched.known_documents)}
+    unstored_ids = {id(hit) for hit in fetched.unstored_hits if is_in_documents(hit, fetched.known_documents)}
     taken = {hit.document_id for hit in hits}
-    known = [renamed(hit, 1, taken) if id(hit) in strangers else hit for hit in hits] if strangers else hits
-    return [*with_own_documents(known, lambda hit: Scope(config).signature(hit).fixed)]
+    separated = (
+        [renumber_document(hit, 1, taken) if id(hit) in unstored_ids else hit for hit in hits] if unstored_ids else hits
+    )
+    return [*disambiguate_documents(separated, lambda hit: MetadataAccess(config).signature(hit).fixed)]
 
 
-def _chained(hits: list[Chunk], fetched: Fetched) -> list[Chunk]:
+def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[Chunk]:
     """The hits, and in `fetched` the chunks, with one document for all that name none but are linked to each other."""
-    homes = one_document(hits, fetched.chunks)
-    if not homes:
+    document_map = merge_linked(hits, fetched.chunks)
+    if not document_map:
         return hits
-    for chunks in (fetched.chunks, fetched.between):
-        chunks[:] = [at_home(chunk, homes) for chunk in chunks]
-    return [at_home(hit, homes) for hit in hits]
+    for chunks in (fetched.chunks, fetched.hidden_between):
+        chunks[:] = [assign_document(chunk, document_map) for chunk in chunks]
+    return [assign_document(hit, document_map) for hit in hits]
 
 
-def _in_documents(hits: list[Chunk], fetched: Fetched) -> tuple[list[Chunk], list[Chunk]]:
+def _with_document_offsets(hits: list[Chunk], fetched: FetchedChunks) -> tuple[list[Chunk], list[Chunk]]:
     """The hits and the fetched chunks that may stand beside them, both with the offsets of their documents.
 
     Parents are left out: they were fetched for these offsets alone.
     """
-    parents = parents_of((*hits, *fetched.chunks))
+    parents = parent_ids((*hits, *fetched.chunks))
     if not parents:
         return hits, fetched.chunks
-    known = {chunk.id: chunk for chunk in (*fetched.between, *fetched.chunks, *hits)}
-    found = [in_document(chunk, known) for chunk in fetched.chunks if chunk.id not in parents]
-    return [in_document(chunk, known) for chunk in hits], found
+    known = {chunk.id: chunk for chunk in (*fetched.hidden_between, *fetched.chunks, *hits)}
+    found = [with_document_offset(chunk, known) for chunk in fetched.chunks if chunk.id not in parents]
+    return [with_document_offset(chunk, known) for chunk in hits], found
 
 
-def _positions(
-    chunks: Iterable[Chunk], admitted: Admitted, fetched: Fetched, around: Surroundings, config: AssemblyConfig
+def _chunk_positions(
+    chunks: Iterable[Chunk], admitted: AdmittedHits, fetched: FetchedChunks, policy: FetchPolicy, config: AssemblyConfig
 ) -> Mapping[tuple[str, str], int]:
     """The positions of `chunks`, hits and fetched ones, by document id and chunk id."""
-    blanks: dict[str, set[int]] = defaultdict(set)
+    empty_indexes: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
-            blanks[chunk.document_id].add(chunk.index)
+            empty_indexes[chunk.document_id].add(chunk.index)
     by_document: dict[str, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
         by_document[chunk.document_id].append(chunk)
     # Chunks that may not be read keep those apart between which they stand.
-    for chunk in fetched.between:
+    for chunk in fetched.hidden_between:
         if chunk.prev_id or chunk.next_id or not is_covered(chunk, by_document[chunk.document_id]):
             by_document[chunk.document_id].append(chunk)
-    known = Answered(fetched.whole, fetched.beside, around.by_offset)
+    complete = KnownComplete(fetched.complete_documents, fetched.offset_answered, policy.offset_window)
     return {
         (document_id, chunk_id): position
         for document_id, members in by_document.items()
-        for chunk_id, position in spread(
-            members, positions(members, blanks[document_id], config.keys.page, known)
+        for chunk_id, position in separate_positions(
+            members, chunk_positions(members, empty_indexes[document_id], config.keys.page, complete)
         ).items()
     }
 
 
-def _note_scope(scope: Scope, log: Log) -> None:
-    """Note that only metadata decided which neighbours may be read, and how many were left out for it."""
-    log.unscoped = tuple(scope.differing)
-    if scope.left_out:
-        differing = ", ".join(shown(key, 80) for key in scope.differing)
-        log.notes.append(f"store: {scope.left_out:,} left out, not their hit's by their metadata: {differing}")
+def _note_exclusions(access: MetadataAccess, log: TraceRecorder) -> None:
+    """Note that only metadata decided which neighbors may be read, and how many were left out for it."""
+    log.unscoped = tuple(access.differing_keys)
+    if access.excluded_count:
+        differing = ", ".join(safe_repr(key, 80) for key in access.differing_keys)
+        log.notes.append(f"store: {access.excluded_count:,} left out, not their hit's by their metadata: {differing}")

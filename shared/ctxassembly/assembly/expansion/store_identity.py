@@ -10,78 +10,82 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 
-from ctxassembly.assembly.adjacency.positions import is_facts, part_of
+from ctxassembly.assembly.adjacency.positions import chunk_section, is_facts
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.text.same_text import is_same
+from ctxassembly.text.same_text import is_same_text
 
 
-def own_refs(hits: Iterable[Chunk], wanted: Iterable[ChunkRef]) -> tuple[ChunkRef, ...]:
+def hit_refs(hits: Iterable[Chunk], wanted: Iterable[ChunkRef]) -> tuple[ChunkRef, ...]:
     """References to the `hits` themselves, for those of documents that are asked for in the same way."""
     asked = {
         (ref.document_id, ref.index is None) for ref in wanted if ref.index is not None or ref.chunk_id is not None
     }
-    return tuple(_own_ref(hit) for hit in hits if (hit.lookup_id, hit.index is None) in asked and not is_facts(hit))
+    return tuple(_hit_ref(hit) for hit in hits if (hit.lookup_id, hit.index is None) in asked and not is_facts(hit))
 
 
-def _own_ref(hit: Chunk) -> ChunkRef:
+def _hit_ref(hit: Chunk) -> ChunkRef:
     return ChunkRef(hit.lookup_id, chunk_id=hit.id) if hit.index is None else ChunkRef(hit.lookup_id, hit.index)
 
 
-class Own:
+class StoredHits:
     """The hits of one assembly: those that the store holds, and those that it doesn't."""
 
     def __init__(self, hits: Iterable[Chunk]) -> None:
         self._hits = [hit for hit in hits if not is_facts(hit)]
-        self._at: dict[object, list[Chunk]] = defaultdict(list)
+        self._hits_by_key: dict[object, list[Chunk]] = defaultdict(list)
         for hit in self._hits:
-            for place in (*_places(hit), *(() if _is_placed(hit) else (_text(hit),))):
-                self._at[place].append(hit)
-        self._has_unplaced = any(not _is_placed(hit) for hit in self._hits)
-        self._held: set[int] = set()
+            for place in (*_position_keys(hit), *(() if _has_position(hit) else (_text_key(hit),))):
+                self._hits_by_key[place].append(hit)
+        self._has_unpositioned = any(not _has_position(hit) for hit in self._hits)
+        self._stored: set[int] = set()
         """By the `id` of the hit, which `_hits` keeps."""
-        self._came: set[str] = set()
+        self._returned_documents: set[str] = set()
 
-    def enter(self, came: Iterable[Chunk]) -> None:
+    def record(self, chunks: Iterable[Chunk]) -> None:
         """Enter the hits that the store holds, by the chunks that came."""
-        for chunk in came:
-            self._came.add(chunk.lookup_id)
-            for place in (*_places(chunk), _text(chunk)) if self._has_unplaced else _places(chunk):
-                for hit in self._at.get(place, ()):
-                    if id(hit) not in self._held and is_same(hit.text, chunk.text):
-                        self._held.add(id(hit))
+        for chunk in chunks:
+            self._returned_documents.add(chunk.lookup_id)
+            for place in (
+                (*_position_keys(chunk), _text_key(chunk)) if self._has_unpositioned else _position_keys(chunk)
+            ):
+                for hit in self._hits_by_key.get(place, ()):
+                    if id(hit) not in self._stored and is_same_text(hit.text, chunk.text):
+                        self._stored.add(id(hit))
 
-    def is_at_hit(self, chunk: Chunk) -> bool:
+    def is_stored_hit(self, chunk: Chunk) -> bool:
         """True if a hit that the store holds has the place of `chunk`: it is that hit, or a piece of its index."""
-        return any(id(hit) in self._held for place in _places(chunk) for hit in self._at.get(place, ()))
+        return any(
+            id(hit) in self._stored for place in _position_keys(chunk) for hit in self._hits_by_key.get(place, ())
+        )
 
     def known_documents(self) -> set[str]:
         """The ids of the documents of which the store holds a hit, its own ids and those that group its documents."""
-        held = [hit for hit in self._hits if id(hit) in self._held]
-        return {name for hit in held for name in (hit.lookup_id, hit.document_id)}
+        stored = [hit for hit in self._hits if id(hit) in self._stored]
+        return {name for hit in stored for name in (hit.lookup_id, hit.document_id)}
 
-    def strangers(self) -> list[Chunk]:
+    def unstored_hits(self) -> list[Chunk]:
         """The hits that the store doesn't hold although it has chunks of their document."""
-        return [hit for hit in self._hits if hit.lookup_id in self._came and id(hit) not in self._held]
+        return [hit for hit in self._hits if hit.lookup_id in self._returned_documents and id(hit) not in self._stored]
 
 
-def is_of(chunk: Chunk, documents: Container[str]) -> bool:
+def is_in_documents(chunk: Chunk, documents: Container[str]) -> bool:
     """True if `chunk` is of one of `documents`, by the id that the store has for its document or by its own."""
     return chunk.document_id in documents or chunk.lookup_id in documents
 
 
-def _is_placed(chunk: Chunk) -> bool:
+def _has_position(chunk: Chunk) -> bool:
     return chunk.index is not None or chunk.start is not None
 
 
-def _places(chunk: Chunk) -> Iterator[object]:
+def _position_keys(chunk: Chunk) -> Iterator[object]:
     """The places at which a chunk of the same text is the same chunk."""
     yield chunk.lookup_id, "id", chunk.id
     if chunk.index is not None:
         yield chunk.lookup_id, "index", chunk.index
     elif chunk.start is not None:  # beside an index it may begin again on each page
-        yield chunk.lookup_id, "start", chunk.start, part_of(chunk)
+        yield chunk.lookup_id, "start", chunk.start, chunk_section(chunk)
 
 
-def _text(chunk: Chunk) -> object:
+def _text_key(chunk: Chunk) -> object:
     """Where a chunk without any place is: a framework may have given it another id."""
     return chunk.lookup_id, "text", chunk.text.strip()

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, Label, Part
+from ctxassembly.data.candidates import Candidate, CitationBlock, RenderedPart
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage, Source
-from ctxassembly.data.sanitize import copied
+from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.data.trace import Shortened
-from ctxassembly.wording.metadata_labels import Particulars
+from ctxassembly.wording.metadata_labels import MetadataReader
 
 SNIPPET_CHARS = 200
 """Characters of a citation's snippet, as published."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedText:
     """A text and the way back from it."""
 
     text: str
@@ -32,57 +32,59 @@ class Cited:
 
 
 def cite(
-    blocks: Sequence[tuple[Label | None, Sequence[Part]]],
+    blocks: Sequence[tuple[CitationBlock | None, Sequence[RenderedPart]]],
     separator: str,
-    read: Particulars,
+    metadata_reader: MetadataReader,
     shortened: Mapping[int, Shortened],
     config: AssemblyConfig,
-) -> Cited:
+) -> CitedText:
     """The text that `blocks` make with `separator` between them, cited. A block without a label has no citation.
 
-    `read` reads the metadata, as it does for the headers; `shortened` has the candidates that stand in part, by key.
-    `config` numbers the labels.
+    `metadata_reader` reads the metadata, as it does for the headers; `shortened` has the candidates that stand in part,
+    by key. `config` numbers the labels.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
-    cited: list[Block] = []
+    cited_blocks: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
     begin, number = 0, config.first_label
     for label, parts in blocks:
         end = begin + sum(len(part.text) for part in parts)
-        written, whole = text[begin:end], (begin, end)
+        block_text, block_span = text[begin:end], (begin, end)
         if label is None:
-            cited.append(Block(written, whole, None))
+            cited_blocks.append(Block(block_text, block_span, None))
         else:
             sources = _sources(parts, begin)
             # A text of escaped characters alone has no verbatim one: its block stands in for it.
-            span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
-            cited.append(Block(written, whole, _citation(label, number, span, read, shortened)))
-            passages += _passages(label, _spans(parts, begin), span)
+            span = (sources[0].span[0], sources[-1].span[1]) if sources else block_span
+            cited_blocks.append(
+                Block(block_text, block_span, _citation(label, number, span, metadata_reader, shortened))
+            )
+            passages += _passages(label, _span_by_candidate(parts, begin), span)
             provenance += sources
             number += config.label_step
         begin = end + len(separator)
-    return Cited(text, tuple(cited), tuple(passages), tuple(provenance))
+    return CitedText(text, tuple(cited_blocks), tuple(passages), tuple(provenance))
 
 
-def _sources(parts: Sequence[Part], begin: int) -> list[Source]:
+def _sources(parts: Sequence[RenderedPart], begin: int) -> list[Source]:
     """The verbatim stretches of a block that begins at `begin`; parts that go on in text and chunk make one."""
     sources: list[Source] = []
     at = begin
     for part in parts:
         if part.candidate is not None:
             source = _source(part, part.candidate, at)
-            before = sources[-1] if sources else None
-            if before and before.chunk_id == source.chunk_id and _meet(before, source):
-                span, chunk_span = (before.span[0], source.span[1]), (before.chunk_span[0], source.chunk_span[1])
-                sources[-1] = replace(source, span=span, start=before.start, chunk_span=chunk_span)
+            previous = sources[-1] if sources else None
+            if previous and previous.chunk_id == source.chunk_id and _is_contiguous(previous, source):
+                span, chunk_span = (previous.span[0], source.span[1]), (previous.chunk_span[0], source.chunk_span[1])
+                sources[-1] = replace(source, span=span, start=previous.start, chunk_span=chunk_span)
             else:
                 sources.append(source)
         at += len(part.text)
     return sources
 
 
-def _spans(parts: Sequence[Part], begin: int) -> dict[int, Span]:
+def _span_by_candidate(parts: Sequence[RenderedPart], begin: int) -> dict[int, Span]:
     """The span from the first to the last verbatim character of each candidate in a block, by its key."""
     spans: dict[int, Span] = {}
     at = begin
@@ -95,8 +97,8 @@ def _spans(parts: Sequence[Part], begin: int) -> dict[int, Span]:
     return spans
 
 
-def _passages(label: Label, spans: Mapping[int, Span], whole: Span) -> Iterator[Passage]:
-    """The passages of a label, each with the span of its candidates, or `whole` if none has verbatim text."""
+def _passages(label: CitationBlock, spans: Mapping[int, Span], whole: Span) -> Iterator[Passage]:
+    """The passages of a label, each with the span of its candidates, or `block_span` if none has verbatim text."""
     for pieces in label.passages:
         found = [spans[piece.candidate.key] for piece in pieces if piece.candidate.key in spans]
         # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
@@ -104,18 +106,18 @@ def _passages(label: Label, spans: Mapping[int, Span], whole: Span) -> Iterator[
         yield Passage(pieces[0].candidate.chunk.document_id, pieces, span)
 
 
-def _meet(first: Source, second: Source) -> bool:
+def _is_contiguous(first: Source, second: Source) -> bool:
     """True if `second` goes on where `first` ends, in the text as in their chunk."""
     return first.span[1] == second.span[0] and first.chunk_span[1] == second.chunk_span[0]
 
 
-def _source(part: Part, candidate: Candidate, at: int) -> Source:
-    """The source of a verbatim part that stands at `at`."""
-    chunk, skipped = candidate.chunk, candidate.read_from or 0
+def _source(part: RenderedPart, candidate: Candidate, text_start: int) -> Source:
+    """The source of a verbatim part that stands at `text_start`."""
+    chunk, skipped = candidate.chunk, candidate.text_offset or 0
     # An offset that counts in a page or a section says nothing of the document.
-    offset = chunk.start if chunk.origin is None or not chunk.origin.part else None
+    offset = chunk.start if chunk.origin is None or not chunk.origin.section else None
     return Source(
-        span=(at, at + len(part.text)),
+        span=(text_start, text_start + len(part.text)),
         chunk_id=chunk.id,
         document_id=chunk.document_id,
         start=None if offset is None else offset + part.start,
@@ -124,12 +126,14 @@ def _source(part: Part, candidate: Candidate, at: int) -> Source:
     )
 
 
-def _citation(label: Label, number: int, span: Span, read: Particulars, shortened: Mapping[int, Shortened]) -> Citation:
+def _citation(
+    label: CitationBlock, number: int, span: Span, metadata_reader: MetadataReader, shortened: Mapping[int, Shortened]
+) -> Citation:
     pieces = [piece for passage in label.passages for piece in passage]
-    best = next(piece for piece in pieces if piece.candidate is label.best)
-    chunk = label.best.chunk
+    best = next(piece for piece in pieces if piece.candidate is label.best_candidate)
+    chunk = label.best_candidate.chunk
     candidates = dict.fromkeys(piece.candidate.key for piece in pieces)
-    pages = read.pages(piece.candidate.chunk for piece in pieces)
+    pages = metadata_reader.pages(piece.candidate.chunk for piece in pieces)
     return Citation(
         label=str(number),
         document_id=chunk.document_id,
@@ -137,17 +141,17 @@ def _citation(label: Label, number: int, span: Span, read: Particulars, shortene
         span=span,
         snippet=_snippet(best.text.strip()),
         best_chunk_id=chunk.id,
-        score=label.best.score,
-        source=read.source(chunk),
-        section=read.line(chunk, "section"),
-        sheet=read.line(chunk, "sheet"),
-        row=read.number(chunk, "row_number"),
-        start_line=read.number(chunk, "start_line"),
-        page=read.number(chunk, "page"),
+        score=label.best_candidate.score,
+        source=metadata_reader.source(chunk),
+        section=metadata_reader.line(chunk, "section"),
+        sheet=metadata_reader.line(chunk, "sheet"),
+        row=metadata_reader.number(chunk, "row_number"),
+        start_line=metadata_reader.number(chunk, "start_line"),
+        page=metadata_reader.number(chunk, "page"),
         pages=pages,
-        metadata=copied(chunk.metadata),
+        metadata=copy_metadata(chunk.metadata),
         shortened=tuple(shortened[key] for key in candidates if key in shortened),
-        reference=read.reference(chunk, pages),
+        reference=metadata_reader.reference(chunk, pages),
     )
 
 

@@ -12,32 +12,34 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ctxassembly.data.candidates import GAP, Candidate, Joint, Piece
+from ctxassembly.data.candidates import GAP, Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
 
 
-def lines_of(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]) -> list[Line]:
+def build_document_texts(
+    candidates: Sequence[Candidate], get_join: Callable[[Chunk, Chunk, bool], Join | None]
+) -> list[DocumentText]:
     """`candidates`, of one document and sorted by position, laid onto as few lines as they make."""
-    lines: list[Line] = []
+    lines: list[DocumentText] = []
     position = 0
     for candidate in candidates:
-        adjacent = candidate.position == position + 1
+        is_adjacent = candidate.position == position + 1
         position = candidate.position
-        met = joint(lines[-1].last, candidate.chunk, adjacent) if lines else None
-        if met is None:
-            lines.append(Line(candidate))
+        found_join = get_join(lines[-1].last_chunk, candidate.chunk, is_adjacent) if lines else None
+        if found_join is None:
+            lines.append(DocumentText(candidate))
         else:
-            lines[-1].add(candidate, met)
+            lines[-1].add(candidate, found_join)
     return lines
 
 
-class Line:
+class DocumentText:
     """The text that chunks make together, and the beginning of each chunk in it."""
 
     def __init__(self, first: Candidate) -> None:
         self.members = [(0, first)]
         """The candidates, each with its beginning in the text; ascending, except for one that another contains."""
-        self.last = first.chunk
+        self.last_chunk = first.chunk
         """The chunk that reaches farthest."""
         self._parts = [first.chunk.text]
         self._length = len(first.chunk.text)
@@ -47,20 +49,20 @@ class Line:
         """The whole text, put together anew."""
         return "".join(self._parts)
 
-    def add(self, candidate: Candidate, met: Joint) -> None:
+    def add(self, candidate: Candidate, found_join: Join) -> None:
         """Lay `candidate` onto the line, where it meets the chunk that reaches farthest."""
         chunk = candidate.chunk
-        if met.shared < len(chunk.text):
-            begin = self._length + len(met.glue) - met.shared
-            self._parts += (met.glue, chunk.text[met.shared :])
+        if found_join.overlap < len(chunk.text):
+            begin = self._length + len(found_join.separator) - found_join.overlap
+            self._parts += (found_join.separator, chunk.text[found_join.overlap :])
             self._length = begin + len(chunk.text)
-            self.last = chunk
+            self.last_chunk = chunk
         else:
-            begin = self._length - len(self.last.text) + _position(chunk, self.last)
+            begin = self._length - len(self.last_chunk.text) + _offset_in(chunk, self.last_chunk)
         self.members.append((begin, candidate))
 
 
-def _position(inner: Chunk, outer: Chunk) -> int:
+def _offset_in(inner: Chunk, outer: Chunk) -> int:
     """The beginning of `inner` in `outer`, which contains it: by the offsets if they are right."""
     if inner.start is not None and outer.start is not None:
         position = inner.start - outer.start
@@ -69,37 +71,37 @@ def _position(inner: Chunk, outer: Chunk) -> int:
     return outer.text.find(inner.text)
 
 
-class _Slice(NamedTuple):
+class _KeptSlice(NamedTuple):
     """A span of the line that belongs to one candidate."""
 
     start: int
     end: int
     candidate: Candidate
-    origin: int
+    chunk_start: int
     """The beginning of the candidate's chunk in the line."""
-    shared: int
+    shared_chars: int
     """Characters that the candidate keeps but that belong to others; on its first slice only."""
 
 
-def _slices(line: Line) -> list[_Slice]:
+def _kept_slices(line: DocumentText) -> list[_KeptSlice]:
     """The spans that each candidate keeps and no candidate before it does, in the order of the line."""
     taken: list[Span] = []
-    slices: list[_Slice] = []
-    for origin, candidate in line.members:
-        spans = [(origin + start, origin + end) for start, end in candidate.slices]
-        free = [rest for span in spans for rest in without(span, taken)]
-        shared = sum(end - start for start, end in spans) - sum(end - start for start, end in free)
+    slices: list[_KeptSlice] = []
+    for chunk_start, candidate in line.members:
+        spans = [(chunk_start + start, chunk_start + end) for start, end in candidate.spans]
+        free = [rest for span in spans for rest in subtract_spans(span, taken)]
+        shared_chars = sum(end - start for start, end in spans) - sum(end - start for start, end in free)
         for start, end in free:
             insort(taken, (start, end))
-            slices.append(_Slice(start, end, candidate, origin, shared))
-            shared = 0  # the first slice has it for all
+            slices.append(_KeptSlice(start, end, candidate, chunk_start, shared_chars))
+            shared_chars = 0  # the first slice has it for all
     return sorted(slices, key=lambda part: part.start)
 
 
-def without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
+def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
     """The rest of `span` outside the spans `taken`, which are ascending and apart.
 
-    >>> list(without((0, 10), [(2, 4), (8, 12)]))
+    >>> list(subtract_spans((0, 10), [(2, 4), (8, 12)]))
     [(0, 2), (4, 8)]
     """
     start, end = span
@@ -114,29 +116,37 @@ def without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
         yield start, end
 
 
-def written(line: Line) -> tuple[Piece, ...]:
+def kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
     """The slices of the line as pieces; none if they are all blank."""
     text = line.text
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     ends: list[int] = []
-    for part in _slices(line):
-        start, glue = part.start, ""
-        missing = text[ends[-1] : start] if pieces else ""
-        if missing.strip():
+    for kept_slice in _kept_slices(line):
+        start, separator = kept_slice.start, ""
+        gap_text = text[ends[-1] : start] if pieces else ""
+        if gap_text.strip():
             # Text is left out: white space on both sides of it gives way to the marker.
-            start += _before_text(missing, text[start : part.end])
+            start += _leading_blank_length(gap_text, text[start : kept_slice.end])
             _strip_end(pieces, ends)
-            glue = _marker(text[ends[-1] : start]) if pieces else ""
-        elif missing:
-            glue = "\n" if "\n" in missing else " "
-        if start < part.end:
-            pieces.append(Piece(part.candidate, start - part.origin, part.end - part.origin, glue, part.shared))
-            ends.append(part.end)
+            separator = _gap_marker(text[ends[-1] : start]) if pieces else ""
+        elif gap_text:
+            separator = "\n" if "\n" in gap_text else " "
+        if start < kept_slice.end:
+            pieces.append(
+                TextPiece(
+                    kept_slice.candidate,
+                    start - kept_slice.chunk_start,
+                    kept_slice.end - kept_slice.chunk_start,
+                    separator,
+                    kept_slice.shared_chars,
+                )
+            )
+            ends.append(kept_slice.end)
     _strip_end(pieces, ends)
     return tuple(pieces)
 
 
-def _strip_end(pieces: list[Piece], ends: list[int]) -> None:
+def _strip_end(pieces: list[TextPiece], ends: list[int]) -> None:
     """Strip the white space at the end of `pieces`, and remove those at the end that have nothing else."""
     while pieces:
         text = pieces[-1].text
@@ -149,20 +159,20 @@ def _strip_end(pieces: list[Piece], ends: list[int]) -> None:
         ends.pop()
 
 
-def _before_text(missing: str, text: str) -> int:
+def _leading_blank_length(gap_text: str, text: str) -> int:
     """The length of the white space at the beginning of `text`, without the indentation of a line that begins there."""
-    lead = text[: _indent(text)]
-    blanks = missing[len(missing.rstrip()) :] + lead
+    leading_blank = text[: _indent_length(text)]
+    blanks = gap_text[len(gap_text.rstrip()) :] + leading_blank
     line = blanks.rfind("\n") + 1
-    return max(line - (len(blanks) - len(lead)), 0) if line else len(lead)
+    return max(line - (len(blanks) - len(leading_blank)), 0) if line else len(leading_blank)
 
 
-def _marker(missing: str) -> str:
-    """The marker in place of `missing` text, with a line break on each side where the missing text has one."""
-    before = "\n" if "\n" in missing[: _indent(missing)] else " "
-    after = "\n" if "\n" in missing[len(missing.rstrip()) :] else " "
+def _gap_marker(gap_text: str) -> str:
+    """The marker in place of `gap_text` text, with a line break on each side where the missing text has one."""
+    before = "\n" if "\n" in gap_text[: _indent_length(gap_text)] else " "
+    after = "\n" if "\n" in gap_text[len(gap_text.rstrip()) :] else " "
     return f"{before}{GAP}{after}"
 
 
-def _indent(text: str) -> int:
+def _indent_length(text: str) -> int:
     return len(text) - len(text.lstrip())

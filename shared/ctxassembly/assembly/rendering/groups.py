@@ -16,19 +16,19 @@ from collections.abc import Callable, Container, Sequence
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.join import Stretch, join, trimmed
-from ctxassembly.assembly.rendering.order import Place
-from ctxassembly.data.candidates import GAP, Candidate, Header, Joint, Label, Part, Piece
+from ctxassembly.assembly.rendering.join import JoinedPassage, join, trim_passage
+from ctxassembly.assembly.rendering.order import SortKeys
+from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
-from ctxassembly.tokens.counter import Measured
+from ctxassembly.tokens.counter import TokenSpan
 
-Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
+GetJoin = Callable[[Chunk, Chunk, bool], "Join | None"]
 """From two chunks, and True if they are adjacent, to the joint at which the second continues the first, if any."""
 
-MANY = 32
+MANY_PASSAGES = 32
 """Stretches of a document beyond which only those around a chunk are looked at."""
 Page = int | str
-in_reading_order = attrgetter("position", "rank")
+reading_key = attrgetter("position", "rank")
 
 
 class Size(NamedTuple):
@@ -37,42 +37,42 @@ class Size(NamedTuple):
     tokens: int = 0
     characters: int = 0
     labels: int = 0
-    verbatim: int = 0
+    verbatim_tokens: int = 0
     """Tokens inside the text, which stay whatever is written around or between."""
-    loose: int = 0
+    not_additive: int = 0
     """Number of portions that can't be counted apart."""
-    mixed: int = 0
+    contained_count: int = 0
     """Number of stretches in which a candidate has no piece, since others have its text."""
 
     def plus(self, other: Size) -> Size:
         """The two together."""
         return Size(*map(add, self, other))
 
-    def less(self, other: Size) -> Size:
+    def minus(self, other: Size) -> Size:
         """The size without `other`."""
         return Size(*map(sub, self, other))
 
 
-class Sized(NamedTuple):
+class MeasuredGroup(NamedTuple):
     """The size of a group."""
 
-    whole: Size
+    total: Size
     """All of it, with a separator after each block."""
     middle: Size
     """All stretches but the first and the last."""
-    separator: int
+    separator_tokens: int
     """Tokens that go if nothing comes after it."""
-    settled: int
+    fixed_tokens: int
     """Tokens that stay whatever joins other documents."""
-    lead: str
+    preamble: str
     """The text before its first passage: the header, and the summary."""
     best: Candidate
     pages: tuple[Page, ...]
-    exact: bool
+    is_exact: bool
     """False if the header has yet to name another page."""
 
 
-class Group:
+class DocumentGroup:
     """The selected candidates of one document by stretches, in reading order.
 
     Its runs and its size are found out when they are first asked for, and kept.
@@ -80,228 +80,235 @@ class Group:
 
     __slots__ = (
         "_candidates",
-        "before",
-        "begin",
+        "changed_end",
+        "changed_start",
         "document_id",
-        "end",
         "key",
-        "place",
+        "measured",
+        "passages",
+        "previous",
         "relevance",
         "runs",
-        "sized",
-        "stretches",
+        "sort_key",
     )
 
     def __init__(
         self,
         key: object,
-        stretches: list[Stretch],
+        passages: list[JoinedPassage],
         relevance: tuple[int, int],
-        before: Group | None = None,
-        begin: int = 0,
-        end: int = 0,
+        previous: DocumentGroup | None = None,
+        changed_start: int = 0,
+        changed_end: int = 0,
     ) -> None:
         self.key = key
-        self.stretches = stretches
+        self.passages = passages
         self.relevance = relevance
         """Rank and distance of its best candidate."""
-        self.before = before
+        self.previous = previous
         """The group that it replaces, until it is measured; for its stretches `[begin:end]` others stand now."""
-        self.begin = begin
-        self.end = end
+        self.changed_start = changed_start
+        self.changed_end = changed_end
         # A beginning of a text that is cut may have nothing but blanks, and then no passage.
-        written = (stretch.passage[0].candidate for stretch in stretches if stretch.passage)
-        first = next(written, stretches[0].candidates[0])
+        first_candidates = (passage.pieces[0].candidate for passage in passages if passage.pieces)
+        first = next(first_candidates, passages[0].candidates[0])
         self.document_id = first.chunk.document_id
-        self.place = relevance, self.document_id, first.position
+        self.sort_key = relevance, self.document_id, first.position
         """Its place in the order of relevance."""
         self._candidates: list[Candidate] | None = None
-        self.runs: list[Run] | None = None
-        self.sized: Sized | None = None
+        self.runs: list[LabelRun] | None = None
+        self.measured: MeasuredGroup | None = None
 
     @property
     def candidates(self) -> list[Candidate]:
         """All of them."""
         if self._candidates is None:
-            self._candidates = [candidate for stretch in self.stretches for candidate in stretch.candidates]
+            self._candidates = [candidate for passage in self.passages for candidate in passage.candidates]
         return self._candidates
 
     @property
-    def changed(self) -> tuple[Sequence[Stretch], Sequence[Stretch]]:
+    def changed_passages(self) -> tuple[Sequence[JoinedPassage], Sequence[JoinedPassage]]:
         """The stretches that are gone since the last change, and those that have come."""
-        if self.before is None:
-            return (), self.stretches
-        gone = self.before.stretches[self.begin : self.end]
-        return gone, self.stretches[self.begin : self.end + len(self.stretches) - len(self.before.stretches)]
+        if self.previous is None:
+            return (), self.passages
+        removed = self.previous.passages[self.changed_start : self.changed_end]
+        return removed, self.passages[
+            self.changed_start : self.changed_end + len(self.passages) - len(self.previous.passages)
+        ]
 
-    def around(self, new: Sequence[Candidate]) -> list[Candidate]:
+    def candidates_near(self, new: Sequence[Candidate]) -> list[Candidate]:
         """Its candidates between `new`, before them and after them, as far as they may meet."""
-        if len(self.stretches) <= MANY:
+        if len(self.passages) <= MANY_PASSAGES:
             return self.candidates
-        keys = [in_reading_order(candidate) for candidate in new]
-        begin = bisect(self.stretches, min(keys), key=_begins) - 1
-        end = bisect(self.stretches, max(keys), key=_begins) + 1
-        return [candidate for stretch in self.stretches[max(begin, 0) : end] for candidate in stretch.candidates]
+        keys = [reading_key(candidate) for candidate in new]
+        begin = bisect(self.passages, min(keys), key=_reading_start) - 1
+        end = bisect(self.passages, max(keys), key=_reading_start) + 1
+        return [candidate for passage in self.passages[max(begin, 0) : end] for candidate in passage.candidates]
 
-    def has_gap_for(self, new: Candidate, joint: Joints) -> bool:
+    def has_gap_for(self, new: Candidate, get_join: GetJoin) -> bool:
         """True if `new` would stand between two of its stretches and meet neither."""
-        at = bisect(self.stretches, in_reading_order(new), key=_begins)
-        if not 0 < at < len(self.stretches):
+        at = bisect(self.passages, reading_key(new), key=_reading_start)
+        if not 0 < at < len(self.passages):
             return False
-        before, after = self.stretches[at - 1], self.stretches[at].candidates[0]
+        before, after = self.passages[at - 1], self.passages[at].candidates[0]
         return (
-            in_reading_order(before.candidates[-1]) < in_reading_order(new)
-            and not _meets(before, new, joint)
-            and joint(new.chunk, after.chunk, after.position == new.position + 1) is None
+            reading_key(before.candidates[-1]) < reading_key(new)
+            and not _can_join(before, new, get_join)
+            and get_join(new.chunk, after.chunk, after.position == new.position + 1) is None
         )
 
 
-class Run:
+class LabelRun:
     """Labels of one document that stand together."""
 
-    __slots__ = ("labels", "measured", "place", "summary", "written")
+    __slots__ = ("labels", "rendered", "sort_keys", "summary", "token_spans")
 
-    def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
+    def __init__(self, labels: Sequence[CitationBlock], summary: str, sort_keys: SortKeys) -> None:
         self.labels = labels
         self.summary = summary
-        self.place = place
-        self.measured: dict[tuple[int, bool, Header], Measured] = {}
-        self.written: tuple[tuple[int, bool, Header], list[list[Part]]] | None = None
+        self.sort_keys = sort_keys
+        self.token_spans: dict[tuple[int, bool, HeaderDetail], TokenSpan] = {}
+        self.rendered: tuple[tuple[int, bool, HeaderDetail], list[list[RenderedPart]]] | None = None
         """The blocks that were written last, and by which first label, lead and header."""
 
-    def labelled(self, *, leads: bool) -> Sequence[Label]:
+    def labels_with_summary(self, *, shows_summary: bool) -> Sequence[CitationBlock]:
         """Its labels, the page summary in the first one if that is the first of its document."""
-        if not (leads and self.summary and self.labels):
+        if not (shows_summary and self.summary and self.labels):
             return self.labels
         return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
 
 
-def joined(key: object, group: Group | None, new: Sequence[Candidate], joint: Joints) -> Group:
+def extend_group(
+    key: object, group: DocumentGroup | None, new: Sequence[Candidate], get_join: GetJoin
+) -> DocumentGroup:
     """`group` with `new`, which are in reading order: only the stretches that they meet are joined anew."""
     relevance = min([(candidate.rank, candidate.distance) for candidate in new])
     if group is None:
-        return Group(key, join(new, joint), relevance)
+        return DocumentGroup(key, join(new, get_join), relevance)
     # The stretches [begin:end] are joined anew with `new`: those between them, and on either side those that they meet.
-    standing = group.stretches
-    end = bisect(standing, in_reading_order(new[-1]), key=_begins)
-    begin = bisect(standing, in_reading_order(new[0]), hi=end, key=_begins)
+    existing = group.passages
+    end = bisect(existing, reading_key(new[-1]), key=_reading_start)
+    begin = bisect(existing, reading_key(new[0]), hi=end, key=_reading_start)
     if begin and (
-        in_reading_order(new[0]) < in_reading_order(standing[begin - 1].candidates[-1])
-        or _meets(standing[begin - 1], new[0], joint)
+        reading_key(new[0]) < reading_key(existing[begin - 1].candidates[-1])
+        or _can_join(existing[begin - 1], new[0], get_join)
     ):
         begin -= 1
     while True:
-        members = [*(candidate for stretch in standing[begin:end] for candidate in stretch.candidates), *new]
-        stretches = join(sorted(members, key=in_reading_order), joint)
-        if end == len(standing) or not _meets(stretches[-1], standing[end].candidates[0], joint):
+        members = [*(candidate for passage in existing[begin:end] for candidate in passage.candidates), *new]
+        passages = join(sorted(members, key=reading_key), get_join)
+        if end == len(existing) or not _can_join(passages[-1], existing[end].candidates[0], get_join):
             break
         end += 1
-    now = [*standing[:begin], *stretches, *standing[end:]]
-    return Group(key, now, min(group.relevance, relevance), group, begin, end)
+    all_passages = [*existing[:begin], *passages, *existing[end:]]
+    return DocumentGroup(key, all_passages, min(group.relevance, relevance), group, begin, end)
 
 
-def _begins(stretch: Stretch) -> tuple[int, int]:
-    return in_reading_order(stretch.candidates[0])
+def _reading_start(passage: JoinedPassage) -> tuple[int, int]:
+    return reading_key(passage.candidates[0])
 
 
-def _meets(stretch: Stretch, after: Candidate, joint: Joints) -> bool:
-    adjacent = after.position == stretch.candidates[-1].position + 1
-    return joint(stretch.last, after.chunk, adjacent) is not None
+def _can_join(passage: JoinedPassage, after: Candidate, get_join: GetJoin) -> bool:
+    is_adjacent = after.position == passage.candidates[-1].position + 1
+    return get_join(passage.last_chunk, after.chunk, is_adjacent) is not None
 
 
-def runs_of(
-    group: Group,
+def label_runs(
+    group: DocumentGroup,
     *,
     cite: str,
     order: str,
-    together: bool,
+    is_by_document: bool,
     summary: str,
-    source_of: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
-) -> list[Run]:
+    get_source: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
+) -> list[LabelRun]:
     """The runs of a document: its labels by `cite`, which are read in `order`.
 
-    With `together` all its labels make one run. `source_of` gives source and first page, by which some orders sort.
+    With `is_by_document` all its labels make one run. `get_source` gives source and first page, by which some orders
+    sort.
     """
     candidates = group.candidates
-    labels = labels_of([stretch.passage for stretch in group.stretches if stretch.passage], cite, order)
-    source, page = source_of(candidates)
+    labels = make_labels([passage.pieces for passage in group.passages if passage.pieces], cite, order)
+    source, page = get_source(candidates)
     runs = []
-    for share, relevance in _shares(candidates, labels, together):
+    for run_labels, relevance in _labels_by_run(candidates, labels, is_by_document):
         # A beginning of a text that is cut may have nothing but blanks, and then no label.
-        first = share[0].passages[0][0].candidate if share else candidates[0]
-        place = Place(relevance, first.chunk.document_id, first.position, source, page)
-        runs.append(Run(share, summary, place))
+        first = run_labels[0].passages[0][0].candidate if run_labels else candidates[0]
+        sort_keys = SortKeys(relevance, first.chunk.document_id, first.position, source, page)
+        runs.append(LabelRun(run_labels, summary, sort_keys))
     return runs
 
 
-def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: Joints) -> list[str]:
-    """The texts that `new` add to `standing`, all of one document, both in reading order.
+def added_texts(new: Sequence[Candidate], existing: Sequence[Candidate], get_join: GetJoin) -> list[str]:
+    """The texts that `new` add to `existing`, all of one document, both in reading order.
 
     They are a lower bound: what is hard to foresee is left out.
     """
-    if len(new) == 1 and not standing:
-        return _kept_in((0, len(new[0].chunk.text)), new[0])
+    if len(new) == 1 and not existing:
+        return _kept_text_in((0, len(new[0].chunk.text)), new[0])
     if len(new) == 1:
-        at = bisect(standing, in_reading_order(new[0]), key=in_reading_order)
-        before = standing[at - 1] if at else None
-        after = standing[at] if at < len(standing) else None
-        own = _own_span(before, new[0], after, joint)
-        return [] if own is None else _kept_in(own, new[0])
-    if any(candidate.kept is not None for candidate in new):
+        at = bisect(existing, reading_key(new[0]), key=reading_key)
+        before = existing[at - 1] if at else None
+        after = existing[at] if at < len(existing) else None
+        span = _exclusive_span(before, new[0], after, get_join)
+        return [] if span is None else _kept_text_in(span, new[0])
+    if any(candidate.kept_spans is not None for candidate in new):
         return []
-    merged = sorted([*standing, *new], key=in_reading_order)
-    return _own_texts(merged, {candidate.key for candidate in new}, joint)
+    merged = sorted([*existing, *new], key=reading_key)
+    return _exclusive_texts(merged, {candidate.key for candidate in new}, get_join)
 
 
-def _own_texts(merged: Sequence[Candidate], added: Container[int], joint: Joints) -> list[str]:
-    """The text that each of those `added`, by key, has and neither of the two beside it; shared text is the first's."""
+def _exclusive_texts(merged: Sequence[Candidate], added_keys: Container[int], get_join: GetJoin) -> list[str]:
+    """The text of each of `added_keys` that neither of its two neighbors has; shared text is the first one's."""
     texts: list[str] = []
     before = None
     for candidate, after in zip(merged, [*merged[1:], None], strict=True):
-        if candidate.key in added:
-            own = _own_span(before, candidate, None if after is None or after.key in added else after, joint)
-            if own is None:
+        if candidate.key in added_keys:
+            span = _exclusive_span(
+                before, candidate, None if after is None or after.key in added_keys else after, get_join
+            )
+            if span is None:
                 continue
-            texts += _kept_in(own, candidate)
+            texts += _kept_text_in(span, candidate)
         before = candidate
     return texts
 
 
-def _kept_in(own: Span, candidate: Candidate) -> list[str]:
+def _kept_text_in(span: Span, candidate: Candidate) -> list[str]:
     """The text of a candidate that stands in the span that is its own, slice by slice."""
-    begin, end = own
+    begin, end = span
     text = candidate.chunk.text
-    return [
-        text[max(start, begin) : min(stop, end)] for start, stop in candidate.slices if start < end and stop > begin
-    ]
+    return [text[max(start, begin) : min(stop, end)] for start, stop in candidate.spans if start < end and stop > begin]
 
 
-def _own_span(before: Candidate | None, candidate: Candidate, after: Candidate | None, joint: Joints) -> Span | None:
+def _exclusive_span(
+    before: Candidate | None, candidate: Candidate, after: Candidate | None, get_join: GetJoin
+) -> Span | None:
     """The span of a candidate that neither of the two beside it has; None if the one before contains it."""
     text = candidate.chunk.text
-    begin = _shared(before, candidate, joint) if before else 0
+    begin = _overlap_with(before, candidate, get_join) if before else 0
     if begin == len(text):  # what comes after it continues the one that contains it
         return None
     end = len(text)
     if after is not None:
-        shared = _shared(candidate, after, joint)
-        end = 0 if shared == len(after.chunk.text) else end - shared
+        overlap = _overlap_with(candidate, after, get_join)
+        end = 0 if overlap == len(after.chunk.text) else end - overlap
     return begin, end
 
 
-def _shared(first: Candidate, second: Candidate, joint: Joints) -> int:
-    met = joint(first.chunk, second.chunk, second.position == first.position + 1)
-    return met.shared if met else 0
+def _overlap_with(first: Candidate, second: Candidate, get_join: GetJoin) -> int:
+    found_join = get_join(first.chunk, second.chunk, second.position == first.position + 1)
+    return found_join.overlap if found_join else 0
 
 
-def _shares(
-    candidates: Sequence[Candidate], labels: Sequence[Label], together: bool
-) -> list[tuple[Sequence[Label], tuple[int, ...]]]:
+def _labels_by_run(
+    candidates: Sequence[Candidate], labels: Sequence[CitationBlock], is_by_document: bool
+) -> list[tuple[Sequence[CitationBlock], tuple[int, ...]]]:
     """The labels of each run, and its relevance: a document's by its best hit, a label's by its best chunk.
 
     A chunk without text of its own counts for the label before it, which contains it.
     """
-    if together:
+    if is_by_document:
         return [(labels, min([(candidate.rank, candidate.distance) for candidate in candidates]))]
     label_of = {
         piece.candidate.key: at for at, label in enumerate(labels) for passage in label.passages for piece in passage
@@ -315,51 +322,55 @@ def _shares(
     return [([label], best[at]) for at, label in enumerate(labels)]
 
 
-def labels_of(passages: list[tuple[Piece, ...]], cite: str, order: str) -> list[Label]:
+def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str) -> list[CitationBlock]:
     """The labels of one document's `passages` by `cite`; they are read in `order`."""
-    shares: list[Sequence[tuple[Piece, ...]]]
+    label_passages: list[Sequence[tuple[TextPiece, ...]]]
     if cite == "document":
-        shares = [passages]
+        label_passages = [passages]
     elif cite == "passage":
-        shares = [[passage] for passage in passages]
+        label_passages = [[passage] for passage in passages]
     else:
-        own: dict[int, list[Piece]] = {}
+        pieces_by_candidate: dict[int, list[TextPiece]] = {}
         for passage in passages:
-            for piece in _as_read(passage, order):
+            for piece in _assign_shared_text(passage, order):
                 if piece.text.strip():
-                    own.setdefault(piece.candidate.key, []).append(piece)
-        shares = [[_unblanked(trimmed(_alone(pieces)))] for pieces in own.values()]
-    return [Label(share, best_of(share), "") for share in shares]
+                    pieces_by_candidate.setdefault(piece.candidate.key, []).append(piece)
+        label_passages = [
+            [_strip_leading_blank(trim_passage(_separate_pieces(pieces)))] for pieces in pieces_by_candidate.values()
+        ]
+    return [
+        CitationBlock(passages_of_label, best_candidate(passages_of_label), "") for passages_of_label in label_passages
+    ]
 
 
-def _as_read(passage: Sequence[Piece], order: str) -> Sequence[Piece]:
+def _assign_shared_text(passage: Sequence[TextPiece], order: str) -> Sequence[TextPiece]:
     """The pieces, with the text that two chunks share in the one that is read first.
 
     Joined, they have it in the earlier one of the document. Where the order depends on what else stands, between the
     two (`edges`, `interleaved`), the better-ranked one counts as read first.
     """
-    if len(passage) < 2 or order in _OF_THE_DOCUMENT:
+    if len(passage) < 2 or order in _DOCUMENT_ORDERS:
         return passage
     pieces = list(passage)
     for at in range(1, len(pieces)):
         first, second = pieces[at - 1], pieces[at]
-        is_read_first = by_merit(second.candidate) < by_merit(first.candidate)
+        is_read_first = rank_key(second.candidate) < rank_key(first.candidate)
         if order == "reverse":
-            is_read_first = by_merit(first.candidate) < by_merit(second.candidate)
-        shared = second.shared
+            is_read_first = rank_key(first.candidate) < rank_key(second.candidate)
+        shared = second.overlap
         if not is_read_first or not 0 < shared == second.start or shared >= first.end - first.start:
             continue
         if first.text.endswith(second.candidate.chunk.text[:shared]):
-            pieces[at - 1] = first._replace(end=first.end - shared, shared=first.shared + shared)
-            pieces[at] = second._replace(start=0, shared=0)
+            pieces[at - 1] = first._replace(end=first.end - shared, overlap=first.overlap + shared)
+            pieces[at] = second._replace(start=0, overlap=0)
     return pieces
 
 
-_OF_THE_DOCUMENT = ("documents", "document_order", "stable")
+_DOCUMENT_ORDERS = ("documents", "document_order", "stable")
 """The orders in which the labels of one document are read as they stand in it."""
 
 
-def _unblanked(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def _strip_leading_blank(pieces: tuple[TextPiece, ...]) -> tuple[TextPiece, ...]:
     """The pieces without the blank that a chunk begins with inside a line, where the text before it is another label's.
 
     The indentation of a line that begins there stays.
@@ -372,27 +383,27 @@ def _unblanked(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     return (first._replace(start=first.start + blank), *pieces[1:])
 
 
-def _alone(pieces: Sequence[Piece]) -> list[Piece]:
+def _separate_pieces(pieces: Sequence[TextPiece]) -> list[TextPiece]:
     """The pieces of one chunk as they stand without what other chunks have between them."""
-    alone = [pieces[0]._replace(glue="")]
+    separated = [pieces[0]._replace(separator="")]
     for piece in pieces[1:]:
-        last = alone[-1]
-        apart = piece.start > last.end
-        if apart:
-            alone[-1] = last._replace(end=last.start + len(last.text.rstrip()))
-        if apart and GAP not in piece.glue:
-            alone.append(piece._replace(start=piece.end - len(piece.text.lstrip()), glue=f" {GAP} "))
+        last = separated[-1]
+        is_apart = piece.start > last.end
+        if is_apart:
+            separated[-1] = last._replace(end=last.start + len(last.text.rstrip()))
+        if is_apart and GAP not in piece.separator:
+            separated.append(piece._replace(start=piece.end - len(piece.text.lstrip()), separator=f" {GAP} "))
         else:
-            alone.append(piece)
-    return alone
+            separated.append(piece)
+    return separated
 
 
-def best_of(passages: Sequence[tuple[Piece, ...]]) -> Candidate:
-    """The best-ranked of their chunks, a hit before a neighbour."""
+def best_candidate(passages: Sequence[tuple[TextPiece, ...]]) -> Candidate:
+    """The best-ranked of their chunks, a hit before a neighbor."""
     candidates = [piece.candidate for passage in passages for piece in passage]
-    return min(candidates, key=by_merit) if len(candidates) > 1 else candidates[0]
+    return min(candidates, key=rank_key) if len(candidates) > 1 else candidates[0]
 
 
-def by_merit(candidate: Candidate) -> tuple[bool, int, int]:
-    """A key by which the best candidate comes first: hits before neighbours."""
+def rank_key(candidate: Candidate) -> tuple[bool, int, int]:
+    """A key by which the best candidate comes first: hits before neighbors."""
     return candidate.distance > 0, candidate.rank, candidate.distance

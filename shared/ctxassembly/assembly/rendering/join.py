@@ -10,30 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ctxassembly.assembly.adjacency.overlap import overlap_chars
-from ctxassembly.assembly.adjacency.positions import by_offset, part_of, said_to_share
-from ctxassembly.assembly.adjacency.shared_ids import is_doubtful
-from ctxassembly.assembly.rendering.excerpt import lines_of, written
-from ctxassembly.data.candidates import Candidate, Joint, Piece
+from ctxassembly.assembly.adjacency.overlap import overlap_length
+from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
+from ctxassembly.assembly.adjacency.shared_ids import has_shared_index
+from ctxassembly.assembly.rendering.excerpt import build_document_texts, kept_pieces
+from ctxassembly.data.candidates import Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk
 
 
-class Stretch:
+class JoinedPassage:
     """Candidates that continue each other, in reading order, and the passage they make."""
 
-    __slots__ = ("candidates", "known", "last", "passage")
+    __slots__ = ("cache", "candidates", "last_chunk", "pieces")
 
-    def __init__(self, candidates: list[Candidate], passage: tuple[Piece, ...], last: Chunk) -> None:
+    def __init__(self, candidates: list[Candidate], pieces: tuple[TextPiece, ...], last_chunk: Chunk) -> None:
         self.candidates = candidates
-        self.passage = passage
+        self.pieces = pieces
         """Empty if nothing but blanks is kept."""
-        self.last = last
+        self.last_chunk = last_chunk
         """The chunk that reaches farthest: a later chunk continues this one or none."""
-        self.known: dict[object, Any] = {}
+        self.cache: dict[object, Any] = {}
         """Measures of the passage, remembered: it stays as it is, whatever joins other stretches."""
 
 
-def join(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]) -> list[Stretch]:
+def join(candidates: Sequence[Candidate], get_join: Callable[[Chunk, Chunk, bool], Join | None]) -> list[JoinedPassage]:
     """The stretches of `candidates`, which are of one document and sorted by position.
 
     `joint(a, b, adjacent)` is how b continues a; None begins a new stretch. A chunk that adds nothing has no piece.
@@ -41,36 +41,40 @@ def join(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], 
     slices are written, with a marker where text is left out.
     """
     # Shortened chunks take the longer way: what is kept of each is cut out of the line they make together.
-    if any(candidate.kept is not None for candidate in candidates):
-        lines = lines_of(candidates, joint)
-        found = [(line, written(line)) for line in lines]
+    if any(candidate.kept_spans is not None for candidate in candidates):
+        lines = build_document_texts(candidates, get_join)
+        found = [(line, kept_pieces(line)) for line in lines]
         return [
-            Stretch([candidate for _, candidate in line.members], trimmed(pieces) if pieces else (), line.last)
+            JoinedPassage(
+                [candidate for _, candidate in line.members], trim_passage(pieces) if pieces else (), line.last_chunk
+            )
             for line, pieces in found
         ]
-    stretches: list[Stretch] = []
+    passages: list[JoinedPassage] = []
     members: list[Candidate] = []
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     position = 0
     for candidate in candidates:
         chunk = candidate.chunk
-        met = joint(pieces[-1].candidate.chunk, chunk, candidate.position == position + 1) if pieces else None
+        found_join = get_join(pieces[-1].candidate.chunk, chunk, candidate.position == position + 1) if pieces else None
         position = candidate.position
-        if met is None:
+        if found_join is None:
             if pieces:
-                stretches.append(Stretch(members, trimmed(pieces), pieces[-1].candidate.chunk))
-            members, pieces = [candidate], [Piece(candidate, 0, len(chunk.text), "")]
+                passages.append(JoinedPassage(members, trim_passage(pieces), pieces[-1].candidate.chunk))
+            members, pieces = [candidate], [TextPiece(candidate, 0, len(chunk.text), "")]
             continue
         members.append(candidate)
         # A chunk that lies in the one before adds no piece.
-        if met.shared < len(chunk.text):
-            pieces.append(Piece(candidate, met.shared, len(chunk.text), met.glue, met.shared))
+        if found_join.overlap < len(chunk.text):
+            pieces.append(
+                TextPiece(candidate, found_join.overlap, len(chunk.text), found_join.separator, found_join.overlap)
+            )
     if pieces:
-        stretches.append(Stretch(members, trimmed(pieces), pieces[-1].candidate.chunk))
-    return stretches
+        passages.append(JoinedPassage(members, trim_passage(pieces), pieces[-1].candidate.chunk))
+    return passages
 
 
-def trimmed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+def trim_passage(pieces: Sequence[TextPiece]) -> tuple[TextPiece, ...]:
     """The pieces without the blank lines before and the white space after them; at least one has other text."""
     kept = list(pieces)
     while len(kept) > 1 and not kept[-1].text.strip():
@@ -88,43 +92,47 @@ def trimmed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     return tuple(kept)
 
 
-def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_chars: int | None) -> Joint | None:
+def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None) -> Join | None:
     """The joint by which `second` continues `first`, which comes before it; None if there is a gap between them.
 
-    Chunks that are not `adjacent` by their position are joined only if their offsets prove that nothing is between
+    Chunks that are not `is_adjacent` by their position are joined only if their offsets prove that nothing is between
     them. For chunks of different pages or sections only shared text is such a proof, never touching offsets.
     Approximate offsets say where to look for shared text.
     """
-    at = by_offset(first, second)
+    offset_overlap = overlap_by_offset(first, second)
     # Several texts have the index or the id, so being adjacent proves nothing: only touching offsets or shared text do.
-    in_doubt = is_doubtful(first) or is_doubtful(second)
-    is_near = (adjacent and not in_doubt) or part_of(first) == part_of(second)
+    is_ambiguous = has_shared_index(first) or has_shared_index(second)
+    is_near = (is_adjacent and not is_ambiguous) or chunk_section(first) == chunk_section(second)
     # Offsets that the text bears out.
-    if at is not None and at >= 0 and (is_near or at > min_chars):
-        return Joint(at, "")
-    if in_doubt:
-        if at is not None and -min_chars <= at < 0 and part_of(first) == part_of(second):
-            return Joint(0, "\n")
-        near = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1
-        shared = overlap_chars(first.text, second.text, min_chars, max_chars) if near else 0
-        return Joint(shared, "") if shared else None
+    if offset_overlap is not None and offset_overlap >= 0 and (is_near or offset_overlap > min_chars):
+        return Join(offset_overlap, "")
+    if is_ambiguous:
+        if (
+            offset_overlap is not None
+            and -min_chars <= offset_overlap < 0
+            and chunk_section(first) == chunk_section(second)
+        ):
+            return Join(0, "\n")
+        are_close = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1
+        shared = overlap_length(first.text, second.text, min_chars, max_chars) if are_close else 0
+        return Join(shared, "") if shared else None
     # Approximate offsets say only that shared text is to be looked for, and indexes that aren't adjacent that it isn't.
-    if not adjacent:
-        if first.index is not None or second.index is not None or said_to_share(first, second) <= min_chars:
+    if not is_adjacent:
+        if first.index is not None or second.index is not None or claimed_overlap(first, second) <= min_chars:
             return None
-        shared = overlap_chars(first.text, second.text, min_chars, max_chars)
-        return Joint(shared, "") if shared else None
+        shared = overlap_length(first.text, second.text, min_chars, max_chars)
+        return Join(shared, "") if shared else None
     # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
-    if at is not None and at >= -min_chars:
-        return Joint(0, "\n")
-    if at is not None and first.index is None and second.index is None and _is_gap(first, second):
+    if offset_overlap is not None and offset_overlap >= -min_chars:
+        return Join(0, "\n")
+    if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
     # Adjacent, with offsets that are unknown or wrong: the texts alone tell the overlap. If none is found, they touch.
-    shared = overlap_chars(first.text, second.text, min_chars, max_chars)
-    return Joint(shared, "") if shared else Joint(0, "\n")
+    shared = overlap_length(first.text, second.text, min_chars, max_chars)
+    return Join(shared, "") if shared else Join(0, "\n")
 
 
 def _is_gap(first: Chunk, second: Chunk) -> bool:
     """True if text is missing between two chunks with a gap by their offsets: no link says that they adjoin."""
-    linked = first.next_id == second.id or second.prev_id == first.id
-    return not linked and part_of(first) == part_of(second)
+    is_linked = first.next_id == second.id or second.prev_id == first.id
+    return not is_linked and chunk_section(first) == chunk_section(second)

@@ -10,27 +10,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import Line, lines_of
+from ctxassembly.assembly.rendering.excerpt import DocumentText, build_document_texts
 from ctxassembly.assembly.rendering.groups import (
-    Group,
+    DocumentGroup,
+    LabelRun,
+    MeasuredGroup,
     Page,
-    Run,
     Size,
-    Sized,
-    best_of,
-    by_merit,
-    in_reading_order,
-    joined,
-    labels_of,
-    runs_of,
+    best_candidate,
+    extend_group,
+    label_runs,
+    make_labels,
+    rank_key,
+    reading_key,
 )
-from ctxassembly.assembly.rendering.join import Stretch, find_joint
+from ctxassembly.assembly.rendering.join import JoinedPassage, find_join
 from ctxassembly.assembly.rendering.order import arrange
-from ctxassembly.assembly.rendering.render import MARKER, SEPARATORS, Renderer
+from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATORS, Renderer
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, Header, Joint, Label, Part, Piece
+from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.tokens.counter import Counter, Measured, at_least
+from ctxassembly.tokens.counter import TokenCounter, TokenSpan, lower_bound
 from ctxassembly.wording.formats import shows_labels
 
 # Sizes of groups, each counted apart from the others, so that a try counts only what it changes.
@@ -48,228 +48,252 @@ from ctxassembly.wording.formats import shows_labels
 # Three things depend on more than their portion, and each has its rule:
 #
 # - The label's number depends on all groups before it. A number of up to three digits is one token wherever it stands,
-#   so portions are counted with the label 1, and `digits` adds what longer numbers take, from their number alone.
+#   so portions are counted with the label 1, and `label_digits` adds what longer numbers take, from their number alone.
 # - The header may name the page of a passage further down. It is written anew only if pages or the best chunk change.
-# - The last separator is not written. `Sized.separator` has what it takes, to be taken off for the last group.
+# - The last separator is not written. `MeasuredGroup.separator_tokens` has what it takes, to be taken off for the last
+# group.
 #
-# A portion that begins with white space or "/" would merge with the break before it: it is `loose`, and with one such
-# portion the whole context is rendered and counted instead.
+# A portion that begins with white space or "/" would merge with the break before it: it is `is_loose`, and with one
+# such portion the whole context is rendered and counted instead.
 
 
-DIGITS_OF_A_TOKEN = 3
+DIGITS_PER_TOKEN = 3
 """Digits of a number that make one token, in each of the encodings whose counts add up."""
-LEAST_OF_PAGES = 12
+MAX_PAGE_TOKENS_LOST = 12
 """The most tokens that a header may lose when a page joins those it names: two numbers between which a gap closes."""
-MARKER_TOKENS = 2
+MIN_MARKER_TOKENS = 2
 """The fewest tokens of a marker, whatever stands after it."""
-NOTHING = Size()
+EMPTY_SIZE = Size()
 
 
-class Sizes:
+class SizeMeter:
     """Measures groups for one config."""
 
-    def __init__(self, config: AssemblyConfig, counter: Counter, renderer: Renderer) -> None:
+    def __init__(self, config: AssemblyConfig, counter: TokenCounter, renderer: Renderer) -> None:
         self._counter = counter
         self._renderer = renderer
         self._cite = config.cite
         self._order = config.order if config.enabled else "documents"
-        self._labelled = shows_labels(config.format)
+        self._has_labels = shows_labels(config.format)
         self._first_label, self._label_step = config.first_label, config.label_step
-        marker = counter.measure(MARKER)
-        self._marker_begun = counter.measure(marker.head)
-        self._marker_ended = counter.measure(marker.tail or "")
+        marker = counter.measure(PASSAGE_MARKER)
+        self._marker_start = counter.measure(marker.prefix)
+        self._marker_end = counter.measure(marker.suffix or "")
         self._separator = counter.measure(SEPARATORS[config.separator])
         self._footer = ""
 
-    def digits(self, labels: int) -> tuple[int, int]:
+    def label_digits(self, label_count: int) -> tuple[int, int]:
         """The tokens and the characters by which the numbers of so many labels exceed one digit each."""
         first, step = self._first_label, self._label_step
-        last = first + (labels - 1) * step
+        last = first + (label_count - 1) * step
         tokens = characters = 0
-        least, length = 10, 1
-        while self._labelled and last >= least:
-            more = (last - max(least, first)) // step + 1
-            characters += more
-            tokens += more if length % DIGITS_OF_A_TOKEN == 0 else 0
-            least, length = least * 10, length + 1
+        min_number, length = 10, 1
+        while self._has_labels and last >= min_number:
+            longer_count = (last - max(min_number, first)) // step + 1
+            characters += longer_count
+            tokens += longer_count if length % DIGITS_PER_TOKEN == 0 else 0
+            min_number, length = min_number * 10, length + 1
         return tokens, characters
 
-    def gain(self, candidate: Candidate, sized: Sized) -> int:
+    def max_saving(self, candidate: Candidate, measured: MeasuredGroup) -> int:
         """The most tokens that a group may lose when `candidate` comes between two markers, its own text apart."""
-        new = set(self._renderer.particulars.pages_of(candidate.chunk)).difference(sized.pages)
-        return LEAST_OF_PAGES * len(new) - MARKER_TOKENS
+        new = set(self._renderer.particulars.pages_of(candidate.chunk)).difference(measured.pages)
+        return MAX_PAGE_TOKENS_LOST * len(new) - MIN_MARKER_TOKENS
 
-    def separator(self, label: Label) -> int:
+    def separator_tokens(self, label: CitationBlock) -> int:
         """The tokens that go if nothing comes after the block of a label."""
-        return self._of_labels(label.passages[-1], "")[1]
+        return self._labels_size(label.passages[-1], "")[1]
 
-    def sized(self, group: Group, summary: str, *, exact: bool = True) -> Sized:
+    def measure_group(self, group: DocumentGroup, summary: str, *, exact: bool = True) -> MeasuredGroup:
         """The size of `group`. If it needn't be `exact`, its header may be that from before, which lacks a page."""
-        if group.sized is None or (exact and not group.sized.exact):
-            group.sized = self._sized(group, summary, exact=exact)
-        return group.sized
+        if group.measured is None or (exact and not group.measured.is_exact):
+            group.measured = self._measure_group(group, summary, exact=exact)
+        return group.measured
 
-    def _sized(self, group: Group, summary: str, *, exact: bool) -> Sized:
-        stretches = group.stretches
-        if any(not stretch.passage for stretch in group.changed[1]):  # nothing but blanks: it has no portion
-            return Sized(Size(loose=1), NOTHING, 0, 0, "", stretches[0].candidates[0], (), True)
-        before = group.before.sized if group.before else None
-        if before is not None and before.whole.loose:
-            before = None
-        first, last = stretches[0], stretches[-1]
-        best, pages, lead, exact = self._lead(group, before, summary, exact=exact)
-        whole, separator = self._size(last, lead if first is last else None, ends=True)
-        middle = NOTHING
+    def _measure_group(self, group: DocumentGroup, summary: str, *, exact: bool) -> MeasuredGroup:
+        passages = group.passages
+        if any(not passage.pieces for passage in group.changed_passages[1]):  # nothing but blanks: it has no portion
+            return MeasuredGroup(Size(not_additive=1), EMPTY_SIZE, 0, 0, "", passages[0].candidates[0], (), True)
+        previous = group.previous.measured if group.previous else None
+        if previous is not None and previous.total.not_additive:
+            previous = None
+        first, last = passages[0], passages[-1]
+        best, pages, preamble, exact = self._preamble(group, previous, summary, exact=exact)
+        whole, separator_tokens = self._passage_size(last, preamble if first is last else None, is_last=True)
+        middle = EMPTY_SIZE
         if first is not last:
-            middle = self._middle(group, before)
-            whole = whole.plus(self._size(first, lead, ends=False)[0]).plus(middle)
-        settled = whole.tokens - max(separator, 0)
-        return Sized(whole, middle, separator, settled, lead, best, pages, exact)
+            middle = self._middle_size(group, previous)
+            whole = whole.plus(self._passage_size(first, preamble, is_last=False)[0]).plus(middle)
+        fixed_tokens = whole.tokens - max(separator_tokens, 0)
+        return MeasuredGroup(whole, middle, separator_tokens, fixed_tokens, preamble, best, pages, exact)
 
-    def _middle(self, group: Group, before: Sized | None) -> Size:
+    def _middle_size(self, group: DocumentGroup, previous: MeasuredGroup | None) -> Size:
         """The size of all stretches but the first and the last; of a changed group only the changes are looked at."""
-        now = group.stretches
-        if group.before is None or before is None:
-            return _sum([self._size(stretch, None, ends=False)[0] for stretch in now[1:-1]])
+        passages = group.passages
+        if group.previous is None or previous is None:
+            return _sum_sizes([self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]])
         # A stretch beside the changed ones may have become the first or the last one, or be so no longer.
-        then = group.before.stretches
-        begin, behind = max(group.begin - 1, 0), len(then) - min(group.end + 1, len(then))
-        gone = then[max(begin, 1) : len(then) - max(behind, 1)]
-        come = now[max(begin, 1) : len(now) - max(behind, 1)]
-        middle = before.middle
-        for stretch in gone:
-            middle = middle.less(self._size(stretch, None, ends=False)[0])
-        for stretch in come:
-            middle = middle.plus(self._size(stretch, None, ends=False)[0])
+        previous_passages = group.previous.passages
+        begin, unchanged_after = (
+            max(group.changed_start - 1, 0),
+            len(previous_passages) - min(group.changed_end + 1, len(previous_passages)),
+        )
+        removed = previous_passages[max(begin, 1) : len(previous_passages) - max(unchanged_after, 1)]
+        added = passages[max(begin, 1) : len(passages) - max(unchanged_after, 1)]
+        middle = previous.middle
+        for passage in removed:
+            middle = middle.minus(self._passage_size(passage, None, is_last=False)[0])
+        for passage in added:
+            middle = middle.plus(self._passage_size(passage, None, is_last=False)[0])
         return middle
 
-    def _lead(
-        self, group: Group, before: Sized | None, summary: str, *, exact: bool
+    def _preamble(
+        self, group: DocumentGroup, previous: MeasuredGroup | None, summary: str, *, exact: bool
     ) -> tuple[Candidate, tuple[Page, ...], str, bool]:
         """The best candidate, the pages, the text before the first passage, and True if that names all pages.
 
         Where each label has a header of its own, that text is the summary, which belongs below the first one.
         """
         if self._cite != "document":
-            return group.stretches[0].candidates[0], (), summary, True
-        if before is None or group.before is None:
-            best, pages = _best_of(group.stretches), self._all_pages(group.stretches)
+            return group.passages[0].candidates[0], (), summary, True
+        if previous is None or group.previous is None:
+            best, pages = _best_in_passages(group.passages), self._all_pages(group.passages)
         else:
-            gone, come = group.changed
-            best = _best_of(come)
-            if not any(_best(stretch) is before.best for stretch in gone):
-                best = min(before.best, best, key=lambda candidate: (*by_merit(candidate), candidate.position))
-            elif by_merit(best) > by_merit(before.best):
-                best = _best_of(group.stretches)
-            pages = self._pages(group, before, gone, come)
-            if best is before.best and group.stretches[0] is group.before.stretches[0]:
-                if pages == before.pages:
-                    return best, pages, before.lead, True
-                if not exact and set(before.pages) < set(pages):
-                    return best, pages, before.lead, False
-        label = Label([group.stretches[0].passage], best, summary)
+            removed, added = group.changed_passages
+            best = _best_in_passages(added)
+            if not any(_best_in_passage(passage) is previous.best for passage in removed):
+                best = min(previous.best, best, key=lambda candidate: (*rank_key(candidate), candidate.position))
+            elif rank_key(best) > rank_key(previous.best):
+                best = _best_in_passages(group.passages)
+            pages = self._updated_pages(group, previous, removed, added)
+            if best is previous.best and group.passages[0] is group.previous.passages[0]:
+                if pages == previous.pages:
+                    return best, pages, previous.preamble, True
+                if not exact and set(previous.pages) < set(pages):
+                    return best, pages, previous.preamble, False
+        label = CitationBlock([group.passages[0].pieces], best, summary)
         # The footer is the same below whatever header.
-        header, self._footer = self._renderer.around(1, label, pages=pages)
-        return best, pages, _text(self._renderer.above(header, label)), True
+        header, self._footer = self._renderer.header_and_footer(1, label, pages=pages)
+        return best, pages, _parts_text(self._renderer.header_parts(header, label)), True
 
-    def _pages(self, group: Group, before: Sized, gone: Sequence[Stretch], come: Sequence[Stretch]) -> tuple[Page, ...]:
-        there, less, more = set(before.pages), set(self._all_pages(gone)), set(self._all_pages(come))
-        if more <= there and less <= more and all(isinstance(page, int) for page in more):
-            return before.pages
-        if less <= more and all(isinstance(page, int) for page in there | more):
-            return tuple(sorted(there | more, key=int))
-        return self._all_pages(group.stretches)  # pages that are no numbers stand in the order of the text
+    def _updated_pages(
+        self,
+        group: DocumentGroup,
+        previous: MeasuredGroup,
+        removed: Sequence[JoinedPassage],
+        added: Sequence[JoinedPassage],
+    ) -> tuple[Page, ...]:
+        known_pages, removed_pages, added_pages = (
+            set(previous.pages),
+            set(self._all_pages(removed)),
+            set(self._all_pages(added)),
+        )
+        if (
+            added_pages <= known_pages
+            and removed_pages <= added_pages
+            and all(isinstance(page, int) for page in added_pages)
+        ):
+            return previous.pages
+        if removed_pages <= added_pages and all(isinstance(page, int) for page in known_pages | added_pages):
+            return tuple(sorted(known_pages | added_pages, key=int))
+        return self._all_pages(group.passages)  # pages that are no numbers stand in the order of the text
 
-    def _all_pages(self, stretches: Iterable[Stretch]) -> tuple[Page, ...]:
+    def _all_pages(self, passages: Iterable[JoinedPassage]) -> tuple[Page, ...]:
         return self._renderer.particulars.pages(
-            piece.candidate.chunk for stretch in stretches for piece in stretch.passage
+            piece.candidate.chunk for passage in passages for piece in passage.pieces
         )
 
-    def _size(self, stretch: Stretch, lead: str | None, *, ends: bool) -> tuple[Size, int]:
-        """The size of `stretch`, after a marker or after `lead`, before a marker or at the end of the block.
+    def _passage_size(self, passage: JoinedPassage, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
+        """The size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
 
         Also the tokens of it that go if nothing comes after the separator.
         """
         if self._cite != "document":
-            lead, ends = lead or "", True
-        key = (lead, ends)
-        if key not in stretch.known:
+            preamble, is_last = preamble or "", True
+        key = (preamble, is_last)
+        if key not in passage.cache:
             if self._cite == "document":
-                size, separator = self._of_block(stretch.passage, lead, ends=ends)
+                size, separator = self._block_size(passage.pieces, preamble, is_last=is_last)
             else:
-                size, separator = self._of_labels(stretch.passage, lead or "")
-            if len({piece.candidate.key for piece in stretch.passage}) != len(stretch.candidates):
-                size = size._replace(mixed=1)
-            stretch.known[key] = size, separator
-        known: tuple[Size, int] = stretch.known[key]
-        return known
+                size, separator = self._labels_size(passage.pieces, preamble or "")
+            if len({piece.candidate.key for piece in passage.pieces}) != len(passage.candidates):
+                size = size._replace(contained_count=1)
+            passage.cache[key] = size, separator
+        cached: tuple[Size, int] = passage.cache[key]
+        return cached
 
-    def _of_block(self, passage: tuple[Piece, ...], lead: str | None, *, ends: bool) -> tuple[Size, int]:
-        before = self._marker_ended if lead is None else self._counter.measure(lead)
-        after = self._renderer.below(self._footer, passage) if ends else None
-        return self._portion(before, passage, after)
+    def _block_size(self, passage: tuple[TextPiece, ...], preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
+        previous = self._marker_end if preamble is None else self._counter.measure(preamble)
+        after = self._renderer.footer_parts(self._footer, passage) if is_last else None
+        return self._portion_size(previous, passage, after)
 
-    def _of_labels(self, passage: tuple[Piece, ...], summary: str) -> tuple[Size, int]:
+    def _labels_size(self, passage: tuple[TextPiece, ...], summary: str) -> tuple[Size, int]:
         whole, separator = Size(), 0
-        for label in labels_of([passage], self._cite, self._order):
-            header, footer = self._renderer.around(1, label)
-            lead = self._renderer.above(header, label._replace(summary="" if whole.labels else summary))
-            after = self._renderer.below(footer, label.passages[-1])
-            size, separator = self._portion(self._counter.measure(_text(lead)), label.passages[-1], after)
+        for label in make_labels([passage], self._cite, self._order):
+            header, footer = self._renderer.header_and_footer(1, label)
+            preamble = self._renderer.header_parts(header, label._replace(summary="" if whole.labels else summary))
+            after = self._renderer.footer_parts(footer, label.passages[-1])
+            size, separator = self._portion_size(
+                self._counter.measure(_parts_text(preamble)), label.passages[-1], after
+            )
             whole = whole.plus(size)
         return whole, separator
 
-    def _portion(self, before: Measured, passage: Sequence[Piece], after: Sequence[Part] | None) -> tuple[Size, int]:
+    def _portion_size(
+        self, previous: TokenSpan, passage: Sequence[TextPiece], after: Sequence[RenderedPart] | None
+    ) -> tuple[Size, int]:
         """The size from one cut to the next: in a marker, or behind the parts `after` the last passage of a block."""
-        counter, begins = self._counter, not before.characters
-        parts = self._renderer.passage(passage, begins=begins)
+        counter, is_first = self._counter, not previous.characters
+        parts = self._renderer.passage(passage, is_first=is_first)
         pieces = [counter.measure(part.text) for part in parts]
-        verbatim = sum([piece.inner for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None])
+        verbatim = sum(
+            [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
+        )
         # A text that begins with these merges with the line break before it.
-        loose = begins and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
+        is_loose = is_first and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
         if after is None:
-            whole = counter.chain((before, *pieces, self._marker_begun))
-            return Size(counter.tokens(whole), whole.characters, 0, verbatim, int(loose)), 0
-        bare = counter.chain((before, *pieces, *(counter.measure(part.text) for part in after)))
-        whole = counter.chain((bare, self._separator))
+            whole = counter.chain((previous, *pieces, self._marker_start))
+            return Size(counter.tokens(whole), whole.characters, 0, verbatim, int(is_loose)), 0
+        without_separator = counter.chain((previous, *pieces, *(counter.measure(part.text) for part in after)))
+        whole = counter.chain((without_separator, self._separator))
         tokens = counter.tokens(whole)
-        return Size(tokens, whole.characters, 1, verbatim, int(loose)), tokens - counter.tokens(bare)
+        return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
 
 
-def _best(stretch: Stretch) -> Candidate:
-    if "best" not in stretch.known:
-        stretch.known["best"] = best_of([stretch.passage])
-    best: Candidate = stretch.known["best"]
+def _best_in_passage(passage: JoinedPassage) -> Candidate:
+    if "best" not in passage.cache:
+        passage.cache["best"] = best_candidate([passage.pieces])
+    best: Candidate = passage.cache["best"]
     return best
 
 
-def _best_of(stretches: Sequence[Stretch]) -> Candidate:
-    return min(map(_best, stretches), key=by_merit) if len(stretches) > 1 else _best(stretches[0])
+def _best_in_passages(passages: Sequence[JoinedPassage]) -> Candidate:
+    return min(map(_best_in_passage, passages), key=rank_key) if len(passages) > 1 else _best_in_passage(passages[0])
 
 
-def _sum(sizes: Sequence[Size]) -> Size:
-    return Size(*map(sum, zip(*sizes, strict=True))) if sizes else NOTHING
+def _sum_sizes(sizes: Sequence[Size]) -> Size:
+    return Size(*map(sum, zip(*sizes, strict=True))) if sizes else EMPTY_SIZE
 
 
-def _text(parts: Iterable[Part]) -> str:
+def _parts_text(parts: Iterable[RenderedPart]) -> str:
     return "".join([part.text for part in parts])
 
 
-_EMPTY = Measured("", 0, None, 0)
+EMPTY_SPAN = TokenSpan("", 0, None, 0)
 
 
-class Arranged(NamedTuple):
+class PlacedRun(NamedTuple):
     """A run of labels where it is read."""
 
-    run: Run
+    run: LabelRun
     first_label: int
-    leads: bool
+    shows_summary: bool
     """True for the first run of its document, which has the page summary."""
 
     @property
-    def labelled(self) -> Sequence[Label]:
+    def rendered_labels(self) -> Sequence[CitationBlock]:
         """Its labels as they are written here."""
-        return self.run.labelled(leads=self.leads)
+        return self.run.labels_with_summary(shows_summary=self.shows_summary)
 
 
 class Typesetter:
@@ -279,33 +303,37 @@ class Typesetter:
     """
 
     def __init__(
-        self, config: AssemblyConfig, counter: Counter, summaries: Mapping[str, str], supplement: Sequence[Part] = ()
+        self,
+        config: AssemblyConfig,
+        counter: TokenCounter,
+        summaries: Mapping[str, str],
+        supplement: Sequence[RenderedPart] = (),
     ) -> None:
         self.config = config
         self.counter = counter
         self.order = config.order if config.enabled else "documents"
-        self.together = self.order == "documents" or config.cite == "document"
+        self.is_by_document = self.order == "documents" or config.cite == "document"
         """True if the labels of a document keep together; else each is ordered on its own."""
         self.renderer = Renderer(config)
-        self.sizes = Sizes(config, counter, self.renderer)
+        self.meter = SizeMeter(config, counter, self.renderer)
         self.separator = counter.measure(SEPARATORS[config.separator])
         self._summaries = summaries
         # By the identity of chunks, which are surely alive: they belong to the candidates that may be selected.
-        self._joints: dict[tuple[int, int, bool], Joint | None] = {}
+        self._joins: dict[tuple[int, int, bool], Join | None] = {}
         self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
-        self.opening = self.closing = _EMPTY
+        self.opening = self.closing = EMPTY_SPAN
         if supplement and config.supplement_position == "before":
             self.opening = counter.chain((self.supplement, self.separator))
         elif supplement:
             self.closing = counter.chain((self.separator, self.supplement))
         # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
-        scattered = summaries and not self.together
-        self.adds_up = bool(counter.additive and not callable(config.format) and not scattered)
+        scattered = summaries and not self.is_by_document
+        self.is_additive = bool(counter.additive and not callable(config.format) and not scattered)
         """True if groups can be measured apart and their sizes added up."""
-        self.is_foreseeable = self.adds_up and not (summaries and self.order != "documents")
+        self.has_lower_bound = self.is_additive and not (summaries and self.order != "documents")
         """True if a lower bound of what candidates add is known without writing them."""
 
-    def by_group(self, candidates: Iterable[Candidate]) -> dict[object, list[Candidate]]:
+    def group_candidates(self, candidates: Iterable[Candidate]) -> dict[object, list[Candidate]]:
         """`candidates` by the key of the group that they would join or make."""
         members: dict[object, list[Candidate]] = {}
         for candidate in candidates:
@@ -314,27 +342,29 @@ class Typesetter:
             members.setdefault(key, []).append(candidate)
         return members
 
-    def changed(self, groups: Mapping[object, Group], candidates: Iterable[Candidate]) -> dict[object, Group]:
+    def changed_groups(
+        self, groups: Mapping[object, DocumentGroup], candidates: Iterable[Candidate]
+    ) -> dict[object, DocumentGroup]:
         """The groups that `candidates` would make or change in `groups`, by their key."""
         return {
-            key: joined(key, groups.get(key), sorted(new, key=in_reading_order), self.joint)
-            for key, new in self.by_group(candidates).items()
+            key: extend_group(key, groups.get(key), sorted(new, key=reading_key), self.get_join)
+            for key, new in self.group_candidates(candidates).items()
         }
 
-    def joint(self, first: Chunk, second: Chunk, adjacent: bool) -> Joint | None:
+    def get_join(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
         """The joint at which `second` continues `first`; None if there is a gap between them."""
-        key = (id(first), id(second), adjacent)
-        if key not in self._joints:
+        key = (id(first), id(second), is_adjacent)
+        if key not in self._joins:
             config = self.config
-            self._joints[key] = find_joint(first, second, adjacent, config.min_overlap_chars, config.max_overlap_chars)
-        return self._joints[key]
+            self._joins[key] = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+        return self._joins[key]
 
-    def lines(self, candidates: Iterable[Candidate]) -> Iterator[Line]:
+    def document_texts(self, candidates: Iterable[Candidate]) -> Iterator[DocumentText]:
         """The text that `candidates` make document by document, in the order of the documents' first candidates."""
-        for members in self.by_group(candidates).values():
-            yield from lines_of(sorted(members, key=in_reading_order), self.joint)
+        for members in self.group_candidates(candidates).values():
+            yield from build_document_texts(sorted(members, key=reading_key), self.get_join)
 
-    def lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
+    def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
         """About how many characters each of `candidates` adds beside those before it, without what it shares."""
         known: dict[tuple[str, int], Candidate] = {}
         for candidate in candidates:
@@ -342,86 +372,92 @@ class Typesetter:
             before, after = known.get((document_id, position - 1)), known.get((document_id, position + 1))
             known[document_id, position] = candidate
             length = len(candidate.text)
-            if before and (met := self.joint(before.chunk, candidate.chunk, True)):
-                length -= met.shared
-            if after and (met := self.joint(candidate.chunk, after.chunk, True)):
-                length -= met.shared
+            if before and (found_join := self.get_join(before.chunk, candidate.chunk, True)):
+                length -= found_join.overlap
+            if after and (found_join := self.get_join(candidate.chunk, after.chunk, True)):
+                length -= found_join.overlap
             yield max(length, 0)
 
-    def tokens_above(self, candidate: Candidate) -> int:
+    def header_tokens(self, candidate: Candidate) -> int:
         """The tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
-        whole = Piece(candidate, 0, len(candidate.chunk.text), "")
-        label = Label([(whole,)], candidate, self._summaries.get(candidate.chunk.document_id, ""))
-        above = self.renderer.above(self.renderer.around(1, label)[0], label)
-        return sum(self.counter.count(part.text) for part in above)
+        whole = TextPiece(candidate, 0, len(candidate.chunk.text), "")
+        label = CitationBlock([(whole,)], candidate, self._summaries.get(candidate.chunk.document_id, ""))
+        header_parts = self.renderer.header_parts(self.renderer.header_and_footer(1, label)[0], label)
+        return sum(self.counter.count(part.text) for part in header_parts)
 
-    def least_above(self, candidate: Candidate) -> int:
+    def min_header_tokens(self, candidate: Candidate) -> int:
         """A lower bound on the tokens of its header, if `candidate` stands below a label of its own."""
         pages = self.renderer.particulars.pages([candidate.chunk])
-        header, _ = self.renderer.around(1, Label([], candidate, ""), pages=pages)
+        header, _ = self.renderer.header_and_footer(1, CitationBlock([], candidate, ""), pages=pages)
         known = self.counter.measure(header)
         # Its last token may merge with the text.
-        return self.counter.count(known.head) + known.inner + max(at_least(known.tail) - 1, 0) if known.tail else 0
+        return (
+            self.counter.count(known.prefix) + known.inner_count + max(lower_bound(known.suffix) - 1, 0)
+            if known.suffix
+            else 0
+        )
 
-    def sized(self, group: Group, *, exact: bool = True) -> Sized:
+    def measure_group(self, group: DocumentGroup, *, exact: bool = True) -> MeasuredGroup:
         """The size of `group`; if it needn't be `exact`, its header may lack a page that it gets."""
-        return self.sizes.sized(group, self._summaries.get(group.document_id, ""), exact=exact)
+        return self.meter.measure_group(group, self._summaries.get(group.document_id, ""), exact=exact)
 
-    def arranged(self, groups: Iterable[Group]) -> list[Arranged]:
+    def place_runs(self, groups: Iterable[DocumentGroup]) -> list[PlacedRun]:
         """The runs of all `groups` as they are read."""
-        runs = [run for group in groups for run in self._runs(group)]
-        label, led = self.config.first_label, set()
-        arranged = []
-        for run in arrange(runs, self.order, lambda run: run.place):
-            arranged.append(Arranged(run, label, self.together or run.place.document_id not in led))
-            led.add(run.place.document_id)
+        runs = [run for group in groups for run in self._label_runs(group)]
+        label, with_summary = self.config.first_label, set()
+        placed_runs = []
+        for run in arrange(runs, self.order, lambda run: run.sort_keys):
+            placed_runs.append(
+                PlacedRun(run, label, self.is_by_document or run.sort_keys.document_id not in with_summary)
+            )
+            with_summary.add(run.sort_keys.document_id)
             label += len(run.labels) * self.config.label_step
-        return arranged
+        return placed_runs
 
-    def measured(self, groups: Iterable[Group], level: Header) -> Measured:
+    def measure_all(self, groups: Iterable[DocumentGroup], detail: HeaderDetail) -> TokenSpan:
         """All `groups` written and measured as a whole, with the supplement beside them."""
-        pieces: list[Measured] = []
-        for arranged in self.arranged(groups):
-            pieces += (self.separator, self._measured(arranged, level))
+        pieces: list[TokenSpan] = []
+        for placed_run in self.place_runs(groups):
+            pieces += (self.separator, self._measure_run(placed_run, detail))
         if not pieces:
             return self.supplement
         return self.counter.chain((self.opening, *pieces[1:], self.closing))
 
-    def blocks(self, arranged: Arranged, level: Header) -> list[list[Part]]:
+    def blocks(self, placed_run: PlacedRun, detail: HeaderDetail) -> list[list[RenderedPart]]:
         """The blocks of a run, as they are measured and then written: mostly the same ones."""
-        run, label, leads = arranged
-        key = (label, leads, level)
-        if run.written is None or run.written[0] != key:
+        run, label, shows_summary = placed_run
+        key = (label, shows_summary, detail)
+        if run.rendered is None or run.rendered[0] != key:
             numbers = count(label, self.config.label_step)
-            blocks = [self.renderer.block(next(numbers), parts, level) for parts in arranged.labelled]
-            run.written = key, blocks
-        return run.written[1]
+            blocks = [self.renderer.block(next(numbers), parts, detail) for parts in placed_run.rendered_labels]
+            run.rendered = key, blocks
+        return run.rendered[1]
 
-    def _measured(self, arranged: Arranged, level: Header) -> Measured:
-        run, label, leads = arranged
-        key = (label, leads, level)
-        if key not in run.measured:
+    def _measure_run(self, placed_run: PlacedRun, detail: HeaderDetail) -> TokenSpan:
+        run, label, shows_summary = placed_run
+        key = (label, shows_summary, detail)
+        if key not in run.token_spans:
             counter = self.counter
-            pieces: list[Measured] = []
-            for block in self.blocks(arranged, level):
+            pieces: list[TokenSpan] = []
+            for block in self.blocks(placed_run, detail):
                 pieces.append(self.separator)
                 pieces += [counter.measure(part.text) for part in block]
-            run.measured[key] = counter.chain(pieces[1:])
-        return run.measured[key]
+            run.token_spans[key] = counter.chain(pieces[1:])
+        return run.token_spans[key]
 
-    def _runs(self, group: Group) -> list[Run]:
+    def _label_runs(self, group: DocumentGroup) -> list[LabelRun]:
         if group.runs is None:
-            group.runs = runs_of(
+            group.runs = label_runs(
                 group,
                 cite=self.config.cite,
                 order=self.order,
-                together=self.together,
+                is_by_document=self.is_by_document,
                 summary=self._summaries.get(group.document_id, ""),
-                source_of=self._source_of,
+                get_source=self._source_and_page,
             )
         return group.runs
 
-    def _source_of(self, candidates: Sequence[Candidate]) -> tuple[str, int | str | None]:
+    def _source_and_page(self, candidates: Sequence[Candidate]) -> tuple[str, int | str | None]:
         """The source of a document's `candidates` and their first page, where they are ordered by that."""
         if self.order != "document_order":
             return "", None

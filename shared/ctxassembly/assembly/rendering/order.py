@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeVar
 
 from ctxassembly.config.assembly import Order
 
-Unit = TypeVar("Unit")
+T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class SortKeys(NamedTuple):
     """The sort keys of a unit, one for each criterion; smaller comes first."""
 
     relevance: tuple[int, ...]
@@ -28,22 +28,24 @@ class Place(NamedTuple):
     """The first page of its document in the context."""
 
 
-def arrange(units: Sequence[Unit], order: Order, place: Callable[[Unit], Place]) -> list[Unit]:
-    """`units` in reading order. Ties break by document, then by position."""
-    ranked = sorted(units, key=lambda unit: (place(unit).relevance, place(unit).document_id, place(unit).position))
+def arrange(items: Sequence[T], order: Order, get_keys: Callable[[T], SortKeys]) -> list[T]:
+    """`items` in reading order. Ties break by document, then by position."""
+    ranked = sorted(
+        items, key=lambda item: (get_keys(item).relevance, get_keys(item).document_id, get_keys(item).position)
+    )
     if order == "document_order":
-        return document_order(ranked, place)
+        return document_order(ranked, get_keys)
     if order == "stable":
-        return stable(ranked, place)
+        return stable(ranked, get_keys)
     return _BY_RANK[order](ranked)
 
 
-def relevance(ranked: Sequence[Unit]) -> list[Unit]:
+def relevance(ranked: Sequence[T]) -> list[T]:
     """Best first, which suits a context that fills little of the window, and readers who stop early."""
     return list(ranked)
 
 
-def edges(ranked: Sequence[Unit]) -> list[Unit]:
+def edges(ranked: Sequence[T]) -> list[T]:
     """Best first, second-best last, the rest descending between: A B C D E -> A C D E B. Up to three: descending.
 
     Against getting lost in the middle (Liu et al. 2023): both ends have what the answer most likely needs.
@@ -53,7 +55,7 @@ def edges(ranked: Sequence[Unit]) -> list[Unit]:
     return [ranked[0], *ranked[2:], ranked[1]]
 
 
-def interleaved(ranked: Sequence[Unit]) -> list[Unit]:
+def interleaved(ranked: Sequence[T]) -> list[T]:
     """From both ends inwards: 1 3 5 ... 6 4 2; three give 1 3 2. The best is first for even and odd numbers alike.
 
     The same motive as `edges`; here the worst stand in the middle and relevance rises towards both ends.
@@ -61,32 +63,32 @@ def interleaved(ranked: Sequence[Unit]) -> list[Unit]:
     return [*ranked[::2], *ranked[1::2][::-1]]
 
 
-def reverse(ranked: Sequence[Unit]) -> list[Unit]:
+def reverse(ranked: Sequence[T]) -> list[T]:
     """Best last, nearest to a question that follows the context, where Wang et al. (2024) found it to work best."""
     return list(ranked[::-1])
 
 
-def document_order(units: Sequence[Unit], place: Callable[[Unit], Place]) -> list[Unit]:
+def document_order(items: Sequence[T], get_keys: Callable[[T], SortKeys]) -> list[T]:
     """By source, page and position in the document, as one would read the files.
 
     Passages of one long document in its own order beat the order of relevance (OP-RAG, 2024; DOS RAG, 2025). Documents
     of one source are ordered by their first page: inside a document its own order is surer than page labels.
     """
 
-    def key(unit: Unit) -> tuple[str, tuple[int, int, str], str, int]:
-        at = place(unit)
-        return at.source, _page(at.page), at.document_id, at.position
+    def key(item: T) -> tuple[str, tuple[int, int, str], str, int]:
+        keys = get_keys(item)
+        return keys.source, _page(keys.page), keys.document_id, keys.position
 
-    return sorted(units, key=key)
+    return sorted(items, key=key)
 
 
-def stable(units: Sequence[Unit], place: Callable[[Unit], Place]) -> list[Unit]:
+def stable(items: Sequence[T], get_keys: Callable[[T], SortKeys]) -> list[T]:
     """By document id, then position in the document, whatever the question: the same chunks give the same text.
 
     A beginning that two turns of a conversation share can come from a provider's prompt cache. A header with the score
     (`xml`) ends it early.
     """
-    return sorted(units, key=lambda unit: (place(unit).document_id, place(unit).position))
+    return sorted(items, key=lambda item: (get_keys(item).document_id, get_keys(item).position))
 
 
 def _page(page: int | str | None) -> tuple[int, int, str]:
@@ -96,7 +98,7 @@ def _page(page: int | str | None) -> tuple[int, int, str]:
     return (1, page, "") if isinstance(page, int) else (2, 0, page)
 
 
-_BY_RANK: dict[str, Callable[[Sequence[Unit]], list[Unit]]] = {
+_BY_RANK: dict[str, Callable[[Sequence[T]], list[T]]] = {
     "documents": relevance,  # of units that are whole documents
     "relevance": relevance,
     "edges": edges,

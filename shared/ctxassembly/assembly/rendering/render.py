@@ -16,28 +16,35 @@ from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.config.assembly import AssemblyConfig, Separator
-from ctxassembly.data.candidates import GAP, Candidate, Header, Label, Part, Piece
+from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import look_up
+from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
-from ctxassembly.safe_repr import as_text
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.safe_repr import to_text
+from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
-from ctxassembly.wording.label_guards import RULE, goes_on, guard_of, neutral_value, neutralised, replacements
+from ctxassembly.wording.label_guards import (
+    RULE,
+    build_guard,
+    escape_labels,
+    escape_replacements,
+    escape_value,
+    is_line_start_after,
+)
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.metadata_labels import Particulars
-from ctxassembly.wording.sanitize import NOTHING_LEFT, sanitized
-from ctxassembly.wording.unicode import escaped, one_line, sendable
+from ctxassembly.wording.metadata_labels import MetadataReader
+from ctxassembly.wording.sanitize import NOTHING_LEFT, sanitize_line
+from ctxassembly.wording.unicode import escape_xml, make_encodable, one_line
 
 SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
-MARKER = f"\n{GAP}\n"
+PASSAGE_MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
-REMEMBERED_BYTES = 8 * 1024 * 1024
+CACHE_BYTES = 8 * 1024 * 1024
 """Bytes of the texts that are remembered as harmless: some 4,000 of 1,500 characters."""
-MOST_WAYS = 4
+MAX_VARIANTS = 4
 """Most ways to read a text that are remembered: by format, and by whether it begins a line and goes on."""
 
-_HARMLESS = Remembered[tuple[tuple[str, str | None, bool, bool, bool], ...]](REMEMBERED_BYTES)
+_HARMLESS = TextCache[tuple[tuple[str, str | None, bool, bool, bool], ...]](CACHE_BYTES)
 """The ways to read each text in which nothing of it is replaced."""
 
 
@@ -46,230 +53,244 @@ class Renderer:
 
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
-        self._form = config.format if isinstance(config.format, str) else "custom"
-        self._guard = guard_of(self._form, config.supplement_separator)
+        self._format_name = config.format if isinstance(config.format, str) else "custom"
+        self._guard = build_guard(self._format_name, config.supplement_separator)
         self._language = LANGUAGES[config.language]
-        self.particulars = Particulars(config.keys, config.language, named=True)
-        self._slices: dict[tuple[int, int, int, bool, bool], tuple[list[Part], bool]] = {}
+        self.particulars = MetadataReader(config.keys, config.language, for_header=True)
+        self._slices: dict[tuple[int, int, int, bool, bool], tuple[list[RenderedPart], bool]] = {}
         self._headings: dict[tuple[int, tuple[int | str, ...]], str] = {}
         # By identity, which is fast; each entry holds its object, so that no identity is given out twice.
-        self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
-        self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
+        self._passages: dict[tuple[int, bool], tuple[Sequence[TextPiece], list[RenderedPart]]] = {}
+        self._custom_cache: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
-    def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
+    def block(self, number: int, label: CitationBlock, detail: HeaderDetail = HeaderDetail.FULL) -> list[RenderedPart]:
         """The parts of block `number`: header, summary, and passages with markers between."""
-        header, footer = self.around(number, label, level)
-        parts = self.above(header, label, level)
+        header, footer = self.header_and_footer(number, label, detail)
+        parts = self.header_parts(header, label, detail)
         for at, passage in enumerate(label.passages):
             if at:
-                parts.append(Part(MARKER))
-            parts += self.passage(passage, begins=not parts)
-        return [*parts, *self.below(footer, label.passages[-1], level)]
+                parts.append(RenderedPart(PASSAGE_MARKER))
+            parts += self.passage(passage, is_first=not parts)
+        return [*parts, *self.footer_parts(footer, label.passages[-1], detail)]
 
-    def above(self, header: str, label: Label, level: Header = Header.FULL) -> list[Part]:
+    def header_parts(
+        self, header: str, label: CitationBlock, detail: HeaderDetail = HeaderDetail.FULL
+    ) -> list[RenderedPart]:
         """The parts before the passages of a block: its header, and a summary unless the first passage has it."""
-        parts = [Part(header + "\n")] if header else []
-        if level is Header.FULL:
-            parts += [Part(line + "\n") for line in self._lines_of(label.best.chunk)]
-        if label.summary and level is Header.FULL and not _says(label.passages[0], label.summary):
-            parts.append(Part(self._language.summary.format(self._clean_line(label.summary)) + "\n"))
+        parts = [RenderedPart(header + "\n")] if header else []
+        if detail is HeaderDetail.FULL:
+            parts += [RenderedPart(line + "\n") for line in self._header_lines(label.best_candidate.chunk)]
+        if label.summary and detail is HeaderDetail.FULL and not _contains_summary(label.passages[0], label.summary):
+            parts.append(RenderedPart(self._language.summary.format(self._clean_line(label.summary)) + "\n"))
         return parts
 
-    def _lines_of(self, chunk: Chunk) -> list[str]:
+    def _header_lines(self, chunk: Chunk) -> list[str]:
         """The values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
         lines: list[str] = []
         for key in self._config.header_keys:
-            value = None if chunk.is_unread(key) else as_text(look_up(chunk.metadata, key))
-            if value is not None and (line := self._sanitized(one_line(value))):
-                stated = neutral_value(line, self._form, self._guard)
-                lines.append(neutralised(f"{one_line(key)}: {stated}", self._form, self._guard))
+            value = None if chunk.is_hidden_from_model(key) else to_text(get_path(chunk.metadata, key))
+            if value is not None and (line := self._sanitize_line(one_line(value))):
+                safe_value = escape_value(line, self._format_name, self._guard)
+                lines.append(escape_labels(f"{one_line(key)}: {safe_value}", self._format_name, self._guard))
         return lines
 
-    def passage(self, passage: Sequence[Piece], *, begins: bool) -> list[Part]:
-        """The parts of one passage, which depend on no other one; `begins` is True if its block begins with it."""
-        key = (id(passage), begins)
+    def passage(self, passage: Sequence[TextPiece], *, is_first: bool) -> list[RenderedPart]:
+        """The parts of one passage, which depend on no other one; `is_first` is True if its block begins with it."""
+        key = (id(passage), is_first)
         if key in self._passages:
             return self._passages[key][1]
-        parts: list[Part] = []
-        at_line = True
+        parts: list[RenderedPart] = []
+        is_line_start = True
         for at, piece in enumerate(passage):
-            if piece.glue:
-                parts.append(Part(piece.glue))
-            at_line = at_line or "\n" in piece.glue
-            continued = at + 1 < len(passage) and "\n" not in passage[at + 1].glue
-            written, at_line = self._verbatim(_unindented(piece) if begins and not parts else piece, at_line, continued)
-            parts += written
+            if piece.separator:
+                parts.append(RenderedPart(piece.separator))
+            is_line_start = is_line_start or "\n" in piece.separator
+            is_continued = at + 1 < len(passage) and "\n" not in passage[at + 1].separator
+            rendered, is_line_start = self._render_piece(
+                _strip_indent(piece) if is_first and not parts else piece, is_line_start, is_continued
+            )
+            parts += rendered
         if self._config.sanitize:
-            parts = _trimmed(parts, begins=begins)
+            parts = _trim_parts(parts, is_first=is_first)
         self._passages[key] = (passage, parts)
         return parts
 
-    def below(self, footer: str, passage: Sequence[Piece], level: Header = Header.FULL) -> list[Part]:
+    def footer_parts(
+        self, footer: str, passage: Sequence[TextPiece], detail: HeaderDetail = HeaderDetail.FULL
+    ) -> list[RenderedPart]:
         """The parts after `passage`, the last one of a block: a marker if its end was cut, and the footer."""
         # Only the last passage needs a marker of its own: between two there is one anyway.
-        parts = [Part(f" {GAP}")] if level < Header.NONE and _ends_cut(passage) else []
-        return [*parts, Part("\n" + footer)] if footer else parts
+        parts = [RenderedPart(f" {GAP}")] if detail < HeaderDetail.NONE and _is_end_cut(passage) else []
+        return [*parts, RenderedPart("\n" + footer)] if footer else parts
 
-    def supplement(self, text: str, *, cut: bool) -> list[Part]:
+    def supplement(self, text: str, *, is_cut: bool) -> list[RenderedPart]:
         """The parts of supplementary `text` after its separator; before documents a rule ends it."""
-        parts = [Part((self._config.supplement_separator or self._language.supplement) + "\n")]
-        altered = self._altered(text)
-        parts += _trimmed(altered, begins=True) if self._config.sanitize and altered else altered
-        if cut:
-            parts.append(Part(f" {GAP}"))
+        parts = [RenderedPart((self._config.supplement_separator or self._language.supplement) + "\n")]
+        escaped_parts = self._escape_text(text)
+        parts += _trim_parts(escaped_parts, is_first=True) if self._config.sanitize and escaped_parts else escaped_parts
+        if is_cut:
+            parts.append(RenderedPart(f" {GAP}"))
         if self._config.supplement_position == "before":
-            parts.append(Part(f"\n{RULE}"))
+            parts.append(RenderedPart(f"\n{RULE}"))
         return parts
 
-    def around(
-        self, number: int, label: Label, level: Header = Header.FULL, pages: Sequence[int | str] | None = None
+    def header_and_footer(
+        self,
+        number: int,
+        label: CitationBlock,
+        detail: HeaderDetail = HeaderDetail.FULL,
+        pages: Sequence[int | str] | None = None,
     ) -> Lines:
         """The header and the footer of a block; `pages` are the pages of its chunks, if known already."""
-        if level is Header.NONE:
+        if detail is HeaderDetail.NONE:
             return "", ""
         form = self._config.format
         if callable(form):
             # A caller's function gets a heading with everything or isn't called: it may not cope with less.
-            return self._written_by(form, number, label) if level < Header.LABEL else ("", "")
-        written = FORMATS[form]
-        if level is Header.LABEL:
-            return written.lines(Heading(number), self._language)
-        if "pages" not in written.needs:
+            return self._custom_lines(form, number, label) if detail < HeaderDetail.LABEL else ("", "")
+        format_spec = FORMATS[form]
+        if detail is HeaderDetail.LABEL:
+            return format_spec.lines(Heading(number), self._language)
+        if "pages" not in format_spec.needs:
             pages = ()
         elif pages is None:
             pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
         # Written as number 1: a header is measured before its number is known.
-        key = (label.best.key, tuple(pages))
+        key = (label.best_candidate.key, tuple(pages))
         if key not in self._headings:
-            self._headings[key] = written.writes(self._heading(1, label, pages), self._language)
-        return written.header(number, self._headings[key]), written.footer
+            self._headings[key] = format_spec.write_header(self._heading(1, label, pages), self._language)
+        return format_spec.header(number, self._headings[key]), format_spec.footer
 
-    def _heading(self, number: int, label: Label, pages: Sequence[int | str] = ()) -> Heading:
+    def _heading(self, number: int, label: CitationBlock, pages: Sequence[int | str] = ()) -> Heading:
         """The heading with the fields that its format needs; a caller's function gets all of them."""
-        read, chunk, form = self.particulars, label.best.chunk, FORMATS.get(self._form)
-        source = "" if form and "source" not in form.needs else self._stated(read.source(chunk))
-        stated = tuple(self._stated(page) if isinstance(page, str) else page for page in pages)
-        heading = Heading(number, source, stated, score=label.best.score)
+        reader, chunk, form = self.particulars, label.best_candidate.chunk, FORMATS.get(self._format_name)
+        source = "" if form and "source" not in form.needs else self._safe_value(reader.source(chunk))
+        safe_pages = tuple(self._safe_value(page) if isinstance(page, str) else page for page in pages)
+        heading = Heading(number, source, safe_pages, score=label.best_candidate.score)
         if form and "place" not in form.needs:
             return heading
-        row = read.number(chunk, "row_number")
+        row = reader.number(chunk, "row_number")
         return replace(
             heading,
-            section=self._stated(read.line(chunk, "section") or ""),
-            sheet=self._stated(read.line(chunk, "sheet") or ""),
-            row="" if row is None else self._stated(str(row)),
+            section=self._safe_value(reader.line(chunk, "section") or ""),
+            sheet=self._safe_value(reader.line(chunk, "sheet") or ""),
+            row="" if row is None else self._safe_value(str(row)),
             metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
         )
 
-    def _stated(self, line: str) -> str:
+    def _safe_value(self, line: str) -> str:
         """A `line` of metadata that forges no label, and no line of ours if the format puts no label before it."""
-        line = self._sanitized(line)
-        if not shows_labels(self._form):
-            line = neutralised(line, self._form, self._guard)
-        return neutral_value(line, self._form, self._guard)
+        line = self._sanitize_line(line)
+        if not shows_labels(self._format_name):
+            line = escape_labels(line, self._format_name, self._guard)
+        return escape_value(line, self._format_name, self._guard)
 
-    def _sanitized(self, line: str) -> str:
-        return sanitized(line) if self._config.sanitize else line
+    def _sanitize_line(self, line: str) -> str:
+        return sanitize_line(line) if self._config.sanitize else line
 
-    def _written_by(self, form: Any, number: int, label: Label) -> Lines:
+    def _custom_lines(self, form: Any, number: int, label: CitationBlock) -> Lines:
         """The lines of a caller's function, called once per heading: the text counted is the text written."""
         pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
-        heading, metadata = self._heading(number, label, pages), label.best.chunk.metadata
+        heading, metadata = self._heading(number, label, pages), label.best_candidate.chunk.metadata
         # By the metadata, which stay the same object however a chunk is cut.
         key = (id(metadata), (number, heading.pages, heading.score))
-        if key not in self._custom:
-            written = form(heading)
-            lines = (written, "") if isinstance(written, str) else written
+        if key not in self._custom_cache:
+            returned = form(heading)
+            lines = (returned, "") if isinstance(returned, str) else returned
             if not isinstance(lines, tuple) or len(lines) != 2 or not all(isinstance(line, str) for line in lines):
                 allowed = "a function that returns a header, or a header and a footer"
-                raise ConfigError("format", allowed, written)
-            self._custom[key] = (metadata, (sendable(lines[0].strip()), sendable(lines[1].strip())))
-        return self._custom[key][1]
+                raise ConfigError("format", allowed, returned)
+            self._custom_cache[key] = (metadata, (make_encodable(lines[0].strip()), make_encodable(lines[1].strip())))
+        return self._custom_cache[key][1]
 
-    def _verbatim(self, piece: Piece, at_line: bool, continued: bool) -> tuple[list[Part], bool]:
-        """The parts of `piece`, and True if the text after it still begins a line, as the piece does if `at_line`."""
-        key = (piece.candidate.key, piece.start, piece.end, at_line, continued)
+    def _render_piece(
+        self, piece: TextPiece, is_line_start: bool, is_continued: bool
+    ) -> tuple[list[RenderedPart], bool]:
+        """The parts of `piece`, and True if the text after it begins a line, as the piece does if `is_line_start`."""
+        key = (piece.candidate.key, piece.start, piece.end, is_line_start, is_continued)
         if key not in self._slices:
             text = piece.text
-            parts = self._altered(text, piece.candidate, piece.start, at_line=at_line, continued=continued)
-            self._slices[key] = parts, continued and goes_on(text, at_line=at_line)
+            parts = self._escape_text(
+                text, piece.candidate, piece.start, is_line_start=is_line_start, is_continued=is_continued
+            )
+            self._slices[key] = parts, is_continued and is_line_start_after(text, at_line=is_line_start)
         return self._slices[key]
 
-    def _altered(
+    def _escape_text(
         self,
         text: str,
         candidate: Candidate | None = None,
         start: int = 0,
         *,
-        at_line: bool = True,
-        continued: bool = False,
-    ) -> list[Part]:
+        is_line_start: bool = True,
+        is_continued: bool = False,
+    ) -> list[RenderedPart]:
         """`text`, which begins at `start` in the candidate's, as verbatim parts with our replacements between."""
-        found = self._replacements(text, at_line=at_line, continued=continued)
-        if not found:
-            return [Part(text, candidate, start, start + len(text))] if text else []
-        parts: list[Part] = []
-        done = 0
-        for at in sorted(found):
-            end, instead = found[at]
-            if at > done:
-                parts.append(Part(text[done:at], candidate, start + done, start + at))
-            if instead:
-                parts.append(Part(instead))
-            done = end
-        if done < len(text):
-            parts.append(Part(text[done:], candidate, start + done, start + len(text)))
+        replaced = self._replacements(text, is_line_start=is_line_start, is_continued=is_continued)
+        if not replaced:
+            return [RenderedPart(text, candidate, start, start + len(text))] if text else []
+        parts: list[RenderedPart] = []
+        copied_to = 0
+        for at in sorted(replaced):
+            end, replacement = replaced[at]
+            if at > copied_to:
+                parts.append(RenderedPart(text[copied_to:at], candidate, start + copied_to, start + at))
+            if replacement:
+                parts.append(RenderedPart(replacement))
+            copied_to = end
+        if copied_to < len(text):
+            parts.append(RenderedPart(text[copied_to:], candidate, start + copied_to, start + len(text)))
         return parts
 
-    def _replacements(self, text: str, *, at_line: bool, continued: bool) -> Mapping[int, tuple[int, str]]:
+    def _replacements(self, text: str, *, is_line_start: bool, is_continued: bool) -> Mapping[int, tuple[int, str]]:
         """What is replaced in `text`. Mostly nothing, which is remembered from one assembly to the next."""
         sanitize = self._config.sanitize
-        how = (self._form, self._config.supplement_separator, at_line, continued, sanitize)
+        variant = (self._format_name, self._config.supplement_separator, is_line_start, is_continued, sanitize)
         harmless = _HARMLESS.get(text)
-        if harmless is not None and how in harmless:
+        if harmless is not None and variant in harmless:
             return {}
-        found = replacements(
-            text, self._form, at_line=at_line, continued=continued, guard=self._guard, sanitize=sanitize
+        found = escape_replacements(
+            text, self._format_name, at_line=is_line_start, continued=is_continued, guard=self._guard, sanitize=sanitize
         )
-        if not found and len(harmless or ()) < MOST_WAYS:
-            _HARMLESS.put(text, (*(harmless or ()), how))
+        if not found and len(harmless or ()) < MAX_VARIANTS:
+            _HARMLESS.put(text, (*(harmless or ()), variant))
         return found
 
     def _clean_line(self, text: str) -> str:
-        line = self._sanitized(one_line(text))
+        line = self._sanitize_line(one_line(text))
         if len(text.splitlines()) > 1:
-            line = neutral_value(line, self._form, self._guard)
-        return escaped(line) if self._guard.markup else line
+            line = escape_value(line, self._format_name, self._guard)
+        return escape_xml(line) if self._guard.has_markup else line
 
 
-def _unindented(piece: Piece) -> Piece:
+def _strip_indent(piece: TextPiece) -> TextPiece:
     """`piece` without leading white space, to begin a text with: callers strip the ends of a context."""
     text = piece.text
     return piece._replace(start=piece.start + len(text) - len(text.lstrip()))
 
 
-def _trimmed(parts: Sequence[Part], *, begins: bool) -> list[Part]:
-    """`parts` without white space at the end, and at the beginning if a block `begins` so: a deletion leaves some."""
-    left = [*parts]
-    while left and not (text := left[-1].text.rstrip()):
-        left.pop()
-    if left:
-        left[-1] = left[-1]._replace(text=text, end=left[-1].end - len(left[-1].text) + len(text))
-    while begins and left and not (text := left[0].text.lstrip()):
-        left.pop(0)
-    if begins and left:
-        left[0] = left[0]._replace(text=text, start=left[0].start + len(left[0].text) - len(text))
-    return left or [Part(NOTHING_LEFT)]
+def _trim_parts(parts: Sequence[RenderedPart], *, is_first: bool) -> list[RenderedPart]:
+    """`parts` without white space at the end, and at the beginning if a block `is_first` so: a deletion leaves some."""
+    remaining = [*parts]
+    while remaining and not (text := remaining[-1].text.rstrip()):
+        remaining.pop()
+    if remaining:
+        remaining[-1] = remaining[-1]._replace(text=text, end=remaining[-1].end - len(remaining[-1].text) + len(text))
+    while is_first and remaining and not (text := remaining[0].text.lstrip()):
+        remaining.pop(0)
+    if is_first and remaining:
+        remaining[0] = remaining[0]._replace(text=text, start=remaining[0].start + len(remaining[0].text) - len(text))
+    return remaining or [RenderedPart(NOTHING_LEFT)]
 
 
-def _ends_cut(passage: Sequence[Piece]) -> bool:
+def _is_end_cut(passage: Sequence[TextPiece]) -> bool:
     """True if the chunk that `passage` ends with goes on, or may do so beyond what was read of it."""
     candidate, end = passage[-1].candidate, passage[-1].end
-    is_read = candidate.read_from is None
-    return candidate.kept is not None and not (is_read and not candidate.chunk.text[end:].strip())
+    is_read = candidate.text_offset is None
+    return candidate.kept_spans is not None and not (is_read and not candidate.chunk.text[end:].strip())
 
 
-def _says(passage: Sequence[Piece], summary: str) -> bool:
+def _contains_summary(passage: Sequence[TextPiece], summary: str) -> bool:
     """True if `passage` has the `summary` in its text, white space apart."""
-    text = "".join(piece.glue + piece.text for piece in passage)
+    text = "".join(piece.separator + piece.text for piece in passage)
     return one_line(summary) in one_line(text)

@@ -12,31 +12,33 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.rendering.excerpt import Line
-from ctxassembly.assembly.scoring.speakers import NAMED, may_name, said_by_named
-from ctxassembly.assembly.scoring.weights import WEIGHT, Weights, factors_of, scaled
-from ctxassembly.data.candidates import Candidate, Share
+from ctxassembly.assembly.rendering.excerpt import DocumentText
+from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
+from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, Weights, normalize_scores, stop_word_weights
+from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text import query_terms
 from ctxassembly.text.bm25 import Bm25
-from ctxassembly.text.query_terms import Reading, Sought, numbers
-from ctxassembly.text.sentences import after_line
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.text.query_terms import QueryTerms, TextIndex, concat_numbers
+from ctxassembly.text.sentences import is_wrapped_line
+from ctxassembly.tokens.cache import TextCache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-REMEMBERED_BYTES = 32 * 1024 * 1024
+CACHE_BYTES = 32 * 1024 * 1024
 """Bytes of all that is remembered: about 6,000 texts of 1,500 characters. Those asked for longest ago are forgotten."""
 
-_readings = Remembered[Reading](REMEMBERED_BYTES, attrgetter("nbytes"))
+_CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
 
-def read(texts: Sequence[str]) -> list[Reading]:
+def get_text_indexes(texts: Sequence[str]) -> list[TextIndex]:
     """The readings of `texts`."""
-    known = {text: _readings.get(text) for text in texts}
-    new = [text for text, own in known.items() if own is None]
-    known |= {text: _readings.put(text, own) for text, own in zip(new, query_terms.read(new), strict=True)}
-    return [own for text in texts if (own := known[text]) is not None]
+    cached = {text: _CACHE.get(text) for text in texts}
+    uncached = [text for text, own in cached.items() if own is None]
+    cached |= {
+        text: _CACHE.put(text, own) for text, own in zip(uncached, query_terms.index_texts(uncached), strict=True)
+    }
+    return [own for text in texts if (own := cached[text]) is not None]
 
 
 # Candidates laid out for a query: one text, the sentences in it, and the places of the query's words.
@@ -48,281 +50,322 @@ def read(texts: Sequence[str]) -> list[Reading]:
 
 
 if TYPE_CHECKING:
-    Places = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+    IntArray = NDArray[np.int64]
+    BoolArray = NDArray[np.bool_]
 
 
-class Parts(NamedTuple):
+class ChunkParts(NamedTuple):
     """What each chunk adds to its line, one array or sequence each."""
 
     texts: Sequence[str]
-    begins: Places
+    text_starts: IntArray
     """Where each text begins."""
-    lows: Places
+    valid_from: IntArray
     """What is read of it holds from here ..."""
-    highs: Places
+    valid_to: IntArray
     """... to here."""
 
 
-class Laid(NamedTuple):
+class CandidateText(NamedTuple):
     """All lines as one text."""
 
     text: str
-    edges: Places
+    boundaries: IntArray
     """Where each sentence begins, and at last where the text ends."""
-    continues: Flags
+    continues: BoolArray
     """Whether a sentence continues the one before it: the first of a line doesn't."""
-    heads: Flags
+    section_starts: BoolArray
     """Whether a section begins with it."""
-    documents: Sequence[str]
+    document_ids: Sequence[str]
     """The document of each sentence."""
     members: Sequence[tuple[int, Candidate]]
     """The candidates, each with its beginning."""
-    found: Places
+    term_ids: IntArray
     """The words of the query that occur, by their number."""
-    at: Places
+    term_offsets: IntArray
     """Where each of them stands."""
 
 
-def lay(lines: Iterable[Line], sought: Sought) -> Laid:
-    """All `lines` with their sentences, and the words that are `sought`."""
+def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> CandidateText:
+    """All `document_texts` with their sentences, and the words that are `query_terms`."""
     texts: list[str] = []
     members: list[tuple[int, Candidate]] = []
-    documents: list[str] = []
-    begins: list[int] = []
-    edges: list[int] = []
+    document_ids: list[str] = []
+    line_starts: list[int] = []
+    boundaries: list[int] = []
     chunks: list[str] = []
-    origins: list[int] = []
-    lows: list[int] = []
-    highs: list[int] = []
+    chunk_starts: list[int] = []
+    valid_from: list[int] = []
+    valid_to: list[int] = []
     touching: list[tuple[int, int]] = []
-    base = 0
+    line_start = 0
     for line in lines:
-        text, reach = line.text, 0
-        begins.append(base)
-        documents.append(line.last.document_id)
+        text, covered_to = line.text, 0
+        line_starts.append(line_start)
+        document_ids.append(line.last_chunk.document_id)
         for begin, candidate in line.members:
-            members.append((base + begin, candidate))
+            members.append((line_start + begin, candidate))
             chunk = candidate.chunk.text
             end = begin + len(chunk)
-            if end <= reach:  # another one contains it
+            if end <= covered_to:  # another one contains it
                 continue
-            low = base + max(begin, (begin + reach + 1) // 2)
-            if begin == reach and reach:
+            low = line_start + max(begin, (begin + covered_to + 1) // 2)
+            if begin == covered_to and covered_to:
                 touching.append((len(chunks) - 1, low))
-            elif begin > reach and not after_line(text, reach):  # a line break was put between them
-                edges.append(low)
-            if reach:
-                highs[-1] = low
+            elif begin > covered_to and not is_wrapped_line(text, covered_to):  # a line break was put between them
+                boundaries.append(low)
+            if covered_to:
+                valid_to[-1] = low
             chunks.append(chunk)
-            origins.append(base + begin)
-            lows.append(low)
-            highs.append(base + end)
-            reach = end
+            chunk_starts.append(line_start + begin)
+            valid_from.append(low)
+            valid_to.append(line_start + end)
+            covered_to = end
         texts.append(text)
-        base += len(text)
-    readings = read(chunks)
-    edges += [place for before, place in touching if readings[before].is_ended]
-    parts = Parts(chunks, *(np.array(each, dtype=np.int64) for each in (origins, lows, highs)))
-    places, heads = _sentences(parts, readings, [*begins, *edges])
-    of_line = np.searchsorted(begins, places, "right") - 1
-    whole = "".join(texts)
-    return Laid(
-        whole,
-        np.append(places, len(whole)),
-        np.array(begins)[of_line] != places,
-        heads,
-        [documents[number] for number in of_line.tolist()],
+        line_start += len(text)
+    text_indexes = get_text_indexes(chunks)
+    boundaries += [place for before, place in touching if text_indexes[before].is_ended]
+    parts = ChunkParts(chunks, *(np.array(values, dtype=np.int64) for values in (chunk_starts, valid_from, valid_to)))
+    sentence_starts, section_starts = _sentence_starts(parts, text_indexes, [*line_starts, *boundaries])
+    line_numbers = np.searchsorted(line_starts, sentence_starts, "right") - 1
+    full_text = "".join(texts)
+    return CandidateText(
+        full_text,
+        np.append(sentence_starts, len(full_text)),
+        np.array(line_starts)[line_numbers] != sentence_starts,
+        section_starts,
+        [document_ids[number] for number in line_numbers.tolist()],
         members,
-        *_words(parts, readings, sought),
+        *_term_occurrences(parts, text_indexes, query_terms),
     )
 
 
-def _sentences(parts: Parts, readings: Sequence[Reading], edges: Sequence[int]) -> tuple[Places, Flags]:
-    """Where sentences begin, those at `edges` among them, and whether a section begins there."""
-    part = np.repeat(np.arange(len(readings)), [len(reading.sentences) // 4 for reading in readings])
+def _sentence_starts(
+    parts: ChunkParts, text_indexes: Sequence[TextIndex], boundaries: Sequence[int]
+) -> tuple[IntArray, BoolArray]:
+    """Where sentences begin, those at `boundaries` among them, and whether a section begins there."""
+    chunk_numbers = np.repeat(np.arange(len(text_indexes)), [len(reading.sentences) // 4 for reading in text_indexes])
     # The flag goes along as the lowest bit.
-    coded = 2 * parts.begins[part] + numbers((reading.sentences for reading in readings), np.uint32)
-    own = coded[(coded >= 2 * parts.lows[part]) & (coded < 2 * parts.highs[part])]
-    coded = np.sort(np.append(own, 2 * np.array(edges, dtype=np.int64)))
-    return coded >> 1, coded & 1 > 0
+    encoded = 2 * parts.text_starts[chunk_numbers] + concat_numbers(
+        (reading.sentences for reading in text_indexes), np.uint32
+    )
+    own = encoded[(encoded >= 2 * parts.valid_from[chunk_numbers]) & (encoded < 2 * parts.valid_to[chunk_numbers])]
+    encoded = np.sort(np.append(own, 2 * np.array(boundaries, dtype=np.int64)))
+    return encoded >> 1, encoded & 1 > 0
 
 
-def _words(parts: Parts, readings: Sequence[Reading], sought: Sought) -> tuple[Places, Places]:
+def _term_occurrences(
+    parts: ChunkParts, text_indexes: Sequence[TextIndex], query_terms: QueryTerms
+) -> tuple[IntArray, IntArray]:
     """The words that are sought, and the places where they stand."""
-    if not sought.words:
+    if not query_terms.terms:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    word, number = sought.found_in(numbers((reading.keys for reading in readings), np.uint64))
-    part = np.searchsorted(np.cumsum([len(reading.at) // 4 for reading in readings]), number, "right")
-    at = numbers((reading.at for reading in readings), np.uint32)[number].astype(np.int64)
-    places = parts.begins[part] + at
-    own = (places >= parts.lows[part]) & (places < parts.highs[part])
-    word, places = word[own], places[own]
-    if sought.within:
-        long = [
+    term_ids, key_numbers = query_terms.find_occurrences(
+        concat_numbers((reading.keys for reading in text_indexes), np.uint64)
+    )
+    chunk_numbers = np.searchsorted(
+        np.cumsum([len(reading.word_starts) // 4 for reading in text_indexes]), key_numbers, "right"
+    )
+    offsets = concat_numbers((reading.word_starts for reading in text_indexes), np.uint32)[key_numbers].astype(np.int64)
+    positions = parts.text_starts[chunk_numbers] + offsets
+    is_valid = (positions >= parts.valid_from[chunk_numbers]) & (positions < parts.valid_to[chunk_numbers])
+    term_ids, positions = term_ids[is_valid], positions[is_valid]
+    if query_terms.prefix_of:
+        long_terms = [
             (longer, place)
-            for stem, place, offset, of in zip(
-                word.tolist(), places.tolist(), at[own].tolist(), part[own].tolist(), strict=True
+            for stem, place, offset, chunk_number in zip(
+                term_ids.tolist(),
+                positions.tolist(),
+                offsets[is_valid].tolist(),
+                chunk_numbers[is_valid].tolist(),
+                strict=True,
             )
-            if (longer := sought.longer(parts.texts[of], stem, offset)) is not None
+            if (longer := query_terms.find_long_term(parts.texts[chunk_number], stem, offset)) is not None
         ]
-        word = np.append(word, [stem for stem, _ in long]).astype(np.int64)
-        places = np.append(places, [place for _, place in long]).astype(np.int64)
-    return word, places
+        term_ids = np.append(term_ids, [stem for stem, _ in long_terms]).astype(np.int64)
+        positions = np.append(positions, [place for _, place in long_terms]).astype(np.int64)
+    return term_ids, positions
 
 
 if TYPE_CHECKING:
-    Values = NDArray[np.float64]
+    FloatArray = NDArray[np.float64]
 
-SECTION_CHARS = 4_000
+MAX_SECTION_CHARS = 4_000
 """Length at which a section ends if no heading ends it."""
 
 
-class Valued(NamedTuple):
-    """All units and their values, by their place: see `Units`."""
+class SentenceScores(NamedTuple):
+    """All units and their values, by their place: see `ScoredSentences`."""
 
     text: str
-    edges: Sequence[int]
+    boundaries: Sequence[int]
     continues: Sequence[bool]
-    documents: Sequence[str]
-    values: Values
-    words: Values
-    matches: Values
-    shares: Sequence[Share]
+    document_ids: Sequence[str]
+    scores: FloatArray
+    lexical_scores: FloatArray
+    term_scores: FloatArray
+    candidate_spans: Sequence[CandidateSpan]
 
 
-def value_units(
-    lines: Iterable[Line],
+def score_sentences(
+    document_texts: Iterable[DocumentText],
     query: str,
     weights: Weights,
-    function_words: Collection[str] | None,
-    scores: Mapping[str, float],
-) -> Valued:
-    """The units of all `lines`, valued for `query`: see `units_of`."""
-    sought = Sought(query)
-    laid = lay(lines, sought)
-    edges, continues = laid.edges.tolist(), laid.continues.tolist()
-    units = len(continues)
-    shares = _shares(laid)
-    found = _Occurrences(laid, len(sought.words))
+    stop_words: Collection[str] | None,
+    scorer_scores: Mapping[str, float],
+) -> SentenceScores:
+    """The units of all `document_texts`, valued for `query`: see `split_and_score`."""
+    query_terms = QueryTerms(query)
+    candidate_text = join_candidates(document_texts, query_terms)
+    boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
+    sentence_count = len(continues)
+    candidate_spans = _candidate_spans(candidate_text)
+    occurrences = _TermOccurrences(candidate_text, len(query_terms.terms))
     # By chunks: among sentences even a word that every chunk has is rare.
-    in_chunks = found.counts(*_bounds(shares))
-    bm25 = Bm25(sought.words, in_chunks, factors_of(query, function_words), within=sought.within)
-    matches = found.by_unit(bm25)
-    lengths = np.array([share.end - share.begin for share in shares], dtype=np.int64)
-    by_words = weights.chunk * _in_parts(_of_chunks(shares, bm25.scores(in_chunks, lengths), units))
-    by_words += weights.section * _in_parts(_of_sections(laid, edges, found, bm25))
-    by_words += weights.sentence * _in_parts(matches)
-    by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
-    if may_name(laid.text, laid.edges[:-1][~laid.continues].tolist(), np.sort(laid.at).tolist(), query):
-        said = said_by_named(laid.text, edges, continues, query)
-        by_words += NAMED * np.array(said or 0.0)
-    if scores:
-        sentences = [laid.text[begin:end].strip() for begin, end in pairwise(edges)]
-        by_words += WEIGHT * _in_parts(np.array(scaled(sentences, scores)))
-    values = _of_ranks(shares, weights, units) + by_words
-    return Valued(laid.text, edges, continues, laid.documents, values, by_words, matches, shares)
+    chunk_counts = occurrences.count_between(*_index_bounds(candidate_spans))
+    bm25 = Bm25(query_terms.terms, chunk_counts, stop_word_weights(query, stop_words), prefix_of=query_terms.prefix_of)
+    term_scores = occurrences.weight_per_sentence(bm25)
+    lengths = np.array([share.end - share.start for share in candidate_spans], dtype=np.int64)
+    lexical_scores = weights.chunk * _max_normalize(
+        _chunk_scores(candidate_spans, bm25.scores(chunk_counts, lengths), sentence_count)
+    )
+    lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, boundaries, occurrences, bm25))
+    lexical_scores += weights.sentence * _max_normalize(term_scores)
+    lexical_scores += weights.surroundings * _max_normalize(
+        _smooth(_smooth(term_scores, candidate_text), candidate_text)
+    )
+    if might_mention_speaker(
+        candidate_text.text,
+        candidate_text.boundaries[:-1][~candidate_text.continues].tolist(),
+        np.sort(candidate_text.term_offsets).tolist(),
+        query,
+    ):
+        speaker_flags = lines_by_mentioned_speaker(candidate_text.text, boundaries, continues, query)
+        lexical_scores += SPEAKER_BONUS * np.array(speaker_flags or 0.0)
+    if scorer_scores:
+        texts = [candidate_text.text[begin:end].strip() for begin, end in pairwise(boundaries)]
+        lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
+    scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
+    return SentenceScores(
+        candidate_text.text,
+        boundaries,
+        continues,
+        candidate_text.document_ids,
+        scores,
+        lexical_scores,
+        term_scores,
+        candidate_spans,
+    )
 
 
-def best_in_shares(values: Values, shares: Sequence[Share]) -> Values:
-    """The best of the `values` that each share has; of one that has none it means nothing."""
-    bounds = np.column_stack(_bounds(shares)).ravel()
-    best: Values = np.maximum.reduceat(np.append(values, 0.0), bounds)[::2]
+def best_per_span(scores: FloatArray, candidate_spans: Sequence[CandidateSpan]) -> FloatArray:
+    """The best of the `scorer_scores` that each share has; of one that has none it means nothing."""
+    bounds = np.column_stack(_index_bounds(candidate_spans)).ravel()
+    best: FloatArray = np.maximum.reduceat(np.append(scores, 0.0), bounds)[::2]
     return best
 
 
-def _bounds(shares: Sequence[Share]) -> tuple[Places, Places]:
+def _index_bounds(candidate_spans: Sequence[CandidateSpan]) -> tuple[IntArray, IntArray]:
     """The places of the units where the shares begin and end."""
-    begins, ends = ([getattr(share.places, bound) for share in shares] for bound in ("start", "stop"))
+    begins, ends = ([getattr(share.sentence_range, bound) for share in candidate_spans] for bound in ("start", "stop"))
     return np.array(begins, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
-class _Occurrences:
+class _TermOccurrences:
     """The query's words in the units, as one ascending array: word by word, and place by place."""
 
-    def __init__(self, laid: Laid, words: int) -> None:
-        self._words, self._units = words, len(laid.continues)
-        places = np.searchsorted(laid.edges, laid.at, "right") - 1
-        self._coded = np.sort(laid.found * self._units + places)
+    def __init__(self, candidate_text: CandidateText, term_count: int) -> None:
+        self._term_count, self._sentence_count = term_count, len(candidate_text.continues)
+        indexes = np.searchsorted(candidate_text.boundaries, candidate_text.term_offsets, "right") - 1
+        self._encoded = np.sort(candidate_text.term_ids * self._sentence_count + indexes)
 
-    def counts(self, begins: Places, ends: Places) -> Places:
+    def count_between(self, begins: IntArray, ends: IntArray) -> IntArray:
         """How often each word occurs from one place to another: a row for each word."""
-        words = self._units * np.arange(self._words)[:, None]
-        upto = np.searchsorted(self._coded, words + np.concatenate([begins, ends])[None, :])
-        counts: Places = upto[:, len(begins) :] - upto[:, : len(begins)]
+        term_bases = self._sentence_count * np.arange(self._term_count)[:, None]
+        counts_before = np.searchsorted(self._encoded, term_bases + np.concatenate([begins, ends])[None, :])
+        counts: IntArray = counts_before[:, len(begins) :] - counts_before[:, : len(begins)]
         return counts
 
-    def by_unit(self, bm25: Bm25) -> Values:
+    def weight_per_sentence(self, bm25: Bm25) -> FloatArray:
         """The weights of the words in each unit, each word once."""
-        if not self._units:
+        if not self._sentence_count:
             return np.zeros(0)
-        word, place = np.divmod(np.unique(self._coded), self._units)
-        return np.bincount(place, bm25.of_words(word), self._units).astype(np.float64)
+        term_ids, indexes = np.divmod(np.unique(self._encoded), self._sentence_count)
+        return np.bincount(indexes, bm25.weights_of(term_ids), self._sentence_count).astype(np.float64)
 
 
-def _shares(laid: Laid) -> list[Share]:
-    begins = np.array([begin for begin, _ in laid.members], dtype=np.int64)
-    ends = begins + [len(candidate.chunk.text) for _, candidate in laid.members]
-    first = np.searchsorted(laid.edges[1:], begins, "right").tolist()
-    last = np.searchsorted(laid.edges[:-1], ends).tolist()
+def _candidate_spans(candidate_text: CandidateText) -> list[CandidateSpan]:
+    begins = np.array([begin for begin, _ in candidate_text.members], dtype=np.int64)
+    ends = begins + [len(candidate.chunk.text) for _, candidate in candidate_text.members]
+    first = np.searchsorted(candidate_text.boundaries[1:], begins, "right").tolist()
+    last = np.searchsorted(candidate_text.boundaries[:-1], ends).tolist()
     return [
-        Share(candidate, begin, end, range(*places))
-        for (begin, candidate), end, *places in zip(laid.members, ends.tolist(), first, last, strict=True)
+        CandidateSpan(candidate, begin, end, range(*places))
+        for (begin, candidate), end, *places in zip(candidate_text.members, ends.tolist(), first, last, strict=True)
     ]
 
 
-def _in_parts(scores: Values) -> Values:
-    """`scores` in parts of the best."""
+def _max_normalize(scores: FloatArray) -> FloatArray:
+    """`scorer_scores` in parts of the best."""
     return scores / (float(scores.max(initial=0.0)) or 1.0)
 
 
-def _of_chunks(shares: Sequence[Share], scores: Values, units: int) -> Values:
-    """The score of the best chunk that has a part of each of the `units`, by the query's words in the chunks."""
-    best = np.zeros(units)
-    known = scores.tolist()
+def _chunk_scores(candidate_spans: Sequence[CandidateSpan], scores: FloatArray, sentence_count: int) -> FloatArray:
+    """For each sentence the score of the best chunk that has a part of it, by the query's words."""
+    best = np.zeros(sentence_count)
+    chunk_scores = scores.tolist()
     for number in np.argsort(scores, kind="stable").tolist():
-        places = shares[number].places
-        best[places.start : places.stop] = known[number]
+        indexes = candidate_spans[number].sentence_range
+        best[indexes.start : indexes.stop] = chunk_scores[number]
     return best
 
 
-def _of_sections(laid: Laid, edges: Sequence[int], found: _Occurrences, bm25: Bm25) -> Values:
+def _section_scores(
+    candidate_text: CandidateText, boundaries: Sequence[int], occurrences: _TermOccurrences, bm25: Bm25
+) -> FloatArray:
     """The score of each unit's section: its heading holds for all that stands below it."""
-    units = len(edges) - 1
-    begins: list[int] = []
-    bounds = [*np.flatnonzero(~laid.continues | laid.heads).tolist(), units]
+    sentence_count = len(boundaries) - 1
+    section_starts: list[int] = []
+    bounds = [*np.flatnonzero(~candidate_text.continues | candidate_text.section_starts).tolist(), sentence_count]
     for begin, end in pairwise(bounds):
-        begins.append(begin)
+        section_starts.append(begin)
         # One that grows too long is divided.
-        while (begin := bisect_right(edges, edges[begin] + SECTION_CHARS)) < end:
-            begins.append(begin)
-    first, last = np.array(begins, dtype=np.int64), np.array([*begins[1:], units][: len(begins)], dtype=np.int64)
-    scores = bm25.scores(found.counts(first, last), laid.edges[last] - laid.edges[first])
+        while (begin := bisect_right(boundaries, boundaries[begin] + MAX_SECTION_CHARS)) < end:
+            section_starts.append(begin)
+    first, last = (
+        np.array(section_starts, dtype=np.int64),
+        np.array([*section_starts[1:], sentence_count][: len(section_starts)], dtype=np.int64),
+    )
+    scores = bm25.scores(
+        occurrences.count_between(first, last), candidate_text.boundaries[last] - candidate_text.boundaries[first]
+    )
     return np.repeat(scores, last - first)
 
 
-def _smoothed(scores: Values, laid: Laid) -> Values:
+def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:
     """Half of each unit's score, and a quarter of that of each of the two beside it."""
-    smooth, beside = scores / 2, scores / 4
-    linked = laid.continues[1:]
-    smooth[:-1] += beside[1:] * linked
-    smooth[1:] += beside[:-1] * linked
+    smooth, quarter = scores / 2, scores / 4
+    linked = candidate_text.continues[1:]
+    smooth[:-1] += quarter[1:] * linked
+    smooth[1:] += quarter[:-1] * linked
     return smooth
 
 
-def _of_ranks(shares: Sequence[Share], weights: Weights, units: int) -> Values:
+def _rank_scores(candidate_spans: Sequence[CandidateSpan], weights: Weights, sentence_count: int) -> FloatArray:
     """The value that the retriever gives each unit: the nearest hit's rank, and the good hits of its document."""
-    hits: dict[str, float] = defaultdict(float)
-    for share in shares:
-        if share.candidate.is_hit:
-            hits[share.candidate.chunk.document_id] += 1 / (2 + share.candidate.rank)
-    most = max(hits.values(), default=1.0)
-    values = np.zeros(units)
+    document_scores: dict[str, float] = defaultdict(float)
+    for candidate_span in candidate_spans:
+        if candidate_span.candidate.is_hit:
+            document_scores[candidate_span.candidate.chunk.document_id] += 1 / (2 + candidate_span.candidate.rank)
+    max_document_score = max(document_scores.values(), default=1.0)
+    scores = np.zeros(sentence_count)
     # Text that two chunks share is the nearer one's, which comes last.
-    for share in sorted(shares, key=attrgetter("candidate.distance", "candidate.rank"), reverse=True):
-        candidate, places = share.candidate, share.places
-        value = weights.document * hits[candidate.chunk.document_id] / most - weights.rank * math.log1p(candidate.rank)
+    for candidate_span in sorted(candidate_spans, key=attrgetter("candidate.distance", "candidate.rank"), reverse=True):
+        candidate, indexes = candidate_span.candidate, candidate_span.sentence_range
+        value = weights.document * document_scores[
+            candidate.chunk.document_id
+        ] / max_document_score - weights.rank * math.log1p(candidate.rank)
         if candidate.distance:
-            value -= weights.neighbour + weights.distance * (candidate.distance - 1)
-        values[places.start : places.stop] = value
-    return values
+            value -= weights.neighbor + weights.distance * (candidate.distance - 1)
+        scores[indexes.start : indexes.stop] = value
+    return scores

@@ -17,25 +17,25 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import Line
-from ctxassembly.assembly.scoring.weights import WEIGHT, WEIGHTS, Weights
-from ctxassembly.data.candidates import Candidate, Share
+from ctxassembly.assembly.rendering.excerpt import DocumentText
+from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights
+from ctxassembly.data.candidates import Candidate, CandidateSpan
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Values = NDArray[np.float64]
+    FloatArray = NDArray[np.float64]
 
-LEAST_CHARS = 13
+MIN_CHARS = 13
 """Length of the shortest sentence that may stand for its chunk; a shorter one says no more than a marker."""
 
 
-class Unit(NamedTuple):
+class SentenceSpan(NamedTuple):
     """A sentence or line of the text that candidates make together."""
 
     document_id: str
-    line: str
+    full_text: str
     """All the text that it is a slice of."""
     start: int
     end: int
@@ -45,11 +45,11 @@ class Unit(NamedTuple):
     @property
     def text(self) -> str:
         """The slice."""
-        return self.line[self.start : self.end]
+        return self.full_text[self.start : self.end]
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class ScoredSentences:
     """All units in order, with their values for the query and the shares that the candidates have of them.
 
     There are thousands: all that is known of them is in arrays, by their place.
@@ -57,144 +57,162 @@ class Units:
 
     text: str
     """All that candidates make together, one unit after the other."""
-    edges: Sequence[int]
+    boundaries: Sequence[int]
     """Where each unit begins, and at last where the text ends."""
     continues: Sequence[bool]
-    documents: Sequence[str]
+    document_ids: Sequence[str]
     """The id of each unit's document."""
-    values: Values
+    scores: FloatArray
     """Only the distances between them mean something."""
-    words: Values
+    lexical_scores: FloatArray
     """The part of each value that the words of the query make, and a scorer."""
-    matches: Values
+    term_scores: FloatArray
     """The weights of the query's words in each unit itself."""
-    shares: Sequence[Share]
-    least: float = -math.inf
+    candidate_spans: Sequence[CandidateSpan]
+    cutoff: float = -math.inf
     """The value below which a unit is not worth its room."""
-    scale: float = 1.0
+    max_lexical_score: float = 1.0
     """The most that the words of the query, and a scorer, can make out."""
 
     @cached_property
-    def units(self) -> Sequence[Unit]:
+    def spans(self) -> Sequence[SentenceSpan]:
         """The units one by one, for those who look at few candidates."""
-        ends = self.edges[1:]
+        ends = self.boundaries[1:]
         return [
-            Unit(document, self.text, start, end, continues)
-            for document, start, end, continues in zip(self.documents, self.edges, ends, self.continues, strict=False)
+            SentenceSpan(document, self.text, start, end, continues)
+            for document, start, end, continues in zip(
+                self.document_ids, self.boundaries, ends, self.continues, strict=False
+            )
         ]
 
     @cached_property
-    def best_first(self) -> Sequence[int]:
+    def indexes_by_score(self) -> Sequence[int]:
         """The places of all units by value; of equal ones the one that comes first."""
-        places: list[int] = (-self.values).argsort(kind="stable").tolist()
-        return places
+        indexes: list[int] = (-self.scores).argsort(kind="stable").tolist()
+        return indexes
 
-    def sentence(self, place: int) -> str:
+    def sentence_text(self, index: int) -> str:
         """The text of a unit without the white space around it."""
-        return self.text[self.edges[place] : self.edges[place + 1]].strip()
+        return self.text[self.boundaries[index] : self.boundaries[index + 1]].strip()
 
     @cached_property
-    def short_best_hit(self) -> range:
+    def short_best_hit_range(self) -> range:
         """The places of the best hit's units if none of them is long enough to stand for a chunk; else no place."""
-        for share in self.shares:
-            if share.candidate.is_hit and share.candidate.rank == 0:
-                is_short = all(len(self.sentence(place)) < LEAST_CHARS for place in share.places)
-                return share.places if is_short else range(0)
+        for candidate_span in self.candidate_spans:
+            if candidate_span.candidate.is_hit and candidate_span.candidate.rank == 0:
+                is_short = all(len(self.sentence_text(place)) < MIN_CHARS for place in candidate_span.sentence_range)
+                return candidate_span.sentence_range if is_short else range(0)
         return range(0)
 
-    def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+    def rank_candidates(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """`candidates` by the mean and the best value of the units that they are in, best first.
 
         A tie leaves their order.
         """
-        worth = self._mean_and_best(self.values)
-        return sorted(candidates, key=lambda candidate: -worth[candidate.key])
+        ranking_scores = self._ranking_scores(self.scores)
+        return sorted(candidates, key=lambda candidate: -ranking_scores[candidate.key])
 
-    def beyond(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
+    def outside_window_better(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
         """Those of `candidates` farther than `window` from a hit that tell more than the least hit, best first.
 
         They are worth more than it, and not by their rank alone: they answer the query better, too.
         """
-        ranked, words = self.by_value(candidates), self._mean_and_best(self.words)
+        ranked, lexical_scores = self.rank_candidates(candidates), self._ranking_scores(self.lexical_scores)
         last = max((place for place, candidate in enumerate(ranked) if candidate.is_hit), default=0)
-        least = words[ranked[last].key]
+        lowest = lexical_scores[ranked[last].key]
         return [
-            candidate for candidate in ranked[:last] if candidate.distance > window and words[candidate.key] > least
+            candidate
+            for candidate in ranked[:last]
+            if candidate.distance > window and lexical_scores[candidate.key] > lowest
         ]
 
-    def best_of(self, hits: Iterable[Candidate], standing: Iterable[int] = ()) -> frozenset[int]:
+    def best_sentence_per_hit(self, hits: Iterable[Candidate], taken: Iterable[int] = ()) -> frozenset[int]:
         """The place of the best sentence of each of `hits`.
 
-        Of the next best where another hit has the same, or one of the units that are `standing` already.
+        Of the next best where another hit has the same, or one of the units that are `taken` already.
         """
-        places = {share.candidate.key: share.places for share in self.shares}
-        said = {self.sentence(place) for place in standing}
+        sentence_ranges = {share.candidate.key: share.sentence_range for share in self.candidate_spans}
+        taken_texts = {self.sentence_text(place) for place in taken}
         found: dict[str, int] = {}
         for hit in hits:
-            own = places[hit.key]
-            best_first = ((-self.values[own.start : own.stop]).argsort(kind="stable") + own.start).tolist()
-            new = (
+            sentence_range = sentence_ranges[hit.key]
+            ranked = (
+                (-self.scores[sentence_range.start : sentence_range.stop]).argsort(kind="stable") + sentence_range.start
+            ).tolist()
+            unused = (
                 (text, place)
-                for place in best_first
-                if len(text := self.sentence(place)) >= LEAST_CHARS and text not in found and text not in said
+                for place in ranked
+                if len(text := self.sentence_text(place)) >= MIN_CHARS and text not in found and text not in taken_texts
             )
-            if best_first:
-                found.setdefault(*next(new, (self.sentence(best_first[0]), best_first[0])))
+            if ranked:
+                found.setdefault(*next(unused, (self.sentence_text(ranked[0]), ranked[0])))
         return frozenset(found.values())
 
-    def worth(self) -> dict[int, float]:
-        """The worth of each candidate's best unit by key, on the scale of `stop_below`: the best of all is worth 1."""
-        best = float(self.values.max(initial=-math.inf))
-        return {key: round(1 - (best - own) / self.scale, 3) for key, own in self._best.items()}
+    def relevance(self) -> dict[int, float]:
+        """The relevance of each candidate's best sentence by key, as in `min_relevance`: the best of all has 1."""
+        best = float(self.scores.max(initial=-math.inf))
+        return {key: round(1 - (best - own) / self.max_lexical_score, 3) for key, own in self._best_scores.items()}
 
-    def poor(self) -> set[int]:
+    def below_cutoff(self) -> set[int]:
         """The candidates of which no unit is worth its room, by key."""
-        if self.least == -math.inf:
+        if self.cutoff == -math.inf:
             return set()
-        return {key for key, best in self._best.items() if best < self.least}
+        return {key for key, best in self._best_scores.items() if best < self.cutoff}
 
     @cached_property
-    def _best(self) -> Mapping[int, float]:
+    def _best_scores(self) -> Mapping[int, float]:
         """The value of the best unit of each candidate that has any, by key."""
-        return self._best_of(self.values)
+        return self._best_per_candidate(self.scores)
 
-    def _best_of(self, values: Values) -> Mapping[int, float]:
-        from ctxassembly.assembly.scoring.features import best_in_shares  # with numpy, as below
+    def _best_per_candidate(self, scores: FloatArray) -> Mapping[int, float]:
+        from ctxassembly.assembly.scoring.features import best_per_span  # with numpy, as below
 
-        best = best_in_shares(values, self.shares).tolist()
-        return {share.candidate.key: own for share, own in zip(self.shares, best, strict=True) if share.places}
-
-    def _mean_and_best(self, values: Values) -> dict[int, float]:
-        """Half of each, by key: many chunks that answer say much else as well."""
-        best = self._best if values is self.values else self._best_of(values)
-        upto = [0.0, *values.cumsum().tolist()]
+        best = best_per_span(scores, self.candidate_spans).tolist()
         return {
-            share.candidate.key: (
-                ((upto[share.places.stop] - upto[share.places.start]) / len(share.places) + best[share.candidate.key])
+            share.candidate.key: own
+            for share, own in zip(self.candidate_spans, best, strict=True)
+            if share.sentence_range
+        }
+
+    def _ranking_scores(self, scores: FloatArray) -> dict[int, float]:
+        """Half of each, by key: many chunks that answer say much else as well."""
+        best = self._best_scores if scores is self.scores else self._best_per_candidate(scores)
+        cumulative = [0.0, *scores.cumsum().tolist()]
+        return {
+            span.candidate.key: (
+                (
+                    (cumulative[span.sentence_range.stop] - cumulative[span.sentence_range.start])
+                    / len(span.sentence_range)
+                    + best[span.candidate.key]
+                )
                 / 2
-                if share.places
+                if span.sentence_range
                 else 0.0
             )
-            for share in self.shares
+            for span in self.candidate_spans
         }
 
 
-def units_of(
-    lines: Iterable[Line],
+def split_and_score(
+    document_texts: Iterable[DocumentText],
     query: str,
-    stop_below: float | None = None,
+    min_relevance: float | None = None,
     weights: Weights = WEIGHTS,
-    function_words: Collection[str] | None = None,
-    scores: Mapping[str, float] = MappingProxyType({}),
-) -> Units:
-    """Divide all lines into units and value them for `query`, of which `function_words` say little, as in the config.
+    stop_words: Collection[str] | None = None,
+    scorer_scores: Mapping[str, float] = MappingProxyType({}),
+) -> ScoredSentences:
+    """Divide all lines into units and value them for `query`, of which `stop_words` say little, as in the config.
 
-    `scores` are a scorer's, by the text of a unit. A unit is not worth its room if it falls below the best by more than
-    (1 - `stop_below`) x all that the words of the query and the scores can make out.
+    `scorer_scores` are a scorer's, by the text of a unit. A unit is not worth its room if it falls below the best by
+    more than (1 - `min_relevance`) x all that the words of the query and the scores can make out.
     """
-    from ctxassembly.assembly.scoring.features import value_units  # with numpy, which nothing without a query needs
+    from ctxassembly.assembly.scoring.features import score_sentences  # with numpy, which nothing without a query needs
 
-    valued = value_units(lines, query, weights, function_words, scores)
-    scale = weights.words + (WEIGHT if scores else 0.0)
-    least = -math.inf if stop_below is None else max(valued.values.tolist(), default=0.0) - (1 - stop_below) * scale
-    return Units(**valued._asdict(), least=least, scale=scale)
+    sentence_scores = score_sentences(document_texts, query, weights, stop_words, scorer_scores)
+    max_lexical_score = weights.max_lexical_score + (SCORER_WEIGHT if scorer_scores else 0.0)
+    cutoff = (
+        -math.inf
+        if min_relevance is None
+        else max(sentence_scores.scores.tolist(), default=0.0) - (1 - min_relevance) * max_lexical_score
+    )
+    return ScoredSentences(**sentence_scores._asdict(), cutoff=cutoff, max_lexical_score=max_lexical_score)

@@ -18,15 +18,18 @@ from itertools import pairwise
 from operator import itemgetter
 
 from ctxassembly.text.words import words
-from ctxassembly.wording.stop_words import function_words
+from ctxassembly.wording.stop_words import stop_words
 
-NAMED = 1.0
+SPEAKER_BONUS = 1.0
 """The value of standing in a turn of a speaker whom the query names, beside `Weights`: less than what stands in it."""
-_TURN_CHARS = 100
+_MAX_NAME_CHARS = 100
 """Characters before the colon of a turn, at most: a time, a name, another time."""
-_WIDE = "\uff1a"
-_NARROW, _COLON = re.compile(":"), re.compile(f"[:{_WIDE}]")  # one character is found in a fifth of the time
-_NAME_WORDS = 4
+_FULLWIDTH_COLON = "\uff1a"
+_ASCII_COLON, _ANY_COLON = (
+    re.compile(":"),
+    re.compile(f"[:{_FULLWIDTH_COLON}]"),
+)  # one character is found in a fifth of the time
+_MAX_NAME_WORDS = 4
 """Words of the longest name, titles and numbers included."""
 _TIME = r"\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?"
 # All repetitions are bounded, and a line is tried once: time is linear.
@@ -35,72 +38,80 @@ _TURN = re.compile(
     r"(?P<name>[^\W\d_][^\n:\uff1a!?;|<>\"()\[\]{}]{0,39})"
     rf"(?:[ \t]?[\[(]{_TIME}[\])])?[*_]{{0,2}}(?:\uff1a|:(?=[\s*_]))"
 )
-_CAPITALISED = re.compile(r"(?<=[^\w])\w+")
+_CAPITALIZED = re.compile(r"(?<=[^\w])\w+")
 
 
-def said_by_named(text: str, edges: Sequence[int], continues: Sequence[bool], query: str) -> list[float]:
+def lines_by_mentioned_speaker(
+    text: str, boundaries: Sequence[int], continues: Sequence[bool], query: str
+) -> list[float]:
     r"""1 for each sentence in a turn of a speaker whom `query` names, else 0; empty if there is none.
 
-    `edges` and `continues` are those of `Units`.
+    `boundaries` and `continues` are those of `ScoredSentences`.
 
     >>> text = "Li Wei: Too dear.\nIt is.\nAnn: No.\nLi Wei: Yes."
-    >>> said_by_named(text, [0, 18, 25, 34, 46], [False, True, True, True], "What did Li Wei say?")
+    >>> lines_by_mentioned_speaker(text, [0, 18, 25, 34, 46], [False, True, True, True], "What did Li Wei say?")
     [1.0, 1.0, 0.0, 1.0]
     """
-    firsts = [place for place, goes_on in enumerate(continues) if not goes_on]
-    speakers = [(begin, name) for begin, name in _speakers(text, [edges[place] for place in firsts]) if name]
+    first_indexes = [index for index, is_continuation in enumerate(continues) if not is_continuation]
+    speakers = [
+        (begin, name) for begin, name in _find_speakers(text, [boundaries[index] for index in first_indexes]) if name
+    ]
     names = {name for _, name in speakers}
     if len(names) == len(speakers) or len(names) < 2:
         return []
-    named = _named(names, query)
-    if not named:
+    mentioned = _mentioned_names(names, query)
+    if not mentioned:
         return []
     # Where a line begins nobody is known to speak.
-    turns = [(first, "") for first in firsts] + [(bisect_right(edges, begin) - 1, name) for begin, name in speakers]
-    said = [0.0] * len(continues)
+    turns = [(first, "") for first in first_indexes] + [
+        (bisect_right(boundaries, begin) - 1, name) for begin, name in speakers
+    ]
+    flags = [0.0] * len(continues)
     for (begin, name), (end, _) in pairwise([*sorted(turns, key=itemgetter(0)), (len(continues), "")]):
-        if name in named:
-            said[begin:end] = [1.0] * (end - begin)
-    return said
+        if name in mentioned:
+            flags[begin:end] = [1.0] * (end - begin)
+    return flags
 
 
-def may_name(text: str, begins: Sequence[int], found: Sequence[int], query: str) -> bool:
+def might_mention_speaker(text: str, line_starts: Sequence[int], term_offsets: Sequence[int], query: str) -> bool:
     """False if surely no turn is of a speaker whom `query` names.
 
-    `begins` are where the lines of candidates begin in `text`, and `found` the places of the query's words in it, both
-    ascending. Hardly any text has a word of the query at the beginning of a line and before a colon, and where code has
-    ("class Circle:"), it is no name of the query.
+    `line_starts` are where the lines of candidates begin in `text`, and `term_offsets` the places of the query's words
+    in it, both ascending. Hardly any text has a word of the query at the beginning of a line and before a colon, and
+    where code has ("class Circle:"), it is no name of the query.
     """
-    names = {name for _, name in _speakers(text, begins, found)}
-    return bool(names) and bool(_named(names, query))
+    names = {name for _, name in _find_speakers(text, line_starts, term_offsets)}
+    return bool(names) and bool(_mentioned_names(names, query))
 
 
-def _speakers(text: str, begins: Sequence[int], found: Sequence[int] | None = None) -> Iterator[tuple[int, str]]:
-    """Where turns begin, each with the words of the speaker's name; of `found`, if given, one stands in it."""
-    last = -1
-    for match in (_COLON if _WIDE in text else _NARROW).finditer(text):
+def _find_speakers(
+    text: str, line_starts: Sequence[int], term_offsets: Sequence[int] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Where turns begin, each with the words of the speaker's name; of `term_offsets`, if given, one stands in it."""
+    last_begin = -1
+    for match in (_ANY_COLON if _FULLWIDTH_COLON in text else _ASCII_COLON).finditer(text):
         colon = match.start()
-        line = bisect_right(begins, colon)
-        first = begins[line - 1]
-        begin = text.rfind("\n", max(colon - _TURN_CHARS, first), colon) + 1 or first
-        if begin == last or colon - begin >= _TURN_CHARS:
+        line = bisect_right(line_starts, colon)
+        first = line_starts[line - 1]
+        begin = text.rfind("\n", max(colon - _MAX_NAME_CHARS, first), colon) + 1 or first
+        if begin == last_begin or colon - begin >= _MAX_NAME_CHARS:
             continue
-        last = begin
-        if found is not None:
-            at = bisect_left(found, begin)
-            if at == len(found) or found[at] >= colon:
+        last_begin = begin
+        if term_offsets is not None:
+            at = bisect_left(term_offsets, begin)
+            if at == len(term_offsets) or term_offsets[at] >= colon:
                 continue
-        turn = _TURN.match(text, begin, begins[line] if line < len(begins) else len(text))
-        if turn and len(turn["name"].split()) <= _NAME_WORDS:
+        turn = _TURN.match(text, begin, line_starts[line] if line < len(line_starts) else len(text))
+        if turn and len(turn["name"].split()) <= _MAX_NAME_WORDS:
             yield begin, " ".join(words(turn["name"]))
 
 
-def _named(names: Collection[str], query: str) -> set[str]:
-    """Those of `names` that stand in `query`; of the others those that share a capitalised word with it."""
-    asked = words(query)
-    little = function_words(frozenset(asked))
-    text = f" {' '.join(asked)} "
-    whole = {name for name in names if f" {name} " in text and not little.issuperset(name.split())}
-    told = {word for name in whole for word in name.split()} | little
-    capitalised = {word for match in _CAPITALISED.finditer(query) if match[0][0].isupper() for word in words(match[0])}
-    return whole | {name for name in names if (capitalised - told).intersection(name.split())}
+def _mentioned_names(names: Collection[str], query: str) -> set[str]:
+    """Those of `names` that stand in `query`; of the others those that share a capitalized word with it."""
+    query_words = words(query)
+    weak_words = stop_words(frozenset(query_words))
+    text = f" {' '.join(query_words)} "
+    full_names = {name for name in names if f" {name} " in text and not weak_words.issuperset(name.split())}
+    matched_words = {word for name in full_names for word in name.split()} | weak_words
+    capitalized = {word for match in _CAPITALIZED.finditer(query) if match[0][0].isupper() for word in words(match[0])}
+    return full_names | {name for name in names if (capitalized - matched_words).intersection(name.split())}

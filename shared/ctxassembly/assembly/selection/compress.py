@@ -13,17 +13,17 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.selection.shorten import Sentence, excerpt, sentences
+from ctxassembly.assembly.selection.shorten import CandidateSentence, build_excerpts, candidate_sentences
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import StoreError
-from ctxassembly.safe_repr import failure, shown
+from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.text.words import find_words, wording
-from ctxassembly.wording.sanitize import sanitized_text
+from ctxassembly.text.words import find_words, normalize_wording
+from ctxassembly.wording.sanitize import sanitize_text
 
-MOST_TEXTS = 16
+MAX_TEXTS = 16
 """Texts that a model is asked about for one context at most: as many as one can wait for."""
 SENTENCE_TOKENS = 25
 """Tokens of an English sentence. No more texts are asked about than there is room for sentences."""
@@ -39,25 +39,25 @@ Text:
 {text}"""
 IRRELEVANT = "IRRELEVANT"
 
-_AROUND = " .,;:!?…。！？\"'`*_#>-•[]"
+_EDGE_CHARACTERS = " .,;:!?…。！？\"'`*_#>-•[]"
 """Characters that may differ at the ends of a sentence: its stop, a bullet, quotation marks, the dots of a gap."""
-_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
+_LIST_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
 """A model numbers what it lists."""
 
 
-class Extracted(NamedTuple):
+class ExtractionResult(NamedTuple):
     """The choices that a model's answers make."""
 
     forms: dict[int, Candidate]
     """The candidates reduced to the sentences that it chose, by key."""
-    irrelevant: frozenset[int]
+    irrelevant_keys: frozenset[int]
     """The keys of candidates in which it found nothing."""
 
 
-def extract(
-    candidates: Sequence[Candidate], room: int, query: str | None, config: AssemblyConfig, notes: list[str]
-) -> Generator[CompressTexts, Sequence[Any], Extracted]:
-    """Have a model choose from each of `candidates`, best first, for which there are about `room` tokens.
+def extract_relevant(
+    candidates: Sequence[Candidate], free_tokens: int, query: str | None, config: AssemblyConfig, notes: list[str]
+) -> Generator[CompressTexts, Sequence[Any], ExtractionResult]:
+    """Have a model choose from each of `candidates`, best first, for which there are about `free_tokens` tokens.
 
     A candidate that isn't asked about, has no answer or one that is refused is in neither of the results; of the last
     two a note says so.
@@ -67,61 +67,68 @@ def extract(
     """
     if not query or not query.strip():
         notes.append("compress: a language model needs a query, extractive instead")
-        return Extracted({}, frozenset())
-    asked = candidates[: max(1, min(MOST_TEXTS, room // SENTENCE_TOKENS))]
-    read = sanitized_text if config.sanitize else str
-    prompts = tuple(PROMPT.format(query=query, text=read(candidate.text), irrelevant=IRRELEVANT) for candidate in asked)
+        return ExtractionResult({}, frozenset())
+    prompted = candidates[: max(1, min(MAX_TEXTS, free_tokens // SENTENCE_TOKENS))]
+    clean_text = sanitize_text if config.sanitize else str
+    prompts = tuple(
+        PROMPT.format(query=query, text=clean_text(candidate.text), irrelevant=IRRELEVANT) for candidate in prompted
+    )
     try:
         answers: Sequence[Any] = yield CompressTexts(prompts, config.llm_timeout_seconds)
     except Exception as error:  # noqa: BLE001 - it stands in the place of each answer
-        answers = [error] * len(asked)
+        answers = [error] * len(prompted)
     forms: dict[int, Candidate] = {}
     irrelevant: set[int] = set()
-    for candidate, answer in zip(asked, answers, strict=True):
-        name = f"compress: {shown(candidate.chunk.id, 80)}"
+    for candidate, answer in zip(prompted, answers, strict=True):
+        name = f"compress: {safe_repr(candidate.chunk.id, 80)}"
         if isinstance(answer, Exception):
             if config.on_store_error == "raise":
-                raise StoreError(f"texts could not be compressed: {failure(answer)}") from answer
-            notes.append(f"{name} has no answer ({failure(answer)}), extractive instead")
-        elif wording(answer).strip(_AROUND) == wording(IRRELEVANT):
+                raise StoreError(f"texts could not be compressed: {describe_error(answer)}") from answer
+            notes.append(f"{name} has no answer ({describe_error(answer)}), extractive instead")
+        elif normalize_wording(answer).strip(_EDGE_CHARACTERS) == normalize_wording(IRRELEVANT):
             irrelevant.add(candidate.key)
-        elif chosen := _chosen(candidate, answer, read):
-            form = excerpt(chosen)[0]
+        elif sentences_found := _sentences_in_answer(candidate, answer, clean_text):
+            form = build_excerpts(sentences_found)[0]
             forms[candidate.key] = form if form is candidate else form._replace(shortened_by="llm")
         else:
             notes.append(f"{name}: the answer is not in the source, extractive instead")
-    return Extracted(forms, frozenset(irrelevant))
+    return ExtractionResult(forms, frozenset(irrelevant))
 
 
-def _chosen(candidate: Candidate, answer: str, read: Callable[[str], str] = str) -> list[Sentence]:
+def _sentences_in_answer(
+    candidate: Candidate, answer: str, clean_text: Callable[[str], str] = str
+) -> list[CandidateSentence]:
     """The candidate's sentences that `answer` has, or has a part of; none if any of it stands nowhere in the source.
 
-    `read` gives a sentence as the model read it.
+    `clean_text` gives a sentence as the model read it.
     """
-    source, begins = "", []
-    found = sentences(candidate)
-    for sentence in found:
-        begins.append(len(source))
-        source += wording(read(sentence.text)) + " "
-    chosen: set[int] = set()
-    edges = [0, *sentence_ends(answer), len(answer)]
-    end = 0
+    source, sentence_starts = "", []
+    source_sentences = candidate_sentences(candidate)
+    for sentence in source_sentences:
+        sentence_starts.append(len(source))
+        source += normalize_wording(clean_text(sentence.text)) + " "
+    chosen_indexes: set[int] = set()
+    boundaries = [0, *sentence_ends(answer), len(answer)]
+    searched_to = 0
 
-    def choose(text: str) -> bool:
-        nonlocal end
-        sought = _NUMBER.sub("", wording(text), count=1).strip(_AROUND)
-        if not sought:
+    def mark_chosen(text: str) -> bool:
+        nonlocal searched_to
+        needle = _LIST_NUMBER.sub("", normalize_wording(text), count=1).strip(_EDGE_CHARACTERS)
+        if not needle:
             return True
         # It copies in order, mostly: so it is read in one go.
-        at = find_words(source, sought, end)
-        if at < 0 and (at := find_words(source, sought, 0)) < 0:
+        at = find_words(source, needle, searched_to)
+        if at < 0 and (at := find_words(source, needle, 0)) < 0:
             return False
-        end = at + len(sought)
-        chosen.update(range(bisect_right(begins, at) - 1, bisect_left(begins, end)))
+        searched_to = at + len(needle)
+        chosen_indexes.update(range(bisect_right(sentence_starts, at) - 1, bisect_left(sentence_starts, searched_to)))
         return True
 
-    copied = dict.fromkeys(answer[begin:stop] for begin, stop in pairwise(edges))
+    answer_sentences = dict.fromkeys(answer[begin:stop] for begin, stop in pairwise(boundaries))
     # Of lines that have no stops, those that were left out may make of the others what looks like one sentence.
-    if all(choose(text) or ("\n" in text.strip() and all(map(choose, text.splitlines()))) for text in copied):
-        return [found[at] for at in sorted(chosen)]
+    if all(
+        mark_chosen(text) or ("\n" in text.strip() and all(map(mark_chosen, text.splitlines())))
+        for text in answer_sentences
+    ):
+        return [source_sentences[at] for at in sorted(chosen_indexes)]
     return []

@@ -1,8 +1,8 @@
 """Sentences packed into the budget: the best ones for the query, in contiguous passages.
 
-The sentences of all candidates compete, wherever they stand. `greedy` takes them by value within a room in tokens; it
-closes a gap of one sentence, and may let a sentence that continues what is taken come sooner. The result is candidates
-of which only these sentences are kept, which are joined, cited and traced like any other.
+The sentences of all candidates compete, wherever they stand. `pick_greedily` takes them by value within a room in
+tokens; it closes a gap of one sentence, and may let a sentence that continues what is taken come sooner. The result is
+candidates of which only these sentences are kept, which are joined, cited and traced like any other.
 
 How it converges. A sentence is counted when it is about to be taken; what is written around it is a guess. So the whole
 is rendered and counted once in the end, and where that is over the budget, or leaves much of it, another try has less
@@ -20,13 +20,13 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import without
+from ctxassembly.assembly.rendering.excerpt import subtract_spans
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.sentences import Units
-from ctxassembly.assembly.selection.shorten import merged
-from ctxassembly.data.candidates import Candidate, Share
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.selection.shorten import merge_spans
+from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
-from ctxassembly.tokens.counter import Measured, ends_inside, is_safe
+from ctxassembly.tokens.counter import TokenSpan, boundary_range, is_token_boundary
 
 # The tokens of units, counted once: to choose by, and again for what is written of those that are chosen.
 #
@@ -37,95 +37,101 @@ from ctxassembly.tokens.counter import Measured, ends_inside, is_safe
 # nothing is kept of it.
 
 
-AROUND, MARKER, END = 2.0, 2.8, 0.12
+DOCUMENT_OVERHEAD, MARKER_COST, BOUNDARY_COST = 2.0, 2.8, 0.12
 """Guesses at tokens: of what a document takes besides its header and of a marker, and how many more a unit takes where
 it meets what comes next."""
-LONG = 1.5
+LENGTH_TOLERANCE = 1.5
 """How many times as many characters as usual the tokens of a unit may have: a longer one is not counted in vain."""
 
 
-class Costs:
+class TokenCosts:
     """What units take of a layout; where counts don't add up, a guess by their characters."""
 
-    def __init__(self, layout: Layout, units: Units, chars_per_token: float) -> None:
-        self._layout, self._units, self._chars_per_token = layout, units, chars_per_token
+    def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
+        self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
         self._counter = layout.typesetter.counter
-        self._tokens: dict[int, int] = {}
-        self._cuts: dict[int, int] = {}
-        self._unsafe: set[int] = set()
-        self._headers: dict[str, float] = {}
-        self._first = {share.candidate.chunk.document_id: share.candidate for share in reversed(units.shares)}
+        self._token_counts: dict[int, int] = {}
+        self._token_starts: dict[int, int] = {}
+        self._unsafe_indexes: set[int] = set()
+        self._header_costs: dict[str, float] = {}
+        self._first_candidates = {
+            share.candidate.chunk.document_id: share.candidate for share in reversed(sentences.candidate_spans)
+        }
 
-    def longest(self, room: float) -> float:
+    def max_length(self, free_tokens: float) -> float:
         """The characters of the longest unit that may fit into so many tokens."""
-        return (room + 1) * self._chars_per_token * LONG
+        return (free_tokens + 1) * self._chars_per_token * LENGTH_TOLERANCE
 
-    def of(self, place: int) -> float:
+    def estimate(self, index: int) -> float:
         """The tokens of a unit beside others."""
         if not self._counter.additive:
-            edges = self._units.edges
-            return (edges[place + 1] - edges[place]) / self._chars_per_token
-        return self._count(place) + END
+            boundaries = self._sentences.boundaries
+            return (boundaries[index + 1] - boundaries[index]) / self._chars_per_token
+        return self._token_count(index) + BOUNDARY_COST
 
-    def header(self, document_id: str) -> float:
+    def header_cost(self, document_id: str) -> float:
         """The tokens of a document's header and of what is around it."""
-        if document_id not in self._headers:
-            above = self._layout.tokens_above(self._first[document_id])
-            self._headers[document_id] = above + AROUND if above else 0.0
-        return self._headers[document_id]
+        if document_id not in self._header_costs:
+            header_tokens = self._layout.header_tokens(self._first_candidates[document_id])
+            self._header_costs[document_id] = header_tokens + DOCUMENT_OVERHEAD if header_tokens else 0.0
+        return self._header_costs[document_id]
 
-    def keep(self, candidates: Iterable[Candidate]) -> None:
+    def record(self, candidates: Iterable[Candidate]) -> None:
         """Keep the measures of what will be written of `candidates`, which have whole units."""
         if not self._counter.additive:
             return
-        shares = {share.candidate.key: share for share in self._units.shares}
+        candidate_spans = {share.candidate.key: share for share in self._sentences.candidate_spans}
         spans: list[Span] = []
-        reach = 0
+        covered_to = 0
         for candidate in candidates:
-            begin = shares[candidate.key].begin
-            for start, end in candidate.slices:
+            begin = candidate_spans[candidate.key].start
+            for start, end in candidate.spans:
                 # Text that two of them share is the first one's.
-                spans.append((max(begin + start, reach) if begin <= reach else begin + start, begin + end))
-                reach = begin + end
-        for (start, end), (beyond, _) in pairwise([*spans, (-1, -1)]):
-            written = self._units.text[start:end]
+                spans.append((max(begin + start, covered_to) if begin <= covered_to else begin + start, begin + end))
+                covered_to = begin + end
+        for (start, end), (next_start, _) in pairwise([*spans, (-1, -1)]):
+            rendered = self._sentences.text[start:end]
             # White space stays where the next one continues it.
-            self._keep(start, written if beyond == end else written.rstrip())
+            self._record_span(start, rendered if next_start == end else rendered.rstrip())
 
-    def _keep(self, start: int, written: str) -> None:
-        edges, text = self._units.edges, self._units.text
-        inside = ends_inside(written)
-        if inside is None:
+    def _record_span(self, start: int, rendered: str) -> None:
+        boundaries, text = self._sentences.boundaries, self._sentences.text
+        safe_ends = boundary_range(rendered)
+        if safe_ends is None:
             return
-        head, tail = start + inside[0], start + inside[1]
-        first, last = bisect_right(edges, start) - 1, bisect_left(edges, start + len(written)) - 1
-        inner = sum([self._count(place) for place in range(first, last + 1)])
-        begin, end = self._cut(first), self._cut(last + 1)
-        if head < begin or tail > end or not self._unsafe.isdisjoint(range(first + 1, last + 1)):
+        head_end, tail_start = start + safe_ends[0], start + safe_ends[1]
+        first, last = bisect_right(boundaries, start) - 1, bisect_left(boundaries, start + len(rendered)) - 1
+        inner_count = sum([self._token_count(index) for index in range(first, last + 1)])
+        begin, end = self._token_start(first), self._token_start(last + 1)
+        if head_end < begin or tail_start > end or not self._unsafe_indexes.isdisjoint(range(first + 1, last + 1)):
             return
         count = self._counter.count
-        inner -= count(text[begin:head]) + count(text[tail:end])
-        self._counter.keep(written, Measured(written[: inside[0]], inner, written[inside[1] :], len(written)))
+        inner_count -= count(text[begin:head_end]) + count(text[tail_start:end])
+        self._counter.record(
+            rendered, TokenSpan(rendered[: safe_ends[0]], inner_count, rendered[safe_ends[1] :], len(rendered))
+        )
 
-    def _count(self, place: int) -> int:
-        tokens = self._tokens
-        if place not in tokens:
-            tokens[place] = self._counter.count(self._units.text[self._cut(place) : self._cut(place + 1)])
-        return tokens[place]
+    def _token_count(self, index: int) -> int:
+        tokens = self._token_counts
+        if index not in tokens:
+            tokens[index] = self._counter.count(
+                self._sentences.text[self._token_start(index) : self._token_start(index + 1)]
+            )
+        return tokens[index]
 
-    def _cut(self, place: int) -> int:
+    def _token_start(self, index: int) -> int:
         """Where the unit's tokens begin: before the blanks between it and the one that it continues."""
-        cuts = self._cuts
-        if place not in cuts:
-            units = self._units
-            text, at = units.text, units.edges[place]
-            if place < len(units.continues) and units.continues[place]:
-                before = units.edges[place - 1]
-                at = before + len(text[before:at].rstrip(" "))
-                if not is_safe(text, at):
-                    self._unsafe.add(place)
-            cuts[place] = at
-        return cuts[place]
+        token_starts = self._token_starts
+        if index not in token_starts:
+            sentences = self._sentences
+            text, token_start = sentences.text, sentences.boundaries[index]
+            if index < len(sentences.continues) and sentences.continues[index]:
+                previous_start = sentences.boundaries[index - 1]
+                token_start = previous_start + len(text[previous_start:token_start].rstrip(" "))
+                if not is_token_boundary(text, token_start):
+                    self._unsafe_indexes.add(index)
+            token_starts[index] = token_start
+        return token_starts[index]
 
 
 # Units taken by value, one after the other, within a room in tokens.
@@ -136,192 +142,206 @@ class Costs:
 # count.
 
 
-SCRAP_CHARS = 12
+MAX_SCRAP_CHARS = 12
 """Length of the longest sentence that says no more than a marker does."""
-LEAST = 2.0
+MIN_TOKENS = 2.0
 """Tokens of the shortest sentence that is sought: with less room the search is over."""
 
 
-class Taken(NamedTuple):
-    """The units that `greedy` takes."""
+class Picked(NamedTuple):
+    """The units that `pick_greedily` takes."""
 
-    places: set[int]
+    indexes: set[int]
     tokens: float
     """The tokens that they take, by estimate."""
-    all_had_room: bool
+    all_fit: bool
     """True if none was left out for lack of room."""
 
 
-def greedy(
-    units: Units,
+def pick_greedily(
+    sentences: ScoredSentences,
     order: Sequence[int],
-    room: float,
-    costs: Costs,
-    sooner: Mapping[int, float] = MappingProxyType({}),
-) -> Taken:
-    """Take units in `order`, best first, as long as they have `room`, which is in tokens, as `costs` are.
+    max_tokens: float,
+    costs: TokenCosts,
+    adjacency_ranks: Mapping[int, float] = MappingProxyType({}),
+) -> Picked:
+    """Take units in `order`, best first, as long as they have `max_tokens`, which is in tokens, as `costs` are.
 
-    Beside one that is taken a unit has the rank that `sooner` gives it, if any.
+    Beside one that is taken a unit has the rank that `adjacency_ranks` gives it, if any.
     """
-    edges, documents = units.edges, units.documents
-    left, longest = room, costs.longest(room)
-    taken: set[int] = set()
-    begun: set[str] = set()
-    texts: set[str] = set()
-    risen: list[tuple[float, int]] = []
-    all_had_room = True
-    for place in _in_order(order, risen):
-        if left < LEAST:
-            return Taken(taken, room - left, False)
-        if place in taken:
+    boundaries, document_ids = sentences.boundaries, sentences.document_ids
+    free_tokens, max_length = max_tokens, costs.max_length(max_tokens)
+    picked: set[int] = set()
+    open_documents: set[str] = set()
+    picked_texts: set[str] = set()
+    promoted: list[tuple[float, int]] = []
+    all_fit = True
+    for index in _merge_promoted(order, promoted):
+        if free_tokens < MIN_TOKENS:
+            return Picked(picked, max_tokens - free_tokens, False)
+        if index in picked:
             continue
-        length = edges[place + 1] - edges[place]
-        if length > longest:
-            all_had_room = False
+        length = boundaries[index + 1] - boundaries[index]
+        if length > max_length:
+            all_fit = False
             continue
-        linked, gaps, around = _joining(units, place, taken, costs, begun)
-        if length > costs.longest(left - around):
-            all_had_room = False
+        is_adjacent, gaps, overhead = _joining_cost(sentences, index, picked, costs, open_documents)
+        if length > costs.max_length(free_tokens - overhead):
+            all_fit = False
             continue
-        text = units.sentence(place)
-        if text in texts or (len(text) <= SCRAP_CHARS and not linked and _is_scrap(units, place)):
+        text = sentences.sentence_text(index)
+        if text in picked_texts or (len(text) <= MAX_SCRAP_CHARS and not is_adjacent and _is_scrap(sentences, index)):
             continue
-        new = (place, *gaps)
-        cost = around + sum([costs.of(at) for at in new])
-        if cost > left:
-            all_had_room = False
+        added = (index, *gaps)
+        cost = overhead + sum([costs.estimate(at) for at in added])
+        if cost > free_tokens:
+            all_fit = False
             continue
-        left -= cost
-        longest = costs.longest(left)
-        taken.update(new)
-        begun.add(documents[place])
-        texts.add(text)
-        for beside in (min(new) - 1, max(new) + 1) if sooner else ():
-            if beside in sooner and _linked(units, beside, taken):
-                insort(risen, (-sooner[beside], beside))
-    return Taken(taken, room - left, all_had_room)
+        free_tokens -= cost
+        max_length = costs.max_length(free_tokens)
+        picked.update(added)
+        open_documents.add(document_ids[index])
+        picked_texts.add(text)
+        for neighbor in (min(added) - 1, max(added) + 1) if adjacency_ranks else ():
+            if neighbor in adjacency_ranks and _touches_picked(sentences, neighbor, picked):
+                insort(promoted, (-adjacency_ranks[neighbor], neighbor))
+    return Picked(picked, max_tokens - free_tokens, all_fit)
 
 
-def _in_order(order: Sequence[int], risen: list[tuple[float, int]]) -> Iterator[int]:
-    """The places in `order`, and at their rank those that have `risen`, which are sorted from the last one on."""
-    for rank, place in enumerate(order):
-        while risen and -risen[-1][0] < rank:
-            yield risen.pop()[1]
-        yield place
-    while risen:
-        yield risen.pop()[1]
+def _merge_promoted(order: Sequence[int], promoted: list[tuple[float, int]]) -> Iterator[int]:
+    """The places in `order`, and at their rank those that have `promoted`, which are sorted from the last one on."""
+    for rank, index in enumerate(order):
+        while promoted and -promoted[-1][0] < rank:
+            yield promoted.pop()[1]
+        yield index
+    while promoted:
+        yield promoted.pop()[1]
 
 
-def _joining(
-    units: Units, place: int, taken: Collection[int], costs: Costs, begun: Collection[str]
+def _joining_cost(
+    sentences: ScoredSentences, index: int, picked: Collection[int], costs: TokenCosts, open_documents: Collection[str]
 ) -> tuple[bool, Sequence[int], float]:
     """How a unit joins those that are taken: whether it is linked, the gaps that it closes, and its tokens beside text.
 
     Alone it needs a marker more, beside one that is taken none; each gap that it closes saves one.
     """
-    document = units.documents[place]
-    if document not in begun:
-        return False, (), MARKER + costs.header(document)
-    linked, gaps = _linked(units, place, taken), _gaps(units, place, taken)
-    return linked, gaps, MARKER * (1 - linked - len(gaps))
+    document_id = sentences.document_ids[index]
+    if document_id not in open_documents:
+        return False, (), MARKER_COST + costs.header_cost(document_id)
+    is_adjacent, gaps = _touches_picked(sentences, index, picked), _closed_gaps(sentences, index, picked)
+    return is_adjacent, gaps, MARKER_COST * (1 - is_adjacent - len(gaps))
 
 
-def _gaps(units: Units, place: int, taken: Collection[int]) -> list[int]:
-    """The units, at most one on each side, that alone stand between the one at `place` and one that is taken."""
-    continues = units.continues
+def _closed_gaps(sentences: ScoredSentences, index: int, picked: Collection[int]) -> list[int]:
+    """The units, at most one on each side, that alone stand between the one at `index` and one that is taken."""
+    continues = sentences.continues
     gaps: list[int] = []
-    if place - 2 in taken and place - 1 not in taken and continues[place] and continues[place - 1]:
-        gaps.append(place - 1)
-    if place + 2 in taken and place + 1 not in taken and continues[place + 1] and continues[place + 2]:
-        gaps.append(place + 1)
+    if index - 2 in picked and index - 1 not in picked and continues[index] and continues[index - 1]:
+        gaps.append(index - 1)
+    if index + 2 in picked and index + 1 not in picked and continues[index + 1] and continues[index + 2]:
+        gaps.append(index + 1)
     return gaps
 
 
-def _linked(units: Units, place: int, taken: Collection[int]) -> bool:
-    """True if the unit at `place` continues one that is taken, or is continued by one."""
-    continues = units.continues
-    return (place - 1 in taken and continues[place]) or (place + 1 in taken and continues[place + 1])
+def _touches_picked(sentences: ScoredSentences, index: int, picked: Collection[int]) -> bool:
+    """True if the unit at `index` continues one that is taken, or is continued by one."""
+    continues = sentences.continues
+    return (index - 1 in picked and continues[index]) or (index + 1 in picked and continues[index + 1])
 
 
-def _is_scrap(units: Units, place: int) -> bool:
-    """True if the short unit at `place` says less than a marker: it is no line among others of its length.
+def _is_scrap(sentences: ScoredSentences, index: int) -> bool:
+    """True if the short unit at `index` says less than a marker: it is no line among others of its length.
 
     It is none if the best hit says no more than that: "Paid." may be the answer.
     """
-    if place in units.short_best_hit:
+    if index in sentences.short_best_hit_range:
         return False
-    beside = [place - 1] if units.continues[place] else []
-    if place + 1 < len(units.continues) and units.continues[place + 1]:
-        beside.append(place + 1)
-    return bool(beside) and min(len(units.sentence(at)) for at in beside) > SCRAP_CHARS
+    neighbors = [index - 1] if sentences.continues[index] else []
+    if index + 1 < len(sentences.continues) and sentences.continues[index + 1]:
+        neighbors.append(index + 1)
+    return bool(neighbors) and min(len(sentences.sentence_text(at)) for at in neighbors) > MAX_SCRAP_CHARS
 
 
-def reduced(units: Units, chosen: Collection[int], held: Collection[int] = frozenset()) -> dict[int, Candidate]:
+def restrict_to_sentences(
+    sentences: ScoredSentences, indexes: Collection[int], protected: Collection[int] = frozenset()
+) -> dict[int, Candidate]:
     """The candidates that have the chosen units, by key, each reduced to its share of them.
 
-    Text that two chunks share is the first one's, but for a hit that has nothing else: what is `held` of it, no other
-    one has.
+    Text that two chunks share is the first one's, but for a hit that has nothing else: what is `protected` of it, no
+    other one has.
     """
-    kept: dict[int, Candidate] = {}
-    upto: dict[int, int] = {}
-    sharing: list[Share] = []
-    ascending = sorted(chosen)
-    for share in units.shares:
-        first = bisect_left(ascending, share.places.start)
-        taken = ascending[first : bisect_left(ascending, share.places.stop, first)]
-        if not taken:
+    forms: dict[int, Candidate] = {}
+    covered_to: dict[int, int] = {}
+    shared_hits: list[CandidateSpan] = []
+    ascending = sorted(indexes)
+    for candidate_span in sentences.candidate_spans:
+        first = bisect_left(ascending, candidate_span.sentence_range.start)
+        own_indexes = ascending[first : bisect_left(ascending, candidate_span.sentence_range.stop, first)]
+        if not own_indexes:
             continue
-        if len(taken) == len(share.places):
-            kept[share.candidate.key] = share.candidate
-            upto |= dict.fromkeys(taken, share.end)
-        elif spans := _spans(share, taken, units.edges, upto):
-            kept[share.candidate.key] = _part(share, spans)
-        elif share.candidate.is_hit and (spans := _spans(share, taken, units.edges, {})):
-            kept[share.candidate.key] = _part(share, spans)
-            sharing += [share] if any(place in held for place in taken) else []
-    for share in sharing:
-        _take_back(share, units.shares, kept)
-    return kept
+        if len(own_indexes) == len(candidate_span.sentence_range):
+            forms[candidate_span.candidate.key] = candidate_span.candidate
+            covered_to |= dict.fromkeys(own_indexes, candidate_span.end)
+        elif spans := _own_spans(candidate_span, own_indexes, sentences.boundaries, covered_to):
+            forms[candidate_span.candidate.key] = _with_spans(candidate_span, spans)
+        elif candidate_span.candidate.is_hit and (
+            spans := _own_spans(candidate_span, own_indexes, sentences.boundaries, {})
+        ):
+            forms[candidate_span.candidate.key] = _with_spans(candidate_span, spans)
+            shared_hits += [candidate_span] if any(index in protected for index in own_indexes) else []
+    for candidate_span in shared_hits:
+        _reserve_for_hit(candidate_span, sentences.candidate_spans, forms)
+    return forms
 
 
-def _take_back(hit: Share, shares: Sequence[Share], kept: dict[int, Candidate]) -> None:
-    """Leave what the `hit` has in `kept` to it alone, but for hits that have nothing else themselves."""
-    own = [(hit.begin + start, hit.begin + end) for start, end in kept[hit.candidate.key].slices]
-    for share in shares:
-        form = kept.get(share.candidate.key)
-        if form is None or share is hit or share.end <= own[0][0] or own[-1][1] <= share.begin:
+def _reserve_for_hit(hit: CandidateSpan, candidate_spans: Sequence[CandidateSpan], forms: dict[int, Candidate]) -> None:
+    """Leave what the `hit` has in `forms` to it alone, but for hits that have nothing else themselves."""
+    own = [(hit.start + start, hit.start + end) for start, end in forms[hit.candidate.key].spans]
+    for other in candidate_spans:
+        form = forms.get(other.candidate.key)
+        if form is None or other is hit or other.end <= own[0][0] or own[-1][1] <= other.start:
             continue
-        spans = [(share.begin + start, share.begin + end) for start, end in form.slices]
-        rest = [(start - share.begin, end - share.begin) for span in spans for start, end in without(span, own)]
-        if any(share.candidate.chunk.text[start:end].strip() for start, end in rest):
-            kept[share.candidate.key] = _part(share, tuple(rest))
-        elif not share.candidate.is_hit:
-            del kept[share.candidate.key]
+        spans = [(other.start + start, other.start + end) for start, end in form.spans]
+        remaining = [
+            (start - other.start, end - other.start) for span in spans for start, end in subtract_spans(span, own)
+        ]
+        if any(other.candidate.chunk.text[start:end].strip() for start, end in remaining):
+            forms[other.candidate.key] = _with_spans(other, tuple(remaining))
+        elif not other.candidate.is_hit:
+            del forms[other.candidate.key]
 
 
-def _part(share: Share, spans: tuple[Span, ...]) -> Candidate:
-    return share.candidate._replace(kept=spans, shortened_by="sentence")
+def _with_spans(candidate_span: CandidateSpan, spans: tuple[Span, ...]) -> Candidate:
+    return candidate_span.candidate._replace(kept_spans=spans, shortened_by="sentence")
 
 
-def _spans(share: Share, places: Sequence[int], edges: Sequence[int], upto: dict[int, int]) -> tuple[Span, ...]:
-    """The slices of the candidate's own text in the units at `places`, without those of earlier ones and blank ones."""
+def _own_spans(
+    candidate_span: CandidateSpan, indexes: Sequence[int], boundaries: Sequence[int], covered_to: dict[int, int]
+) -> tuple[Span, ...]:
+    """The slices of the candidate's own text in the units at `indexes`, without earlier and blank ones."""
     spans: list[Span] = []
-    for place in places:
-        start, stop = max(edges[place], share.begin, upto.get(place, 0)), min(edges[place + 1], share.end)
-        if start < stop and share.candidate.chunk.text[start - share.begin : stop - share.begin].strip():
-            spans.append((start - share.begin, stop - share.begin))
-            upto[place] = stop
-    return merged(spans)
+    for index in indexes:
+        start, stop = (
+            max(boundaries[index], candidate_span.start, covered_to.get(index, 0)),
+            min(boundaries[index + 1], candidate_span.end),
+        )
+        if (
+            start < stop
+            and candidate_span.candidate.chunk.text[start - candidate_span.start : stop - candidate_span.start].strip()
+        ):
+            spans.append((start - candidate_span.start, stop - candidate_span.start))
+            covered_to[index] = stop
+    return merge_spans(spans)
 
 
-TRIES = 6
+MAX_TRIES = 6
 """Times that the whole is counted at most; the second or third try mostly hits."""
-AIM = 0.995
+TARGET_SHARE = 0.995
 CLOSE_ENOUGH = 0.98
 """Parts of the budget: where a try aims, so that it is not just over, and where another would gain next to nothing."""
 
 
-class Packed(NamedTuple):
+class PackResult(NamedTuple):
     """The candidates that have any of the packed units, reduced to these."""
 
     layout: Layout
@@ -330,55 +350,57 @@ class Packed(NamedTuple):
     """By key."""
 
 
-def pack(
+def pack_sentences(
     layout: Layout,
-    units: Units,
+    sentences: ScoredSentences,
     chars_per_token: float,
-    first: Collection[int] = frozenset(),
-    without: Collection[int] = frozenset(),
-    linked: float = 0.0,
-) -> Packed | None:
-    """Pack the best units that fit, those at `first` before all others and none `without`; None if not even one fits.
+    required: Collection[int] = frozenset(),
+    excluded: Collection[int] = frozenset(),
+    continuity_bonus: float = 0.0,
+) -> PackResult | None:
+    """Pack the best units that fit, the first `required_count` before all others, none `excluded`; None if none fits.
 
-    `chars_per_token` is a guess to begin with. A unit is worth `linked` more beside one that is taken.
+    `chars_per_token` is a guess to begin with. A unit is worth `continuity_bonus` more beside one that is taken.
     """
-    best: Packed | None = None
-    order = units.best_first[: int((units.values >= units.least).sum())]
-    if first or without:
-        others = [place for place in order if place not in first and place not in without]
-        order = [*(place for place in units.best_first if place in first), *others]
-    sooner = _ranks(order, units, len(first), linked) if linked else {}
-    costs = Costs(layout, units, chars_per_token)
-    tokens = layout.max_tokens - layout.token_count
-    room = min(float(tokens), layout.max_characters / chars_per_token)
-    low, high = 0.0, math.inf
-    for _ in range(TRIES):
-        chosen = greedy(units, order, room, costs, sooner)
-        forms = reduced(units, chosen.places, first)
+    best: PackResult | None = None
+    order = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
+    if required or excluded:
+        others = [index for index in order if index not in required and index not in excluded]
+        order = [*(index for index in sentences.indexes_by_score if index in required), *others]
+    adjacency_ranks = _adjacency_ranks(order, sentences, len(required), continuity_bonus) if continuity_bonus else {}
+    costs = TokenCosts(layout, sentences, chars_per_token)
+    free_tokens = layout.max_tokens - layout.token_count
+    trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)
+    too_few, too_many = 0.0, math.inf
+    for _ in range(MAX_TRIES):
+        picked = pick_greedily(sentences, order, trial_tokens, costs, adjacency_ranks)
+        forms = restrict_to_sentences(sentences, picked.indexes, required)
         if not forms:
             break
         candidates = list(forms.values())
-        costs.keep(candidates)
-        added = layout.weigh(candidates) - layout.token_count
+        costs.record(candidates)
+        added_tokens = layout.token_count_with(candidates) - layout.token_count
         if layout.fits(candidates):
-            best = Packed(layout.plus(candidates), forms)
-            if added >= tokens * CLOSE_ENOUGH or chosen.all_had_room:
+            best = PackResult(layout.with_candidates(candidates), forms)
+            if added_tokens >= free_tokens * CLOSE_ENOUGH or picked.all_fit:
                 break
-            low = room
+            too_few = trial_tokens
         else:
-            high = chosen.tokens  # with any room from there on it takes the same
+            too_many = picked.tokens  # with any room from there on it takes the same
         # In proportion; where that was tried already, or characters are the limit, half-way between the bounds.
-        room *= AIM * tokens / max(added, 1)
-        if not low < room < high:
-            room = (low + high) / 2
-        if high - low < LEAST:
+        trial_tokens *= TARGET_SHARE * free_tokens / max(added_tokens, 1)
+        if not too_few < trial_tokens < too_many:
+            trial_tokens = (too_few + too_many) / 2
+        if too_many - too_few < MIN_TOKENS:
             break
     return best
 
 
-def _ranks(order: Sequence[int], units: Units, first: int, linked: float) -> dict[int, float]:
-    """The rank in `order` of each unit if it were worth `linked` more, but never before the `first` ones."""
-    others = order[first:]
-    ascending = -units.values[others]
-    ranks = ascending.searchsorted(ascending - linked) + (first - 0.5)
+def _adjacency_ranks(
+    order: Sequence[int], sentences: ScoredSentences, required_count: int, continuity_bonus: float
+) -> dict[int, float]:
+    """The rank in `order` of each unit if it had `continuity_bonus` more, but never before the required ones."""
+    others = order[required_count:]
+    ascending = -sentences.scores[others]
+    ranks = ascending.searchsorted(ascending - continuity_bonus) + (required_count - 0.5)
     return dict(zip(others, ranks.tolist(), strict=True))

@@ -19,17 +19,17 @@ from operator import itemgetter
 from sys import getsizeof
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import Line, without
-from ctxassembly.assembly.rendering.groups import by_merit
+from ctxassembly.assembly.rendering.excerpt import DocumentText, subtract_spans
+from ctxassembly.assembly.rendering.groups import rank_key
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.selection.result import Chosen, for_budget
+from ctxassembly.assembly.selection.result import SelectionResult, over_budget_keys
 from ctxassembly.assembly.selection.selector import Selector
-from ctxassembly.assembly.selection.shorten import merged
-from ctxassembly.data.candidates import FOR_BUDGET, REPEATED, Candidate, LeftOut
+from ctxassembly.assembly.selection.shorten import merge_spans
+from ctxassembly.data.candidates import OVER_BUDGET, REPEATED, Candidate, Exclusion
 from ctxassembly.data.chunks import Span
-from ctxassembly.text.prose import Statement, statements
+from ctxassembly.text.prose import ClassifiedSentence, classify_sentences
 from ctxassembly.text.sentences import FULL_STOPS
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tracing.lineage import Lineage
 
 # The lines of text that may repeat what another one has, told at a glance.
@@ -38,64 +38,64 @@ from ctxassembly.tracing.lineage import Lineage
 # is compared, and a line that shares none of it need not be read. What was cut out of a line is passed over.
 
 
-GLANCED_CHARS = 25
+FINGERPRINT_CHARS = 25
 """Of what two texts share, from which it tells that they may share a sentence."""
-END_BYTES = 60
+FINGERPRINT_BYTES = 60
 """Of the end of what is between two stops, which is compared: before its sentence one line may have a heading."""
-REMEMBERED_BYTES = 8 * 1024 * 1024
+CACHE_BYTES = 8 * 1024 * 1024
 """Bytes of the lines whose pieces are remembered from one assembly to the next, with these."""
 HASH_BYTES = 36
 """Of an int that is a hash."""
 
-_PIECES = Remembered[frozenset[int]](REMEMBERED_BYTES, lambda pieces: getsizeof(pieces) + HASH_BYTES * len(pieces))
+_FINGERPRINTS = TextCache[frozenset[int]](CACHE_BYTES, lambda pieces: getsizeof(pieces) + HASH_BYTES * len(pieces))
 _STOP = rf"(?:[.!?{FULL_STOPS}]|\n\n)"
 _STOP_TO_STOP = re.compile(rf"{_STOP}.*{_STOP}", re.DOTALL)
 _FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
-_TO_STOPS = bytes.maketrans(b"!?", b"..")
+_TO_FULL_STOPS = bytes.maketrans(b"!?", b"..")
 
 
-def may_repeat(lines: Sequence[tuple[Line, str]]) -> list[int]:
+def may_share_sentences(lines: Sequence[tuple[DocumentText, str]]) -> list[int]:
     """The places of those of `lines`, each with its text, that share what stands between two stops or paragraphs."""
-    seen: set[int] = set()
-    common: set[int] = set()
-    pieces: list[frozenset[int]] = []
-    for line, whole in lines:
-        text = _standing(line, whole)
-        known = _PIECES.get(text)
-        pieces.append(_PIECES.put(text, _pieces(text)) if known is None else known)
-        common |= seen & pieces[-1]
-        seen |= pieces[-1]
-    return [at for at, own in enumerate(pieces) if not common.isdisjoint(own)]
+    seen_fingerprints: set[int] = set()
+    shared_fingerprints: set[int] = set()
+    fingerprints: list[frozenset[int]] = []
+    for line, full_text in lines:
+        text = _without_cut_sentences(line, full_text)
+        cached = _FINGERPRINTS.get(text)
+        fingerprints.append(_FINGERPRINTS.put(text, _fingerprints(text)) if cached is None else cached)
+        shared_fingerprints |= seen_fingerprints & fingerprints[-1]
+        seen_fingerprints |= fingerprints[-1]
+    return [at for at, own in enumerate(fingerprints) if not shared_fingerprints.isdisjoint(own)]
 
 
-def _standing(line: Line, text: str) -> str:
+def _without_cut_sentences(line: DocumentText, text: str) -> str:
     """The `text` of a line without what is between two stops in what was cut out of it."""
-    if all(candidate.kept is None for _, candidate in line.members):
+    if all(candidate.kept_spans is None for _, candidate in line.members):
         return text
     text = f".{text}."  # both ends are stops
     spans = sorted(
-        (begin + start + 1, begin + end + 1) for begin, candidate in line.members for start, end in candidate.slices
+        (begin + start + 1, begin + end + 1) for begin, candidate in line.members for start, end in candidate.spans
     )
     parts: list[str] = []
-    done = 0
-    for start, end in without((0, len(text)), spans):
+    copied_to = 0
+    for start, end in subtract_spans((0, len(text)), spans):
         # What stands before the gap may end with the first stop.
-        before = done + len(text[done:start].rstrip())
-        if found := _STOP_TO_STOP.search(text, max(before - 1, 0), end):
-            parts.append(text[done : found.start()])
-            done = found.end()
-    return ".".join([*parts, text[done:]])
+        before = copied_to + len(text[copied_to:start].rstrip())
+        if match := _STOP_TO_STOP.search(text, max(before - 1, 0), end):
+            parts.append(text[copied_to : match.start()])
+            copied_to = match.end()
+    return ".".join([*parts, text[copied_to:]])
 
 
-def _pieces(text: str) -> frozenset[int]:
+def _fingerprints(text: str) -> frozenset[int]:
     """The hashes of the ends of what stands between two stops of `text`, of all that is long enough to tell."""
     # As bytes, since that is a fifth of the work, and most contexts share nothing.
-    whole = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
+    data = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
     for stop in _FULL_STOPS:
-        if stop[:1] in whole and stop in whole:
-            whole = whole.replace(stop, b".")
-    pieces = whole.translate(_TO_STOPS, b" \n\t\r\v\f").split(b".")
-    return frozenset([hash(piece[-END_BYTES:]) for piece in pieces if len(piece) > GLANCED_CHARS])
+        if stop[:1] in data and stop in data:
+            data = data.replace(stop, b".")
+    pieces = data.translate(_TO_FULL_STOPS, b" \n\t\r\v\f").split(b".")
+    return frozenset([hash(piece[-FINGERPRINT_BYTES:]) for piece in pieces if len(piece) > FINGERPRINT_CHARS])
 
 
 # Lines of text that stand, statement by statement.
@@ -104,67 +104,67 @@ def _pieces(text: str) -> frozenset[int]:
 # One that stands in part doesn't count: whoever has only that copy would miss the rest.
 
 
-class Standing:
+class LineSentences:
     """A line by its statements. A place is that of a statement on the line."""
 
-    def __init__(self, line: Line, text: str, statements: Sequence[Statement]) -> None:
+    def __init__(self, line: DocumentText, text: str, statements: Sequence[ClassifiedSentence]) -> None:
         self.line = line
         self.statements = statements
-        self.merit = min(by_merit(candidate) for _, candidate in line.members)
-        self.stands = [bool(statement.text) for statement in statements]
+        self.rank_key = min(rank_key(candidate) for _, candidate in line.members)
+        self.is_complete = [bool(statement.text) for statement in statements]
         """True for each statement all of which stands."""
-        if any(candidate.kept is not None for _, candidate in line.members):
-            self.stands = self._covered(text)
-        self.keys = [
-            statement.text if statement.is_prose and stands else None
-            for statement, stands in zip(statements, self.stands, strict=True)
+        if any(candidate.kept_spans is not None for _, candidate in line.members):
+            self.is_complete = self._find_complete(text)
+        self.repeat_keys = [
+            statement.text if statement.is_prose and is_complete else None
+            for statement, is_complete in zip(statements, self.is_complete, strict=True)
         ]
         """The sentences of prose that stand, by place: what other lines may repeat."""
 
     @cached_property
-    def said(self) -> frozenset[str]:
+    def texts(self) -> frozenset[str]:
         """The texts of all statements that stand."""
-        both = zip(self.statements, self.stands, strict=True)
-        return frozenset(statement.text for statement, stands in both if stands)
+        pairs = zip(self.statements, self.is_complete, strict=True)
+        return frozenset(statement.text for statement, is_complete in pairs if is_complete)
 
     @cached_property
-    def writers(self) -> list[Candidate | None]:
+    def owners(self) -> list[Candidate | None]:
         """The first candidate that has a part of each statement, by place: in its text it is written."""
-        writers: list[Candidate | None] = [None] * len(self.statements)
-        for candidate, _, places in self._slices():
-            for place in places:
-                writers[place] = writers[place] or candidate
-        return writers
+        owners: list[Candidate | None] = [None] * len(self.statements)
+        for candidate, _, indexes in self._slices():
+            for index in indexes:
+                owners[index] = owners[index] or candidate
+        return owners
 
-    def of(self, these: Callable[[Candidate], bool]) -> set[int]:
-        """The places of the statements that one of `these` has a part of."""
-        return {place for candidate, _, places in self._slices() if these(candidate) for place in places}
+    def indexes_of(self, is_wanted: Callable[[Candidate], bool]) -> set[int]:
+        """The places of the statements that one of `is_wanted` has a part of."""
+        return {index for candidate, _, indexes in self._slices() if is_wanted(candidate) for index in indexes}
 
-    def _covered(self, text: str) -> list[bool]:
-        covered: list[list[Span]] = [[] for _ in self.statements]
-        for _, span, places in self._slices():
-            for place in places:
-                covered[place].append(span)
-        both = zip(self.statements, covered, strict=True)
-        return [_is_covered(text, statement, spans) for statement, spans in both]
+    def _find_complete(self, text: str) -> list[bool]:
+        covered_spans: list[list[Span]] = [[] for _ in self.statements]
+        for _, span, indexes in self._slices():
+            for index in indexes:
+                covered_spans[index].append(span)
+        pairs = zip(self.statements, covered_spans, strict=True)
+        return [_is_covered(text, statement, spans) for statement, spans in pairs]
 
     def _slices(self) -> Iterator[tuple[Candidate, Span, range]]:
         """Each candidate's slices in the text of the line, with the places of the statements in them, or partly so."""
         for begin, candidate in self.line.members:
-            for start, end in candidate.slices:
+            for start, end in candidate.spans:
                 first = bisect_right(self.statements, begin + start, key=itemgetter(1))
                 last = bisect_left(self.statements, begin + end, lo=first, key=itemgetter(0))
                 yield candidate, (begin + start, begin + end), range(first, last)
 
 
-def _is_covered(text: str, statement: Statement, spans: Sequence[Span]) -> bool:
+def _is_covered(text: str, statement: ClassifiedSentence, spans: Sequence[Span]) -> bool:
     """True if all of the statement but its white space is in `spans`."""
-    at, end = statement.start, statement.end
+    covered_to, end = statement.start, statement.end
     for start, stop in sorted(spans):
-        if start > at and text[at:start].strip():
+        if start > covered_to and text[covered_to:start].strip():
             return False
-        at = max(at, stop)
-    return bool(statement.text) and (at >= end or not text[at:end].strip())
+        covered_to = max(covered_to, stop)
+    return bool(statement.text) and (covered_to >= end or not text[covered_to:end].strip())
 
 
 # Sentences that stand in a better-ranked passage already go from the lesser ones: a reader needs them once.
@@ -178,39 +178,39 @@ def _is_covered(text: str, statement: Statement, spans: Sequence[Span]) -> bool:
 # 2. Of each line the runs of prose are listed that stand in another line, too. Tables, lists and code are never in one,
 #    since they say little in parts, and neither are headings, which tell what went.
 # 3. The lines keep their runs in the order of merit. A run of a later line goes as far as it agrees, sentence by
-#    sentence, with one that is kept, if that makes at least `LEAST_CHARS`.
+#    sentence, with one that is kept, if that makes at least `MIN_CHARS`.
 #
 # What one passage says twice, its author says twice: both stay.
 
 
-LEAST_CHARS = 100
+MIN_CHARS = 100
 """Of sentences in a row that are taken out: two of them, or a long one. A shorter one is rather said twice than that
 a reader is sent elsewhere for it."""
 
-_CODE = frozenset("=(){}[];<>")
+_CODE_CHARACTERS = frozenset("=(){}[];<>")
 """Signs that no heading has."""
 
 
-class Repeats(NamedTuple):
+class RepeatedSentences(NamedTuple):
     """The candidates that lose sentences, by key."""
 
     forms: dict[int, Candidate]
     """The rest of each that has one."""
-    gone: dict[int, Candidate]
+    fully_covered_by: dict[int, Candidate]
     """For each that has nothing left, the candidate that has most of it."""
-    where: dict[int, Candidate]
+    covered_by: dict[int, Candidate]
     """For each of `forms`, the candidate that has most of what it lost."""
-    lost: dict[int, tuple[Span, ...]]
+    removed_spans: dict[int, tuple[Span, ...]]
     """The spans that go, in the text of the chunk."""
 
 
-class _Run(NamedTuple):
+class _SharedRun(NamedTuple):
     """Statements of a line in a row, each of which stands in another line, too. Runs sort by who keeps them."""
 
     is_late: bool
-    merit: tuple[bool, int, int]
+    rank_key: tuple[bool, int, int]
     """Of the best candidate of the line: one passage has all that two share, or a reader goes back and forth."""
-    at: int
+    line_index: int
     """The place of the line."""
     begin: int
     end: int
@@ -221,169 +221,192 @@ class _RepeatedRun(NamedTuple):
 
     begin: int
     end: int
-    other: int
+    other_line: int
     """The place of the other line."""
-    there: int
+    other_start: int
     """The place in it at which they begin."""
     chars: int
 
 
-def repeats(
-    lines: Iterable[Line],
-    stays: Callable[[Candidate], bool],
-    late: Collection[int],
-    known: dict[str, Sequence[Statement]],
-) -> Repeats | None:
-    """Find what a better-ranked one of `lines` has, too; None if nothing. Nothing goes of a candidate that `stays`.
+def find_repeated(
+    lines: Iterable[DocumentText],
+    must_stay: Callable[[Candidate], bool],
+    late_keys: Collection[int],
+    cache: dict[str, Sequence[ClassifiedSentence]],
+) -> RepeatedSentences | None:
+    """Find what a better-ranked one of `lines` has, too; None if nothing. Nothing goes of a candidate that `must_stay`.
 
-    Those in `late`, by key, came in when all others stood already, and are the lesser ones. `known` remembers the
+    Those in `late_keys`, by key, came in when all others stood already, and are the lesser ones. `cache` remembers the
     statements of texts from one call to the next.
     """
-    standing = [(line, line.text) for line in lines]
-    texts: list[Standing] = []
-    for at in may_repeat(standing) if len(standing) > 1 else ():
-        line, text = standing[at]
-        if text not in known:
-            known[text] = statements(text)
-        texts.append(Standing(line, text, known[text]))
-    fixed = [text.of(stays) for text in texts]
-    cuts = _cuts(texts, fixed, late)
-    found = Repeats({}, {}, {}, {})
-    for at, of_line in cuts.items():
-        _take_out(found, texts, texts[at], sorted(of_line), fixed[at])
-    return found if cuts else None
+    line_texts = [(line, line.text) for line in lines]
+    texts: list[LineSentences] = []
+    for at in may_share_sentences(line_texts) if len(line_texts) > 1 else ():
+        line, text = line_texts[at]
+        if text not in cache:
+            cache[text] = classify_sentences(text)
+        texts.append(LineSentences(line, text, cache[text]))
+    protected = [text.indexes_of(must_stay) for text in texts]
+    repeated_runs = _repeated_runs(texts, protected, late_keys)
+    repeated = RepeatedSentences({}, {}, {}, {})
+    for at, runs in repeated_runs.items():
+        _remove_runs(repeated, texts, texts[at], sorted(runs), protected[at])
+    return repeated if repeated_runs else None
 
 
-def _cuts(
-    texts: Sequence[Standing], fixed: Sequence[Collection[int]], late: Collection[int]
+def _repeated_runs(
+    texts: Sequence[LineSentences], protected: Sequence[Collection[int]], late_keys: Collection[int]
 ) -> dict[int, list[_RepeatedRun]]:
-    """The cuts of each line, by its place; nothing that is `fixed` in it is cut."""
-    standing: dict[str, tuple[int, int]] = {}  # for each sentence that is kept: its line, and its place there
-    cuts: dict[int, list[_RepeatedRun]] = {}
-    for run in sorted(_runs(texts, late)):
-        text, place = texts[run.at], run.begin
-        while place < run.end:
-            key = text.statements[place].text
-            other, there = standing.setdefault(key, (run.at, place))
-            if other == run.at:  # new, or said twice by this line
-                place += 1
+    """The cuts of each line, by its place; nothing that is `protected` in it is cut."""
+    first_seen: dict[str, tuple[int, int]] = {}  # for each sentence that is kept: its line, and its place there
+    repeated_runs: dict[int, list[_RepeatedRun]] = {}
+    for run in sorted(_shared_runs(texts, late_keys)):
+        text, index = texts[run.line_index], run.begin
+        while index < run.end:
+            key = text.statements[index].text
+            other, other_start = first_seen.setdefault(key, (run.line_index, index))
+            if other == run.line_index:  # new, or said twice by this line
+                index += 1
                 continue
-            end = _shared(text, place, run.end, texts[other], there, fixed[run.at])
-            begin, upto = _to_the_ends(text, place, end, texts[other], there, fixed[run.at])
-            chars = sum([len(statement.text) for statement in text.statements[begin:upto]])
-            if end > place and chars >= LEAST_CHARS:
-                cuts.setdefault(run.at, []).append(_RepeatedRun(begin, upto, other, there, chars))
-            place = max(end, place + 1)
-    return cuts
+            end = _shared_end(text, index, run.end, texts[other], other_start, protected[run.line_index])
+            begin, run_end = _extend_over_cut_sentences(
+                text, index, end, texts[other], other_start, protected[run.line_index]
+            )
+            chars = sum([len(statement.text) for statement in text.statements[begin:run_end]])
+            if end > index and chars >= MIN_CHARS:
+                repeated_runs.setdefault(run.line_index, []).append(
+                    _RepeatedRun(begin, run_end, other, other_start, chars)
+                )
+            index = max(end, index + 1)
+    return repeated_runs
 
 
-def _runs(texts: Sequence[Standing], late: Collection[int]) -> Iterator[_Run]:
+def _shared_runs(texts: Sequence[LineSentences], late_keys: Collection[int]) -> Iterator[_SharedRun]:
     """The runs of each line that stand in another line, too."""
-    first: dict[str, int] = {}
-    several: set[str] = set()
+    first_line: dict[str, int] = {}
+    shared_keys: set[str] = set()
     for at, text in enumerate(texts):
-        for key in text.keys:
-            if key is not None and first.setdefault(key, at) != at:
-                several.add(key)
+        for key in text.repeat_keys:
+            if key is not None and first_line.setdefault(key, at) != at:
+                shared_keys.add(key)
     for at, text in enumerate(texts):
-        later = text.of(lambda candidate: candidate.key in late) if late else frozenset[int]()
+        late_indexes = text.indexes_of(lambda candidate: candidate.key in late_keys) if late_keys else frozenset[int]()
         begin = 0
-        for place, key in enumerate((*text.keys, None)):
-            if key not in several:
+        for place, key in enumerate((*text.repeat_keys, None)):
+            if key not in shared_keys:
                 if begin < place:
-                    yield _Run(not later.isdisjoint(range(begin, place)), text.merit, at, begin, place)
+                    yield _SharedRun(not late_indexes.isdisjoint(range(begin, place)), text.rank_key, at, begin, place)
                 begin = place + 1
 
 
-def _shared(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> int:
-    """The place up to which `text` has from `begin` on what `other` has from `there` on."""
-    place = begin
-    for key, same in zip(text.keys[begin:end], other.keys[there : there + end - begin], strict=False):
-        if key is None or key != same or place in fixed:
+def _shared_end(
+    text: LineSentences, begin: int, end: int, other: LineSentences, other_start: int, protected: Collection[int]
+) -> int:
+    """The place up to which `text` has from `begin` on what `other_line` has from `other_start` on."""
+    index = begin
+    for key, same in zip(
+        text.repeat_keys[begin:end], other.repeat_keys[other_start : other_start + end - begin], strict=False
+    ):
+        if key is None or key != same or index in protected:
             break
-        place += 1
-    return place
+        index += 1
+    return index
 
 
-def _to_the_ends(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> Span:
-    """`begin` and `end`, moved by one where the border of a chunk has left the part of a sentence that `other` has."""
+def _extend_over_cut_sentences(
+    text: LineSentences, begin: int, end: int, other: LineSentences, other_start: int, protected: Collection[int]
+) -> Span:
+    """`begin` and `end`, moved by one where the border of a chunk left a part of a sentence that `other_line` has."""
     last = len(text.statements) - 1
 
-    def is_part(place: int, at: int, of: Callable[[str, str], bool]) -> bool:
-        if not 0 <= at < len(other.statements) or not (text.stands[place] and other.stands[at]):
+    def is_part(place: int, at: int, matches_edge: Callable[[str, str], bool]) -> bool:
+        if not 0 <= at < len(other.statements) or not (text.is_complete[place] and other.is_complete[at]):
             return False
         part, whole = text.statements[place], other.statements[at].text
-        return len(part.text) < len(whole) and of(whole, part.text) and not part.belongs and place not in fixed
+        return (
+            len(part.text) < len(whole)
+            and matches_edge(whole, part.text)
+            and not part.is_structured
+            and place not in protected
+        )
 
-    goes_on = end == last and is_part(last, there + end - begin, str.startswith)
-    goes_back = begin == 1 and is_part(0, there - 1, str.endswith)
-    return begin - goes_back, end + goes_on
+    extends_end = end == last and is_part(last, other_start + end - begin, str.startswith)
+    extends_start = begin == 1 and is_part(0, other_start - 1, str.endswith)
+    return begin - extends_start, end + extends_end
 
 
-def _take_out(
-    found: Repeats, texts: Sequence[Standing], text: Standing, cuts: Sequence[_RepeatedRun], fixed: Collection[int]
+def _remove_runs(
+    repeated: RepeatedSentences,
+    texts: Sequence[LineSentences],
+    text: LineSentences,
+    runs: Sequence[_RepeatedRun],
+    protected: Collection[int],
 ) -> None:
-    """Enter in `found` what becomes of the candidates of a line without `cuts`, which are ascending."""
-    spans = [(text.statements[cut.begin].start, text.statements[cut.end - 1].end) for cut in cuts]
-    out = merged(spans)
-    most = max(cuts, key=_chars)
-    if not fixed and _is_only_headings(texts[most.other], text, cuts):
-        out = ((0, text.statements[-1].end),)
+    """Enter in `repeated` what becomes of the candidates of a line without `runs`, which are ascending."""
+    spans = [(text.statements[run.begin].start, text.statements[run.end - 1].end) for run in runs]
+    removed = merge_spans(spans)
+    longest = max(runs, key=_run_chars)
+    if not protected and _leaves_only_headings(texts[longest.other_line], text, runs):
+        removed = ((0, text.statements[-1].end),)
     for begin, candidate in text.line.members:
-        slices = tuple((begin + start, begin + end) for start, end in candidate.slices)
-        kept = tuple(rest for span in slices for rest in without(span, out))
+        slices = tuple((begin + start, begin + end) for start, end in candidate.spans)
+        kept = tuple(rest for span in slices for rest in subtract_spans(span, removed))
         if kept == slices:
             continue
         # Of the cuts that touch the candidate, the largest says who has most of what it loses.
         first = bisect_right(spans, slices[0][0], key=itemgetter(1))
         last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
-        cut = max(cuts[first:last], key=_chars, default=most)
-        writer = texts[cut.other].writers[cut.there]
-        assert writer is not None  # noqa: S101 - what stands is written by someone
-        lost = tuple(gap for span in slices for gap in without(span, kept))
-        _enter(found, candidate, writer, _shifted(kept, -begin), _shifted(lost, -begin))
+        run = max(runs[first:last], key=_run_chars, default=longest)
+        owner = texts[run.other_line].owners[run.other_start]
+        assert owner is not None  # noqa: S101 - what stands is written by someone
+        lost_spans = tuple(gap for span in slices for gap in subtract_spans(span, kept))
+        _record(repeated, candidate, owner, _shift_spans(kept, -begin), _shift_spans(lost_spans, -begin))
 
 
-def _enter(
-    found: Repeats, candidate: Candidate, writer: Candidate, left: tuple[Span, ...], lost: tuple[Span, ...]
+def _record(
+    repeated: RepeatedSentences,
+    candidate: Candidate,
+    owner: Candidate,
+    remaining: tuple[Span, ...],
+    lost_spans: tuple[Span, ...],
 ) -> None:
-    found.lost[candidate.key] = lost
-    if any(candidate.chunk.text[start:end].strip() for start, end in left):
-        by = candidate.shortened_by or REPEATED
-        found.forms[candidate.key] = candidate._replace(kept=left, shortened_by=by)
-        found.where[candidate.key] = writer
+    repeated.removed_spans[candidate.key] = lost_spans
+    if any(candidate.chunk.text[start:end].strip() for start, end in remaining):
+        reason = candidate.shortened_by or REPEATED
+        repeated.forms[candidate.key] = candidate._replace(kept_spans=remaining, shortened_by=reason)
+        repeated.covered_by[candidate.key] = owner
     else:
-        found.gone[candidate.key] = writer
+        repeated.fully_covered_by[candidate.key] = owner
 
 
-def _shifted(spans: Iterable[Span], by: int) -> tuple[Span, ...]:
-    return tuple((start + by, end + by) for start, end in spans)
+def _shift_spans(spans: Iterable[Span], offset: int) -> tuple[Span, ...]:
+    return tuple((start + offset, end + offset) for start, end in spans)
 
 
-def _chars(cut: _RepeatedRun) -> int:
-    return cut.chars
+def _run_chars(run: _RepeatedRun) -> int:
+    return run.chars
 
 
-def _is_only_headings(other: Standing, text: Standing, cuts: Sequence[_RepeatedRun]) -> bool:
-    """True if all that is left of `text` without `cuts` are headings that stand in `other`, which has most of them."""
-    gone = {place for cut in cuts for place in range(cut.begin, cut.end)}
-    left = [place for place, stands in enumerate(text.stands) if stands and place not in gone]
-    return all(_is_heading(text, place) and _is_needless(text.statements[place].text, other) for place in left)
+def _leaves_only_headings(other: LineSentences, text: LineSentences, runs: Sequence[_RepeatedRun]) -> bool:
+    """True if only headings are left of `text` without `runs`, and `other_line` has most of them."""
+    removed = {index for run in runs for index in range(run.begin, run.end)}
+    remaining = [index for index, is_complete in enumerate(text.is_complete) if is_complete and index not in removed]
+    return all(_is_heading(text, index) and _is_needless(text.statements[index].text, other) for index in remaining)
 
 
-def _is_heading(text: Standing, place: int) -> bool:
-    return not text.statements[place].belongs and text.keys[place] is None
+def _is_heading(text: LineSentences, index: int) -> bool:
+    return not text.statements[index].is_structured and text.repeat_keys[index] is None
 
 
-def _is_needless(said: str, other: Standing) -> bool:
-    """True if `said` stands in `other`, or has neither letter nor digit."""
-    return (said in other.said and _CODE.isdisjoint(said)) or not any(map(str.isalnum, said))
+def _is_needless(text: str, other: LineSentences) -> bool:
+    """True if `text` stands in `other_line`, or has neither letter nor digit."""
+    return (text in other.texts and _CODE_CHARACTERS.isdisjoint(text)) or not any(map(str.isalnum, text))
 
 
-TRIES = 3
+MAX_ROUNDS = 3
 """Rounds at most; in the last one nothing more comes in."""
 
-MOST_OFFERED = 160
+MAX_OFFERED = 160
 """The best of those that wait, which are offered the room: as many as 20 hits have with three chunks on each side. To
 weigh all of 1,000 hits again would double the time, for the last few hundred tokens."""
 
@@ -392,126 +415,155 @@ weigh all of 1,000 hits again would double the time, for the last few hundred to
 class _Round:
     """The state between two rounds."""
 
-    chosen: Chosen
-    whole: Mapping[int, Candidate]
+    result: SelectionResult
+    unshortened: Mapping[int, Candidate]
     """Those that the budget shortened as they are otherwise, by key."""
-    late: frozenset[int] = frozenset()
+    late_keys: frozenset[int] = frozenset()
     """The keys of those that came in, or came back whole, in the last round: they are the lesser ones."""
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _TrimmedLayout:
     """A layout without what is repeated."""
 
     layout: Layout
     forms: Mapping[int, Candidate]
     """Those that stand in it, by key."""
-    back: frozenset[int] = frozenset()
+    restored_keys: frozenset[int] = frozenset()
     """The keys of those to which it gives back what the budget had cut."""
 
 
-def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector, lineage: Lineage) -> Chosen:
-    """`chosen` with each run of sentences once, and with what has room in the place of the others.
+def remove_repeated(
+    result: SelectionResult, unshortened: Mapping[int, Candidate], selector: Selector, lineage: Lineage
+) -> SelectionResult:
+    """`result` with each run of sentences once, and with what has room in the place of the others.
 
-    `whole` has those that were shortened as they are otherwise, by key: where that has room now it stands, before any
-    that was left out comes in.
+    `unshortened` has those that were shortened as they are otherwise, by key: where that has room now it stands, before
+    any that was left out comes in.
     """
-    state = _Round(chosen, whole)
-    known: dict[str, Sequence[Statement]] = {}
-    for tries_left in reversed(range(TRIES)):
-        lines = state.chosen.layout.lines(state.chosen.taken)
-        found = repeats(lines, selector.has_to_be_whole, state.late, known)
-        cut = _cut(state, found, selector) if found else None
-        if found is None or cut is None:
+    state = _Round(result, unshortened)
+    cache: dict[str, Sequence[ClassifiedSentence]] = {}
+    for rounds_left in reversed(range(MAX_ROUNDS)):
+        lines = state.result.layout.document_texts(state.result.selected)
+        repeated = find_repeated(lines, selector.must_keep_whole, state.late_keys, cache)
+        trimmed = _trim_layout(state, repeated, selector) if repeated else None
+        if repeated is None or trimmed is None:
             break
-        if tries_left:
-            cut = _longer(state, found, cut, selector)
-        state = _settled(state, found, cut, lineage)
-        if tries_left:
-            state = _refilled(state, selector, lineage)
-        if not state.late:
+        if rounds_left:
+            trimmed = _restore_shortened(state, repeated, trimmed, selector)
+        state = _commit(state, repeated, trimmed, lineage)
+        if rounds_left:
+            state = _refill(state, selector, lineage)
+        if not state.late_keys:
             break
-    return state.chosen
+    return state.result
 
 
-def _cut(state: _Round, found: Repeats, selector: Selector) -> _Cut | None:
+def _trim_layout(state: _Round, repeated: RepeatedSentences, selector: Selector) -> _TrimmedLayout | None:
     """The layout without what is repeated; None if that is no smaller."""
-    chosen = state.chosen
+    result = state.result
     forms = {
-        candidate.key: found.forms.get(candidate.key, candidate)
-        for candidate in chosen.taken
-        if candidate.key not in found.gone
+        candidate.key: repeated.forms.get(candidate.key, candidate)
+        for candidate in result.selected
+        if candidate.key not in repeated.fully_covered_by
     }
-    layout = selector.layout_of(tuple(forms.values()), chosen.usable, chosen.beside)
-    if layout is None or layout.token_count >= chosen.layout.token_count:
+    layout = selector.layout_of(tuple(forms.values()), result.candidates, result.supplement)
+    if layout is None or layout.token_count >= result.layout.token_count:
         return None
-    return _Cut(layout, forms)
+    return _TrimmedLayout(layout, forms)
 
 
-def _longer(state: _Round, found: Repeats, cut: _Cut, selector: Selector) -> _Cut:
+def _restore_shortened(
+    state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout, selector: Selector
+) -> _TrimmedLayout:
     """The same with all of what the budget had cut but what is repeated, if that fits."""
-    shortened = (key for key, form in cut.forms.items() if form.shortened_by == FOR_BUDGET and key in state.whole)
-    rests = {key: _rest(state.whole[key], found.lost.get(key, ())) for key in shortened}
-    longer = {key: rest for key, rest in rests.items() if rest is not None}
-    if not longer:
-        return cut
-    forms = {**cut.forms, **longer}
-    layout = selector.layout_of(tuple(forms.values()), state.chosen.usable, state.chosen.beside)
-    return cut if layout is None else _Cut(layout, forms, frozenset(longer))
+    shortened_keys = (
+        key for key, form in trimmed.forms.items() if form.shortened_by == OVER_BUDGET and key in state.unshortened
+    )
+    restorable = {
+        key: _without_spans(state.unshortened[key], repeated.removed_spans.get(key, ())) for key in shortened_keys
+    }
+    restored = {key: rest for key, rest in restorable.items() if rest is not None}
+    if not restored:
+        return trimmed
+    forms = {**trimmed.forms, **restored}
+    layout = selector.layout_of(tuple(forms.values()), state.result.candidates, state.result.supplement)
+    return trimmed if layout is None else _TrimmedLayout(layout, forms, frozenset(restored))
 
 
-def _settled(state: _Round, found: Repeats, cut: _Cut, lineage: Lineage) -> _Round:
-    """The state once `cut` stands: those of which nothing is left are copies of who has it."""
-    chosen, whole = state.chosen, state.whole
-    waits = _waiting(state, found)
-    lineage.drop((candidate for candidate in chosen.taken if candidate.key not in waits), found.gone, REPEATED)
-    now = {**cut.forms, **waits}
+def _commit(state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout, lineage: Lineage) -> _Round:
+    """The state once `trimmed` stands: those of which nothing is left are copies of who has it."""
+    result, unshortened = state.result, state.unshortened
+    deferred = _deferred_rests(state, repeated)
+    lineage.record_duplicates(
+        (candidate for candidate in result.selected if candidate.key not in deferred),
+        repeated.fully_covered_by,
+        REPEATED,
+    )
+    forms = {**trimmed.forms, **deferred}
     # What was changed here is no longer what the budget left of it.
-    changed = {candidate.key for candidate in chosen.usable if now.get(candidate.key, candidate) is not candidate}
-    usable = tuple(
-        lineage.change(candidate, now.get(candidate.key, candidate))
-        for candidate in chosen.usable
-        if candidate.key not in found.gone or candidate.key in waits
+    changed_keys = {
+        candidate.key for candidate in result.candidates if forms.get(candidate.key, candidate) is not candidate
+    }
+    candidates = tuple(
+        lineage.record_change(candidate, forms.get(candidate.key, candidate))
+        for candidate in result.candidates
+        if candidate.key not in repeated.fully_covered_by or candidate.key in deferred
     )
-    left_out = {key: LeftOut(FOR_BUDGET, cut.layout.text_tokens(candidate)) for key, candidate in waits.items()}
-    settled = replace(
-        chosen,
-        layout=cut.layout,
-        usable=usable,
-        taken=tuple(cut.forms.values()),
-        left_out=chosen.left_out | left_out,
-        elsewhere={**chosen.elsewhere, **found.where},
+    exclusions = {
+        key: Exclusion(OVER_BUDGET, trimmed.layout.text_tokens(candidate)) for key, candidate in deferred.items()
+    }
+    committed = replace(
+        result,
+        layout=trimmed.layout,
+        candidates=candidates,
+        selected=tuple(trimmed.forms.values()),
+        exclusions=result.exclusions | exclusions,
+        covered_by={**result.covered_by, **repeated.covered_by},
     )
-    return _Round(settled, {key: candidate for key, candidate in whole.items() if key not in changed}, cut.back)
+    return _Round(
+        committed,
+        {key: candidate for key, candidate in unshortened.items() if key not in changed_keys},
+        trimmed.restored_keys,
+    )
 
 
-def _waiting(state: _Round, found: Repeats) -> dict[int, Candidate]:
+def _deferred_rests(state: _Round, repeated: RepeatedSentences) -> dict[int, Candidate]:
     """Of those that are gone and were shortened, the rest, which may have to tell something else, by key."""
-    rests = {key: _rest(state.whole[key], found.lost[key]) for key in found.gone if key in state.whole}
+    rests = {
+        key: _without_spans(state.unshortened[key], repeated.removed_spans[key])
+        for key in repeated.fully_covered_by
+        if key in state.unshortened
+    }
     return {key: rest for key, rest in rests.items() if rest is not None}
 
 
-def _refilled(state: _Round, selector: Selector, lineage: Lineage) -> _Round:
+def _refill(state: _Round, selector: Selector, lineage: Lineage) -> _Round:
     """The state with those that wait and have room now."""
-    chosen = state.chosen
-    without_room = for_budget(chosen.left_out)
-    waiting = [candidate for candidate in chosen.usable if candidate.key in without_room][:MOST_OFFERED]
-    layout, came = selector.come_in(chosen.layout, waiting)
-    whole = {**state.whole, **{candidate.key: candidate for candidate in chosen.usable if candidate.key in came}}
+    result = state.result
+    over_budget = over_budget_keys(result.exclusions)
+    deferred = [candidate for candidate in result.candidates if candidate.key in over_budget][:MAX_OFFERED]
+    layout, added = selector.refill(result.layout, deferred)
+    unshortened = {
+        **state.unshortened,
+        **{candidate.key: candidate for candidate in result.candidates if candidate.key in added},
+    }
     refilled = replace(
-        chosen,
+        result,
         layout=layout,
-        usable=tuple(lineage.change(candidate, came.get(candidate.key, candidate)) for candidate in chosen.usable),
-        taken=(*chosen.taken, *came.values()),
-        left_out={key: why for key, why in chosen.left_out.items() if key not in came},
+        candidates=tuple(
+            lineage.record_change(candidate, added.get(candidate.key, candidate)) for candidate in result.candidates
+        ),
+        selected=(*result.selected, *added.values()),
+        exclusions={key: exclusion for key, exclusion in result.exclusions.items() if key not in added},
     )
-    return _Round(refilled, whole, state.late | came.keys())
+    return _Round(refilled, unshortened, state.late_keys | added.keys())
 
 
-def _rest(candidate: Candidate, lost: Iterable[Span]) -> Candidate | None:
-    """`candidate` without what is `lost`; None if nothing is left."""
-    kept = tuple(part for span in candidate.slices for part in without(span, tuple(lost)))
-    if kept == candidate.slices:
+def _without_spans(candidate: Candidate, lost_spans: Iterable[Span]) -> Candidate | None:
+    """`candidate` without what is `lost_spans`; None if nothing is left."""
+    kept = tuple(part for span in candidate.spans for part in subtract_spans(span, tuple(lost_spans)))
+    if kept == candidate.spans:
         return candidate
-    rest = candidate._replace(kept=kept, shortened_by=candidate.shortened_by or REPEATED)
-    return rest if rest.text.strip() else None
+    remaining = candidate._replace(kept_spans=kept, shortened_by=candidate.shortened_by or REPEATED)
+    return remaining if remaining.text.strip() else None

@@ -10,61 +10,61 @@ import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from ctxassembly.assembly.scoring.sentences import Units
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.selector import Selector
-from ctxassembly.assembly.selection.supplement import Supplemented
+from ctxassembly.assembly.selection.supplement import RenderedSupplement
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
-from ctxassembly.safe_repr import counted, failure
-from ctxassembly.tracing.recorder import Log
+from ctxassembly.safe_repr import describe_error, pluralize
+from ctxassembly.tracing.recorder import TraceRecorder
 
-ASKED = 200
+MAX_SENTENCES = 200
 """The most sentences that a scorer is asked about."""
 
 
-def scores_for(
-    usable: Sequence[Candidate], selector: Selector, beside: Supplemented, log: Log
+def request_scores(
+    candidates: Sequence[Candidate], selector: Selector, supplement: RenderedSupplement, log: TraceRecorder
 ) -> Generator[Request, Any, Mapping[str, float]]:
-    """The scores of the best sentences of `usable`, by their text; none where there is nothing to choose by them.
+    """The scores of the best sentences of `candidates`, by their text; none where there is nothing to choose by them.
 
     Raises:
         StoreError: the scorer failed and `on_store_error="raise"`.
     """
-    units = selector.sentences(usable, beside)
-    if units is None:
+    sentences = selector.scored_sentences(candidates, supplement)
+    if sentences is None:
         return {}
-    yield from log.begin("score", len(usable))
-    texts = best_texts(units)
-    request = ScoreTexts(selector.query or "", texts, _vectors(usable, frozenset(texts)))
+    yield from log.begin("score", len(candidates))
+    texts = best_texts(sentences)
+    request = ScoreTexts(selector.query or "", texts, _vectors(candidates, frozenset(texts)))
     scores: dict[str, float] = {}
     counts = {"sentences": len(texts), "asked": 0}
     try:
         reply: TextScores = yield request
     except Exception as error:
         if selector.config.on_store_error == "raise":
-            raise StoreError(f"sentences could not be scored: {failure(error)}") from error
-        log.notes.append(f"scorer: no scores ({failure(error)}), chosen by words alone")
+            raise StoreError(f"sentences could not be scored: {describe_error(error)}") from error
+        log.notes.append(f"scorer: no scores ({describe_error(error)}), chosen by words alone")
     else:
-        counts["asked"] = reply.asked
+        counts["asked"] = reply.scored_count
         scores = {text: score for text, score in zip(texts, reply.values, strict=True) if math.isfinite(score)}
         if missing := len(texts) - len(scores):
-            which = counted(missing, "sentence has", "sentences have")
-            log.notes.append(f"scorer: {which} no finite score, left to its words" if scores else _NO_SCORES)
-    yield from log.end(len(usable), counts=counts)
+            missing_text = pluralize(missing, "sentence has", "sentences have")
+            log.notes.append(f"scorer: {missing_text} no finite score, left to its words" if scores else _NO_SCORES)
+    yield from log.end(len(candidates), counts=counts)
     return scores
 
 
 _NO_SCORES = "scorer: no score is finite, chosen by words alone"
 
 
-def best_texts(units: Units) -> tuple[str, ...]:
-    """The texts of the best sentences by what is known without a scorer, each once, at most `ASKED`."""
+def best_texts(sentences: ScoredSentences) -> tuple[str, ...]:
+    """The texts of the best sentences by what is known without a scorer, each once, at most `MAX_SENTENCES`."""
     texts: dict[str, None] = {}
-    for place in units.best_first:
-        if text := units.sentence(place):
+    for index in sentences.indexes_by_score:
+        if text := sentences.sentence_text(index):
             texts[text] = None
-            if len(texts) == ASKED:
+            if len(texts) == MAX_SENTENCES:
                 break
     return tuple(texts)
 

@@ -13,146 +13,163 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ctxassembly.assembly.selection.compress import extract
-from ctxassembly.assembly.selection.repeated_sentences import said_once
-from ctxassembly.assembly.selection.result import Chosen, for_budget
+from ctxassembly.assembly.selection.compress import extract_relevant
+from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
+from ctxassembly.assembly.selection.result import SelectionResult, over_budget_keys
 from ctxassembly.assembly.selection.selector import Selection, Selector
-from ctxassembly.assembly.selection.shorten import shorten
-from ctxassembly.assembly.selection.supplement import Supplemented
-from ctxassembly.data.candidates import FOR_BUDGET, STOPPED, Candidate, Header
+from ctxassembly.assembly.selection.shorten import shorten_with_header
+from ctxassembly.assembly.selection.supplement import RenderedSupplement
+from ctxassembly.data.candidates import BELOW_CUTOFF, OVER_BUDGET, Candidate, HeaderDetail
 from ctxassembly.data.requests import CompressTexts, Request
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import Log, by_reason
+from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
-SecondChances = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
+ReconsiderDuplicates = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
 """From those that stand and the keys of those without room to the duplicates of the latter that may stand now."""
 
 
-def choose(
-    usable: Sequence[Candidate],
+def select(
+    candidates: Sequence[Candidate],
     selector: Selector,
-    beside: Supplemented,
-    second_chances: SecondChances,
+    supplement: RenderedSupplement,
+    reconsider_duplicates: ReconsiderDuplicates,
     lineage: Lineage,
-    log: Log,
-) -> Generator[Request, Sequence[Any], Chosen]:
-    """Choose of `usable`, best first, what stands beside a supplement."""
-    yield from log.begin("budget", len(usable))
-    selection = yield from _selected(usable, selector, beside, log)
-    log.notes += (*selection.notes, *selection.beside.notes)
-    for before, after in zip(usable, selection.candidates, strict=True):
-        lineage.change(before, after)
-    if selector.goes_on:
-        selection = _with_duplicates(selection, selector, second_chances)
-    chosen = _alone(selection, lineage, log) or _standing(selection, lineage, log)
-    log.chunks_in = len(chosen.usable)  # more than there were, if duplicates had a second chance
-    yield from log.end(len(chosen.taken), partial(_told, chosen, selector))
-    if selector.says_once and chosen.level is Header.FULL:
-        yield from log.begin("repeats", len(chosen.taken))
-        whole = {candidate.key: candidate for candidate in selection.candidates if candidate.key in selection.shortened}
-        once = said_once(chosen, whole, selector, lineage)
-        is_noted = once.layout is not chosen.layout
-        yield from log.end(len(once.taken), partial(_told, once, selector), is_noted=is_noted)
-        chosen = once
-    log.notes += _passed_over(chosen)
-    return chosen
+    log: TraceRecorder,
+) -> Generator[Request, Sequence[Any], SelectionResult]:
+    """Choose of `candidates`, best first, what stands beside a supplement."""
+    yield from log.begin("budget", len(candidates))
+    selection = yield from _select_and_compress(candidates, selector, supplement, log)
+    log.notes += (*selection.notes, *selection.supplement.notes)
+    for before, after in zip(candidates, selection.candidates, strict=True):
+        lineage.record_change(before, after)
+    if selector.can_continue_filling:
+        selection = _fill_with_duplicates(selection, selector, reconsider_duplicates)
+    result = _select_best_hit_alone(selection, lineage, log) or _selection_result(selection, lineage, log)
+    log.chunks_in = len(result.candidates)  # more than there were, if duplicates had a second chance
+    yield from log.end(len(result.selected), partial(_selection_outcome, result, selector))
+    if selector.should_remove_repeats and result.header_detail is HeaderDetail.FULL:
+        yield from log.begin("repeats", len(result.selected))
+        unshortened = {
+            candidate.key: candidate for candidate in selection.candidates if candidate.key in selection.shortened
+        }
+        deduped = remove_repeated(result, unshortened, selector, lineage)
+        is_noted = deduped.layout is not result.layout
+        yield from log.end(len(deduped.selected), partial(_selection_outcome, deduped, selector), is_recorded=is_noted)
+        result = deduped
+    log.notes += _best_hit_notes(result)
+    return result
 
 
-def _told(chosen: Chosen, selector: Selector) -> Mapping[str, Any]:
+def _selection_outcome(result: SelectionResult, selector: Selector) -> Mapping[str, Any]:
     """The outcome of a choice, as its stage tells it."""
-    shortened = sum(candidate.kept is not None for candidate in chosen.taken)
+    shortened = sum(candidate.kept_spans is not None for candidate in result.selected)
     return {
-        **by_reason(why.reason for why in chosen.left_out.values()),
+        **count_by_reason(exclusion.reason for exclusion in result.exclusions.values()),
         **({"shortened": shortened} if shortened else {}),
-        "tokens": chosen.token_count,
+        "tokens": result.token_count,
         "max_tokens": selector.config.token_limit,
     }
 
 
-def _selected(
-    usable: Sequence[Candidate], selector: Selector, beside: Supplemented, log: Log
+def _select_and_compress(
+    candidates: Sequence[Candidate], selector: Selector, supplement: RenderedSupplement, log: TraceRecorder
 ) -> Generator[CompressTexts, Sequence[Any], Selection]:
     """Select, and where a language model compresses, select again once it has read those that don't fit whole."""
-    selection = selector.select(usable, beside)
-    if selector.config.compress != "llm" or selector.grain == "sentence" or not selection.waiting:
+    selection = selector.select(candidates, supplement)
+    if selector.config.compress != "llm" or selector.granularity == "sentence" or not selection.deferred:
         return selection
-    room = selector.room(selection)
-    extracted = yield from extract(selection.waiting, room, selector.query, selector.config, log.notes)
-    return selector.select_again(selection, extracted)
+    free_tokens = selector.remaining_tokens(selection)
+    extraction = yield from extract_relevant(
+        selection.deferred, free_tokens, selector.query, selector.config, log.notes
+    )
+    return selector.reselect_after_compression(selection, extraction)
 
 
-def _with_duplicates(selection: Selection, selector: Selector, second_chances: SecondChances) -> Selection:
+def _fill_with_duplicates(
+    selection: Selection, selector: Selector, reconsider_duplicates: ReconsiderDuplicates
+) -> Selection:
     """Offer the room that is left to the duplicates of those without room, until none of them is left.
 
     What the budget left out must not keep its duplicates out as well, unless filling has ended.
     """
-    while more := second_chances(selection.standing, for_budget(selection.left_out)):
-        filled = selector.go_on(selection.layout, more)
+    while duplicates := reconsider_duplicates(selection.selected, over_budget_keys(selection.exclusions)):
+        result = selector.fill_more(selection.layout, duplicates)
         selection = replace(
             selection,
-            layout=filled.layout,
-            candidates=(*selection.candidates, *more),
-            left_out=selection.left_out | filled.left_out,
-            shortened=selection.shortened | filled.shortened,
+            layout=result.layout,
+            candidates=(*selection.candidates, *duplicates),
+            exclusions=selection.exclusions | result.exclusions,
+            shortened=selection.shortened | result.shortened,
         )
     return selection
 
 
-def _standing(selection: Selection, lineage: Lineage, log: Log) -> Chosen:
+def _selection_result(selection: Selection, lineage: Lineage, log: TraceRecorder) -> SelectionResult:
     """The selection as it is, and a note if the best hit is cut."""
-    short, candidates = selection.shortened, selection.candidates
-    taken = tuple(lineage.change(candidate, short.get(candidate.key, candidate)) for candidate in selection.standing)
-    best = short.get(candidates[0].key) if candidates else None
+    shortened, candidates = selection.shortened, selection.candidates
+    selected = tuple(
+        lineage.record_change(candidate, shortened.get(candidate.key, candidate)) for candidate in selection.selected
+    )
+    best = shortened.get(candidates[0].key) if candidates else None
     if best and best.shortened_by == "budget":
-        log.notes.append(_shortening(best, Header.FULL, alone=len(taken) == 1))
-    usable = tuple(short.get(candidate.key, candidate) for candidate in candidates)
-    return Chosen(
-        selection.layout, Header.FULL, selection.beside, usable, taken, selection.left_out, {}, selection.worth
+        log.notes.append(_shortening_note(best, HeaderDetail.FULL, alone=len(selected) == 1))
+    usable = tuple(shortened.get(candidate.key, candidate) for candidate in candidates)
+    return SelectionResult(
+        selection.layout,
+        HeaderDetail.FULL,
+        selection.supplement,
+        usable,
+        selected,
+        selection.exclusions,
+        {},
+        selection.relevance,
     )
 
 
-def _alone(selection: Selection, lineage: Lineage, log: Log) -> Chosen | None:
+def _select_best_hit_alone(selection: Selection, lineage: Lineage, log: TraceRecorder) -> SelectionResult | None:
     """The best hit of which anything fits, below a shorter header, where nothing stands; else None."""
-    if selection.standing:
+    if selection.selected:
         return None
-    without_room = for_budget(selection.left_out)
+    over_budget = over_budget_keys(selection.exclusions)
     hits = (candidate for candidate in selection.candidates if candidate.is_hit)
-    for hit in sorted(hits, key=lambda hit: hit.key not in without_room):
-        if alone := shorten(selection.layout, hit):
-            short, level = alone
-            log.notes.append(_shortening(short, level, alone=True))
-            layout, taken = selection.layout.plus((short,)), (lineage.change(hit, short),)
-            without, worth = selection.left_out, selection.worth
-            return Chosen(layout, level, selection.beside, selection.candidates, taken, without, {}, worth)
+    for hit in sorted(hits, key=lambda hit: hit.key not in over_budget):
+        if shortened := shorten_with_header(selection.layout, hit):
+            form, detail = shortened
+            log.notes.append(_shortening_note(form, detail, alone=True))
+            layout, selected = selection.layout.with_candidates((form,)), (lineage.record_change(hit, form),)
+            exclusions, relevance = selection.exclusions, selection.relevance
+            return SelectionResult(
+                layout, detail, selection.supplement, selection.candidates, selected, exclusions, {}, relevance
+            )
     return None
 
 
-def _passed_over(chosen: Chosen) -> Sequence[str]:
+def _best_hit_notes(result: SelectionResult) -> Sequence[str]:
     """A note if the best hit has no text in the context and lesser ones do, with the one that the query prefers."""
-    best = chosen.usable[0] if chosen.usable else None
-    why = chosen.left_out.get(best.key) if best else None
+    best = result.candidates[0] if result.candidates else None
+    exclusion = result.exclusions.get(best.key) if best else None
     # The other reasons have notes of their own, or name the chunk that has the text.
-    if best is None or why is None or why.reason not in (FOR_BUDGET, STOPPED) or not chosen.taken:
+    if best is None or exclusion is None or exclusion.reason not in (OVER_BUDGET, BELOW_CUTOFF) or not result.selected:
         return ()
-    worth, lowest = chosen.worth, -math.inf
-    first = max(chosen.taken, key=lambda candidate: worth.get(candidate.key, lowest))
-    is_better = worth.get(first.key, lowest) > worth.get(best.key, math.inf)
-    instead = f"{shown(first.chunk.id, 80)}, worth more for the query" if is_better else "others"
-    return (f"{why.reason}: the best hit, {shown(best.chunk.id, 80)}, makes room for {instead}",)
+    relevance, lowest = result.relevance, -math.inf
+    first = max(result.selected, key=lambda candidate: relevance.get(candidate.key, lowest))
+    is_better = relevance.get(first.key, lowest) > relevance.get(best.key, math.inf)
+    winner = f"{safe_repr(first.chunk.id, 80)}, worth more for the query" if is_better else "others"
+    return (f"{exclusion.reason}: the best hit, {safe_repr(best.chunk.id, 80)}, makes room for {winner}",)
 
 
-_WITHOUT = {
-    Header.FULL: "all of its header",
-    Header.NO_SUMMARY: "no page summary",
-    Header.LABEL: "no summary, source and page",
-    Header.NONE: "no header",
+_MISSING_HEADER_PARTS = {
+    HeaderDetail.FULL: "all of its header",
+    HeaderDetail.NO_SUMMARY: "no page summary",
+    HeaderDetail.LABEL: "no summary, source and page",
+    HeaderDetail.NONE: "no header",
 }
 
 
-def _shortening(candidate: Candidate, level: Header, *, alone: bool) -> str:
-    name = shown(candidate.chunk.id, 80)
+def _shortening_note(candidate: Candidate, detail: HeaderDetail, *, alone: bool) -> str:
+    name = safe_repr(candidate.chunk.id, 80)
     if not alone:
         return f"budget: the best hit, {name}, does not fit whole; its text is cut"
-    cut = ", its text cut" if candidate.kept is not None else ""
-    return f"budget: no item fits whole; {name} stands alone, with {_WITHOUT[level]}{cut}"
+    cut_note = ", its text cut" if candidate.kept_spans is not None else ""
+    return f"budget: no item fits whole; {name} stands alone, with {_MISSING_HEADER_PARTS[detail]}{cut_note}"

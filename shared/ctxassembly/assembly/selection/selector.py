@@ -13,37 +13,37 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
-from ctxassembly.assembly.scoring.sentences import Units, units_of
-from ctxassembly.assembly.selection.compress import Extracted
+from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
+from ctxassembly.assembly.selection.compress import ExtractionResult
 from ctxassembly.assembly.selection.fill import fill
-from ctxassembly.assembly.selection.granularity import Weighed, weigh, weights_for
-from ctxassembly.assembly.selection.keep_hits import hold, loses
+from ctxassembly.assembly.selection.granularity import SelectionPlan, choose_weights, plan_selection
+from ctxassembly.assembly.selection.keep_hits import drops_a_hit, keep_every_hit
 from ctxassembly.assembly.selection.knapsack import CLOSE_ENOUGH
-from ctxassembly.assembly.selection.result import Filled
+from ctxassembly.assembly.selection.result import FillResult
 from ctxassembly.assembly.selection.shorten import (
-    BestSentences,
-    Edge,
-    beginning,
-    best_sentences,
-    fitting_end,
-    fitting_excerpt,
+    SentenceRanker,
+    ShortenPolicy,
+    fit_excerpt,
+    longest_prefix,
+    sentence_ranker,
+    truncate,
 )
-from ctxassembly.assembly.selection.supplement import Supplemented
+from ctxassembly.assembly.selection.supplement import RenderedSupplement
 from ctxassembly.config.assembly import AssemblyConfig, Granularity
 from ctxassembly.data.candidates import (
     BELOW_FLOOR,
-    BEYOND,
-    FOR_BUDGET,
     IRRELEVANT,
+    OUTSIDE_WINDOW,
+    OVER_BUDGET,
     TOO_SHORT,
     Candidate,
-    LeftOut,
+    Exclusion,
     Reason,
 )
-from ctxassembly.data.chunks import is_marked
-from ctxassembly.data.metadata_keys import MetadataKeys, look_up
-from ctxassembly.safe_repr import shown
-from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN, Counter
+from ctxassembly.data.chunks import has_flag
+from ctxassembly.data.metadata_keys import MetadataKeys, get_path
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
 
 # Relief where not everything fits, before candidates are weighed against each other.
 #
@@ -51,42 +51,44 @@ from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN, Counter
 # everything fits, and none of them leaves nothing.
 
 
-class Relieved(NamedTuple):
+class PrefilterResult(NamedTuple):
     """All the candidates in their order, some of them cut, and those of them that give way, by key."""
 
     candidates: tuple[Candidate, ...]
-    left_out: dict[int, LeftOut]
+    exclusions: dict[int, Exclusion]
     notes: tuple[str, ...]
 
 
-def relieve(
-    layout: Layout, candidates: Sequence[Candidate], config: AssemblyConfig, best_sentences: BestSentences | None
-) -> Relieved:
+def drop_weak(
+    layout: Layout, candidates: Sequence[Candidate], config: AssemblyConfig, rank_sentences: SentenceRanker | None
+) -> PrefilterResult:
     """Take out of `candidates`, best first, what gives way to others where not all of them fit.
 
-    First the hits below `relevance_floor` go, with the neighbours that were fetched for them; then chunks with fewer
+    First the hits below `relevance_floor` go, with the neighbors that were fetched for them; then chunks with fewer
     tokens than `min_chunk_tokens`; then chunks with more than `max_chunk_tokens` are cut to that: to their best
     sentences if there is a ranking, else to their beginning.
     """
     notes: list[str] = []
-    low = _below_floor(layout, candidates, config.relevance_floor)
-    left_out = _gone(layout, low, candidates, BELOW_FLOOR)
-    if low and not left_out:
+    below_floor = _below_floor(layout, candidates, config.relevance_floor)
+    exclusions = _exclusions_for(layout, below_floor, candidates, BELOW_FLOOR)
+    if below_floor and not exclusions:
         notes.append(f"relevance_floor: no hit reaches {config.relevance_floor:g}, all stay")
-    standing = _without(candidates, left_out)
-    left_out |= _gone(layout, _too_short(layout, standing, config.min_chunk_tokens), standing, TOO_SHORT)
-    standing = _without(candidates, left_out)
-    if candidates and (why := left_out.get(candidates[0].key)):
-        notes.append(f"{why.reason}: the best hit, {shown(candidates[0].chunk.id, 80)}, makes room for others")
+    remaining = _not_excluded(candidates, exclusions)
+    exclusions |= _exclusions_for(layout, _too_short(layout, remaining, config.min_chunk_tokens), remaining, TOO_SHORT)
+    remaining = _not_excluded(candidates, exclusions)
+    if candidates and (exclusion := exclusions.get(candidates[0].key)):
+        notes.append(
+            f"{exclusion.reason}: the best hit, {safe_repr(candidates[0].chunk.id, 80)}, makes room for others"
+        )
     limit = config.max_chunk_tokens
-    if limit is not None and not layout.fits(standing):
-        limited = {candidate.key: _limited(layout, candidate, limit, best_sentences) for candidate in standing}
+    if limit is not None and not layout.fits(remaining):
+        limited = {candidate.key: _limit_length(layout, candidate, limit, rank_sentences) for candidate in remaining}
         candidates = [limited.get(candidate.key, candidate) for candidate in candidates]
-    return Relieved(tuple(candidates), left_out, tuple(notes))
+    return PrefilterResult(tuple(candidates), exclusions, tuple(notes))
 
 
 def _below_floor(layout: Layout, candidates: Sequence[Candidate], floor: float | None) -> list[Candidate]:
-    """The hits with a score below `floor`, and the neighbours that are there because of them."""
+    """The hits with a score below `floor`, and the neighbors that are there because of them."""
     if floor is None or layout.fits(candidates):
         return []
     low = {
@@ -97,54 +99,54 @@ def _below_floor(layout: Layout, candidates: Sequence[Candidate], floor: float |
     return [candidate for candidate in candidates if candidate.rank in low]
 
 
-def _too_short(layout: Layout, candidates: Sequence[Candidate], least: int) -> list[Candidate]:
-    if not least or layout.fits(candidates):
+def _too_short(layout: Layout, candidates: Sequence[Candidate], min_tokens: int) -> list[Candidate]:
+    if not min_tokens or layout.fits(candidates):
         return []
-    return [candidate for candidate in candidates if layout.text_tokens(candidate) < least]
+    return [candidate for candidate in candidates if layout.text_tokens(candidate) < min_tokens]
 
 
-def _gone(
-    layout: Layout, going: Sequence[Candidate], standing: Sequence[Candidate], reason: Reason
-) -> dict[int, LeftOut]:
+def _exclusions_for(
+    layout: Layout, weak: Sequence[Candidate], remaining: Sequence[Candidate], reason: Reason
+) -> dict[int, Exclusion]:
     """Those that go, by key; nobody if that would be everyone."""
-    if len(going) == len(standing):
+    if len(weak) == len(remaining):
         return {}
-    return {candidate.key: LeftOut(reason, layout.text_tokens(candidate)) for candidate in going}
+    return {candidate.key: Exclusion(reason, layout.text_tokens(candidate)) for candidate in weak}
 
 
-def _without(candidates: Sequence[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
-    return tuple(candidate for candidate in candidates if candidate.key not in left_out)
+def _not_excluded(candidates: Sequence[Candidate], exclusions: Container[int]) -> tuple[Candidate, ...]:
+    return tuple(candidate for candidate in candidates if candidate.key not in exclusions)
 
 
-def _limited(layout: Layout, candidate: Candidate, limit: int, best_sentences: BestSentences | None) -> Candidate:
+def _limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:
     """`candidate` with at most `limit` tokens of its text; as it is if not even a character has so few."""
     if layout.text_tokens(candidate) <= limit:
         return candidate
-    ranked = best_sentences([candidate]) if best_sentences else ()
-    if best := fitting_excerpt(ranked, lambda some: layout.text_tokens(some[0]) <= limit):
+    ranked = rank_sentences([candidate]) if rank_sentences else ()
+    if best := fit_excerpt(ranked, lambda some: layout.text_tokens(some[0]) <= limit):
         return best[0]._replace(shortened_by="max_chunk_tokens")
 
-    def begun(end: int) -> Candidate:
-        return beginning(candidate, end, "max_chunk_tokens")
+    def truncated(end: int) -> Candidate:
+        return truncate(candidate, end, "max_chunk_tokens")
 
-    text = candidate.text[: limit * MOST_CHARS_PER_TOKEN]
-    end = fitting_end(text, len(text) - len(text.lstrip()), lambda end: layout.text_tokens(begun(end)) <= limit)
-    return begun(end) if end else candidate
+    text = candidate.text[: limit * MAX_CHARS_PER_TOKEN]
+    end = longest_prefix(text, len(text) - len(text.lstrip()), lambda end: layout.text_tokens(truncated(end)) <= limit)
+    return truncated(end) if end else candidate
 
 
-def take_whole(layout: Layout, candidates: Sequence[Candidate], window: int, keys: MetadataKeys) -> Layout:
+def place_keep_whole(layout: Layout, candidates: Sequence[Candidate], window: int, keys: MetadataKeys) -> Layout:
     """`layout` with those of `candidates`, best first, that have to stand whole and fit.
 
-    Hits go before all others. A neighbour stands if all hits have room beside it.
+    Hits go before all others. A neighbor stands if all hits have room beside it.
     """
-    hits = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
+    hits_left = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
     for candidate in candidates:
-        if candidate.distance > window or not is_marked(candidate.chunk, "keep_whole", keys):
+        if candidate.distance > window or not has_flag(candidate.chunk, "keep_whole", keys):
             continue
-        beside = [] if candidate.is_hit else list(hits.values())
-        if layout.may_fit([candidate]) and layout.fits([*beside, candidate]):
-            layout = layout.plus([candidate])
-            hits.pop(candidate.key, None)
+        required_hits = [] if candidate.is_hit else list(hits_left.values())
+        if layout.might_fit([candidate]) and layout.fits([*required_hits, candidate]):
+            layout = layout.with_candidates([candidate])
+            hits_left.pop(candidate.key, None)
     return layout
 
 
@@ -157,227 +159,266 @@ class Selector:
     """Selects with one config, for one query. Layouts and candidates come in and go out; it keeps nothing."""
 
     config: AssemblyConfig
-    counter: Counter
+    counter: TokenCounter
     query: str | None
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scorer_scores: Mapping[str, float] = field(default_factory=dict)
     """What a scorer says of sentences, by their text."""
 
     @property
-    def grain(self) -> Granularity:
+    def granularity(self) -> Granularity:
         """The unit that is kept or dropped whole."""
-        return self.config.grain(self.query)
+        return self.config.effective_granularity(self.query)
 
     @property
-    def goes_on(self) -> bool:
+    def can_continue_filling(self) -> bool:
         """True if there may be room left for candidates that were not looked at."""
-        return self.config.at_edge == "skip" and self.grain in ("passage", "chunk")
+        return self.config.overflow == "skip" and self.granularity in ("passage", "chunk")
 
     @property
-    def says_once(self) -> bool:
+    def should_remove_repeats(self) -> bool:
         """True if sentences of one passage are not said again in another."""
         config = self.config
-        return config.enabled and config.dedup_sentences and config.dedup != "none" and self.grain != "document"
+        return config.enabled and config.dedup_sentences and config.dedup != "none" and self.granularity != "document"
 
-    def has_to_be_whole(self, candidate: Candidate) -> bool:
+    def must_keep_whole(self, candidate: Candidate) -> bool:
         """True if nothing may be taken from `candidate`: its metadata say so."""
-        return self.config.enabled and is_marked(candidate.chunk, "keep_whole", self.config.keys)
+        return self.config.enabled and has_flag(candidate.chunk, "keep_whole", self.config.keys)
 
-    def sentences(self, candidates: Sequence[Candidate], beside: Supplemented) -> Units | None:
+    def scored_sentences(
+        self, candidates: Sequence[Candidate], supplement: RenderedSupplement
+    ) -> ScoredSentences | None:
         """The sentences that the query chooses from; None if rank alone decides, or all fits beside a supplement."""
-        if not (self._by_query and candidates):
+        if not (self._is_query_aware and candidates):
             return None
-        layout = self._empty(candidates, beside)
-        if self.config.stop_below is None and layout.may_fit(candidates) and layout.fits(candidates):
+        layout = self._empty_layout(candidates, supplement)
+        if self.config.min_relevance is None and layout.might_fit(candidates) and layout.fits(candidates):
             return None
-        return self._units(layout, candidates)
+        return self._split_and_score(layout, candidates)
 
-    def select(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
+    def select(self, candidates: Sequence[Candidate], supplement: RenderedSupplement) -> Selection:
         """Select of `candidates`, best first, beside a supplement.
 
         The supplement gives way rather than that the best hit is left out, is cut or loses its header.
         """
-        first = self._selection(candidates, beside)
-        whole = self.grain != "sentence"  # of which the best hit may stand in part
-        if not beside.parts or not candidates or (first.stands(candidates[0], whole=whole) and not self._misses(first)):
-            return first
+        selection = self._select_once(candidates, supplement)
+        must_be_whole = self.granularity != "sentence"  # of which the best hit may stand in part
+        if (
+            not supplement.parts
+            or not candidates
+            or (selection.is_selected(candidates[0], whole=must_be_whole) and not self._drops_whole_hit(selection))
+        ):
+            return selection
         notes = ("supplement: left out, the best hit does not fit beside it",)
-        alone = self._selection(candidates, Supplemented(notes=notes))
-        if self._misses(first) and not self._misses(alone):
-            return alone
-        return alone if alone.stands(candidates[0], whole=whole) or not first.layout.labels() else first
+        without_supplement = self._select_once(candidates, RenderedSupplement(notes=notes))
+        if self._drops_whole_hit(selection) and not self._drops_whole_hit(without_supplement):
+            return without_supplement
+        return (
+            without_supplement
+            if without_supplement.is_selected(candidates[0], whole=must_be_whole) or not selection.layout.labels()
+            else selection
+        )
 
-    def room(self, selection: Selection) -> int:
+    def remaining_tokens(self, selection: Selection) -> int:
         """The tokens, about, that are left for the rest by all that stands whole."""
-        whole = (candidate for candidate in selection.standing if candidate.key not in selection.shortened)
-        most = min(self.config.token_limit, (self.config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
-        return int(most - sum(map(selection.layout.text_tokens, whole)))
+        whole = (candidate for candidate in selection.selected if candidate.key not in selection.shortened)
+        max_tokens = min(self.config.token_limit, (self.config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
+        return int(max_tokens - sum(map(selection.layout.text_tokens, whole)))
 
-    def select_again(self, before: Selection, extracted: Extracted) -> Selection:
+    def reselect_after_compression(self, selection: Selection, extraction: ExtractionResult) -> Selection:
         """Select again after a language model was asked about those that wait, without what it found irrelevant.
 
         Its excerpts stand only for candidates that don't fit whole, now that there may be more room.
         """
-        layout = self._layout(before.candidates, before.beside)
-        left_out = {key: why for key, why in before.left_out.items() if why.reason != FOR_BUDGET}
-        gone = [candidate for candidate in before.candidates if candidate.key in extracted.irrelevant]
-        notes = before.notes
-        if len(gone) == len(before.candidates) - len(left_out):
+        layout = self._layout_with_whole(selection.candidates, selection.supplement)
+        exclusions = {
+            key: exclusion for key, exclusion in selection.exclusions.items() if exclusion.reason != OVER_BUDGET
+        }
+        irrelevant = [candidate for candidate in selection.candidates if candidate.key in extraction.irrelevant_keys]
+        notes = selection.notes
+        if len(irrelevant) == len(selection.candidates) - len(exclusions):
             notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
         else:
-            left_out |= {candidate.key: LeftOut(IRRELEVANT, layout.text_tokens(candidate)) for candidate in gone}
-        offered = replace(before, layout=layout, left_out=left_out, notes=notes)
-        return self._filled(offered, self._best_sentences(layout, before.candidates), extracted.forms)
+            exclusions |= {
+                candidate.key: Exclusion(IRRELEVANT, layout.text_tokens(candidate)) for candidate in irrelevant
+            }
+        undecided = replace(selection, layout=layout, exclusions=exclusions, notes=notes)
+        return self._fill_selection(undecided, self._compression_ranker(layout, selection.candidates), extraction.forms)
 
-    def go_on(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
+    def fill_more(self, layout: Layout, candidates: Sequence[Candidate]) -> FillResult:
         """Select of more `candidates`, beside all that is in `layout`."""
-        return self._fill(layout, self._weighed(layout, candidates), self._best_sentences(layout, candidates))
+        return self._fill_plan(layout, self._plan(layout, candidates), self._compression_ranker(layout, candidates))
 
-    def come_in(self, layout: Layout, waiting: Sequence[Candidate]) -> tuple[Layout, dict[int, Candidate]]:
+    def refill(self, layout: Layout, deferred: Sequence[Candidate]) -> tuple[Layout, dict[int, Candidate]]:
         """Select of those that the budget left out, now that there is more room in `layout`; their forms by key.
 
         Not for a room so small that it would gain next to nothing.
         """
         if layout.token_count >= CLOSE_ENOUGH * layout.max_tokens:
             return layout, {}
-        offered = [candidate for candidate in waiting if not self.has_to_be_whole(candidate)]
-        if not offered or self.config.at_edge != "skip" or self.config.stop_below is not None:
+        offered = [candidate for candidate in deferred if not self.must_keep_whole(candidate)]
+        if not offered or self.config.overflow != "skip" or self.config.min_relevance is not None:
             return layout, {}
-        filled = self.go_on(layout, offered)
-        came = [candidate for candidate in offered if candidate.key not in filled.left_out]
-        return filled.layout, {candidate.key: filled.shortened.get(candidate.key, candidate) for candidate in came}
+        result = self.fill_more(layout, offered)
+        added = [candidate for candidate in offered if candidate.key not in result.exclusions]
+        return result.layout, {candidate.key: result.shortened.get(candidate.key, candidate) for candidate in added}
 
     def layout_of(
-        self, taken: Sequence[Candidate], candidates: Sequence[Candidate], beside: Supplemented
+        self, selected: Sequence[Candidate], candidates: Sequence[Candidate], supplement: RenderedSupplement
     ) -> Layout | None:
-        """The layout of `taken` out of `candidates`, beside a supplement; None if they don't fit."""
-        layout = self._empty(candidates, beside)
-        return layout.plus(taken) if layout.fits(taken) else None
+        """The layout of `selected` out of `candidates`, beside a supplement; None if they don't fit."""
+        layout = self._empty_layout(candidates, supplement)
+        return layout.with_candidates(selected) if layout.fits(selected) else None
 
-    def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
-        layout = self._layout(candidates, beside)
-        best = self._best_sentences(layout, candidates)
-        rest = [candidate for candidate in candidates if not layout.holds(candidate)]
-        near = [candidate for candidate in rest if candidate.distance <= self.config.window]
-        if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
-            filled = self._beyond(layout.plus(near), candidates)
-            return Selection(filled.layout, tuple(candidates), filled.left_out, filled.shortened, beside, (), {})
-        relieved = relieve(layout, rest, self.config, best)
-        now = {candidate.key: after for candidate, after in zip(rest, relieved.candidates, strict=True)}
-        offered = Selection(
+    def _select_once(self, candidates: Sequence[Candidate], supplement: RenderedSupplement) -> Selection:
+        layout = self._layout_with_whole(candidates, supplement)
+        rank_sentences = self._compression_ranker(layout, candidates)
+        others = [candidate for candidate in candidates if not layout.has_candidate(candidate)]
+        in_window = [candidate for candidate in others if candidate.distance <= self.config.window]
+        if (
+            self._is_query_aware
+            and self.config.min_relevance is None
+            and layout.might_fit(in_window)
+            and layout.fits(in_window)
+        ):
+            result = self._select_outside_window(layout.with_candidates(in_window), candidates)
+            return Selection(result.layout, tuple(candidates), result.exclusions, result.shortened, supplement, (), {})
+        prefiltered = drop_weak(layout, others, self.config, rank_sentences)
+        forms = {candidate.key: after for candidate, after in zip(others, prefiltered.candidates, strict=True)}
+        undecided = Selection(
             layout,
-            tuple(now.get(candidate.key, candidate) for candidate in candidates),
-            relieved.left_out,
+            tuple(forms.get(candidate.key, candidate) for candidate in candidates),
+            prefiltered.exclusions,
             {},
-            beside,
-            (*relieved.notes, *self._unkept(rest)),
+            supplement,
+            (*prefiltered.notes, *self._not_whole_notes(others)),
             {},
         )
-        return self._filled(offered, best)
+        return self._fill_selection(undecided, rank_sentences)
 
-    def _beyond(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
+    def _select_outside_window(self, layout: Layout, candidates: Sequence[Candidate]) -> FillResult:
         """Select from beyond a window that stands whole: only what is worth more than a hit that is read anyway."""
         config = self.config
-        beyond = {candidate.key for candidate in candidates if candidate.distance > config.window}
-        if not beyond:
-            return Filled(layout, {}, {})
-        better = self._units(layout, candidates).beyond(candidates, config.window)
-        edge = Edge(at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
-        filled = fill(layout, better, "chunk", edge)
-        poor = dict.fromkeys(beyond - {candidate.key for candidate in better}, LeftOut(BEYOND, 0))
-        return filled._replace(left_out=poor | self._with_reasons(better, filled.left_out))
+        outside = {candidate.key for candidate in candidates if candidate.distance > config.window}
+        if not outside:
+            return FillResult(layout, {}, {})
+        better = self._split_and_score(layout, candidates).outside_window_better(candidates, config.window)
+        policy = ShortenPolicy(overflow=config.overflow, min_chunk_tokens=config.min_chunk_tokens)
+        result = fill(layout, better, "chunk", policy)
+        worse = dict.fromkeys(outside - {candidate.key for candidate in better}, Exclusion(OUTSIDE_WINDOW, 0))
+        return result._replace(exclusions=worse | self._mark_outside_window(better, result.exclusions))
 
-    def _filled(
-        self, offered: Selection, best: BestSentences | None, forms: Mapping[int, Candidate] = MappingProxyType({})
+    def _fill_selection(
+        self,
+        undecided: Selection,
+        rank_sentences: SentenceRanker | None,
+        forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Selection:
-        """Fill the layout of `offered` with those of its candidates that aren't left out already."""
-        layout = offered.layout
-        without_room = self._unwhole(offered)
-        candidates = [candidate for candidate in offered.undecided if candidate.key not in without_room]
-        weighed = self._weighed(layout, candidates)
+        """Fill the layout of `undecided` with those of its candidates that aren't left out already."""
+        layout = undecided.layout
+        cut_neighbors = self._exclude_cut_neighbors(undecided)
+        candidates = [candidate for candidate in undecided.undecided if candidate.key not in cut_neighbors]
+        plan = self._plan(layout, candidates)
         hits = [candidate for candidate in candidates if candidate.is_hit]
-        filled = None if weighed.loses_hits else self._fill(layout, weighed, best, forms)
-        if filled is None or (weighed.held and loses(filled, hits)):
-            if weighed.held and layout.fits(hits):
-                filled = hold(layout, candidates, weighed.held, self.grain)
-            filled = filled or self._fill(layout, weighed, best, forms)
-        left_out = self._with_reasons(offered.candidates, offered.left_out | without_room | filled.left_out)
+        result = None if plan.drops_hits else self._fill_plan(layout, plan, rank_sentences, forms)
+        if result is None or (plan.protected and drops_a_hit(result, hits)):
+            if plan.protected and layout.fits(hits):
+                result = keep_every_hit(layout, candidates, plan.protected, self.granularity)
+            result = result or self._fill_plan(layout, plan, rank_sentences, forms)
+        exclusions = self._mark_outside_window(
+            undecided.candidates, undecided.exclusions | cut_neighbors | result.exclusions
+        )
         return replace(
-            offered, layout=filled.layout, left_out=left_out, shortened=filled.shortened, worth=weighed.worth
+            undecided, layout=result.layout, exclusions=exclusions, shortened=result.shortened, relevance=plan.relevance
         )
 
-    def _unwhole(self, offered: Selection) -> dict[int, LeftOut]:
-        """The neighbours that have to stand whole and can't, by key: no part of them may. A hit may stand in part."""
-        neighbours = (
-            candidate for candidate in offered.undecided if not candidate.is_hit and self.has_to_be_whole(candidate)
+    def _exclude_cut_neighbors(self, undecided: Selection) -> dict[int, Exclusion]:
+        """The neighbors that have to stand whole and can't, by key: no part of them may. A hit may stand in part."""
+        neighbors = (
+            candidate for candidate in undecided.undecided if not candidate.is_hit and self.must_keep_whole(candidate)
         )
-        return {candidate.key: LeftOut(FOR_BUDGET, offered.layout.text_tokens(candidate)) for candidate in neighbours}
+        return {
+            candidate.key: Exclusion(OVER_BUDGET, undecided.layout.text_tokens(candidate)) for candidate in neighbors
+        }
 
-    def _with_reasons(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> dict[int, LeftOut]:
-        """`left_out`, with "beyond the window" as the reason for those of `candidates` outside it."""
-        beyond = {candidate.key for candidate in candidates if candidate.distance > self.config.window}
-        return {key: why._replace(reason=BEYOND) if key in beyond else why for key, why in left_out.items()}
+    def _mark_outside_window(
+        self, candidates: Sequence[Candidate], exclusions: Mapping[int, Exclusion]
+    ) -> dict[int, Exclusion]:
+        """`exclusions`, with "beyond the window" as the reason for those of `candidates` outside it."""
+        outside = {candidate.key for candidate in candidates if candidate.distance > self.config.window}
+        return {
+            key: exclusion._replace(reason=OUTSIDE_WINDOW) if key in outside else exclusion
+            for key, exclusion in exclusions.items()
+        }
 
-    def _weighed(self, layout: Layout, candidates: Sequence[Candidate]) -> Weighed:
-        if self._by_query and candidates:
-            return weigh(layout, candidates, self.query or "", self.config, self.scores)
-        return Weighed(None, candidates)
+    def _plan(self, layout: Layout, candidates: Sequence[Candidate]) -> SelectionPlan:
+        if self._is_query_aware and candidates:
+            return plan_selection(layout, candidates, self.query or "", self.config, self.scorer_scores)
+        return SelectionPlan(None, candidates)
 
-    def _fill(
+    def _fill_plan(
         self,
         layout: Layout,
-        weighed: Weighed,
-        best: BestSentences | None,
+        plan: SelectionPlan,
+        rank_sentences: SentenceRanker | None,
         forms: Mapping[int, Candidate] = MappingProxyType({}),
-    ) -> Filled:
-        if weighed.packed is not None:
-            return weighed.packed
-        edge = Edge(
-            at_edge=self.config.at_edge,
-            cuts_hits=self.config.cuts_hits,
+    ) -> FillResult:
+        if plan.packed is not None:
+            return plan.packed
+        policy = ShortenPolicy(
+            overflow=self.config.overflow,
+            may_shorten_hits=self.config.may_shorten_hits,
             min_chunk_tokens=self.config.min_chunk_tokens,
-            forms=forms,
-            sentences=best,
-            answers=self._ranking(layout, weighed.ranked) if self._by_query else None,
+            model_excerpts=forms,
+            rank_sentences=rank_sentences,
+            rank_best_hit=self._ranker(layout, plan.ranked) if self._is_query_aware else None,
         )
-        filled = fill(layout, weighed.ranked, "chunk" if self.grain == "sentence" else self.grain, edge)
-        return filled._replace(left_out={**weighed.stopped, **filled.left_out})
+        result = fill(layout, plan.ranked, "chunk" if self.granularity == "sentence" else self.granularity, policy)
+        return result._replace(exclusions={**plan.below_cutoff, **result.exclusions})
 
     @property
-    def _by_query(self) -> bool:
+    def _is_query_aware(self) -> bool:
         """True if the words of the query decide, where not everything fits."""
-        return self.grain != "document" and self.config.chooses(self.query)
+        return self.granularity != "document" and self.config.is_query_aware(self.query)
 
-    def _misses(self, selection: Selection) -> bool:
+    def _drops_whole_hit(self, selection: Selection) -> bool:
         """True if a hit that has to stand whole doesn't."""
-        hits = (candidate for candidate in selection.candidates if candidate.is_hit and self.has_to_be_whole(candidate))
-        return not all(selection.stands(candidate, whole=True) for candidate in hits)
+        hits = (candidate for candidate in selection.candidates if candidate.is_hit and self.must_keep_whole(candidate))
+        return not all(selection.is_selected(candidate, whole=True) for candidate in hits)
 
-    def _unkept(self, candidates: Sequence[Candidate]) -> list[str]:
+    def _not_whole_notes(self, candidates: Sequence[Candidate]) -> list[str]:
         """A note on each hit that has to stand whole and can't."""
-        hits = (candidate for candidate in candidates if candidate.is_hit and self.has_to_be_whole(candidate))
+        hits = (candidate for candidate in candidates if candidate.is_hit and self.must_keep_whole(candidate))
         return [
-            f"keep_whole: {shown(candidate.chunk.id, 80)} does not fit whole, treated as any other"
+            f"keep_whole: {safe_repr(candidate.chunk.id, 80)} does not fit whole, treated as any other"
             for candidate in hits
         ]
 
-    def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
+    def _layout_with_whole(self, candidates: Sequence[Candidate], supplement: RenderedSupplement) -> Layout:
         """The layout of a supplement and those of `candidates` that have to stand whole and can."""
-        layout = self._empty(candidates, beside)
-        return take_whole(layout, candidates, self.config.window, self.config.keys) if self.config.enabled else layout
+        layout = self._empty_layout(candidates, supplement)
+        return (
+            place_keep_whole(layout, candidates, self.config.window, self.config.keys)
+            if self.config.enabled
+            else layout
+        )
 
-    def _empty(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
-        return empty_layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
+    def _empty_layout(self, candidates: Sequence[Candidate], supplement: RenderedSupplement) -> Layout:
+        return empty_layout(
+            self.config, self.counter, _summaries(candidates, self.config.summary_key), supplement.parts
+        )
 
-    def _best_sentences(self, layout: Layout, candidates: Sequence[Candidate]) -> BestSentences | None:
-        return None if self.config.compress == "none" else self._ranking(layout, candidates)
+    def _compression_ranker(self, layout: Layout, candidates: Sequence[Candidate]) -> SentenceRanker | None:
+        return None if self.config.compress == "none" else self._ranker(layout, candidates)
 
-    def _ranking(self, layout: Layout, candidates: Sequence[Candidate]) -> BestSentences:
-        return best_sentences(lambda: self._units(layout, candidates), self.query)
+    def _ranker(self, layout: Layout, candidates: Sequence[Candidate]) -> SentenceRanker:
+        return sentence_ranker(lambda: self._split_and_score(layout, candidates), self.query)
 
-    def _units(self, layout: Layout, candidates: Sequence[Candidate]) -> Units:
-        weights, function_words = weights_for(candidates, self.config), self.config.function_words
-        lines, query = layout.lines(candidates), self.query or ""
-        return units_of(lines, query, weights=weights, function_words=function_words, scores=self.scores)
+    def _split_and_score(self, layout: Layout, candidates: Sequence[Candidate]) -> ScoredSentences:
+        weights, stop_words = choose_weights(candidates, self.config), self.config.stop_words
+        document_texts, query = layout.document_texts(candidates), self.query or ""
+        return split_and_score(
+            document_texts, query, weights=weights, stop_words=stop_words, scorer_scores=self.scorer_scores
+        )
 
 
 @dataclass(frozen=True)
@@ -387,19 +428,19 @@ class Selection:
     layout: Layout
     candidates: tuple[Candidate, ...]
     """All that were offered, in their order; some cut to `max_chunk_tokens`."""
-    left_out: dict[int, LeftOut]
+    exclusions: dict[int, Exclusion]
     """Those of them that don't stand, by key."""
     shortened: dict[int, Candidate]
     """The forms of those that stand in part, by key."""
-    beside: Supplemented
+    supplement: RenderedSupplement
     notes: tuple[str, ...]
-    worth: Mapping[int, float]
+    relevance: Mapping[int, float]
     """What each is worth for the query, by key; none where the query had nothing to choose."""
 
     @property
-    def standing(self) -> tuple[Candidate, ...]:
+    def selected(self) -> tuple[Candidate, ...]:
         """Those that stand, as they were offered."""
-        return tuple(candidate for candidate in self.candidates if candidate.key not in self.left_out)
+        return tuple(candidate for candidate in self.candidates if candidate.key not in self.exclusions)
 
     @property
     def undecided(self) -> list[Candidate]:
@@ -407,22 +448,22 @@ class Selection:
         return [
             candidate
             for candidate in self.candidates
-            if candidate.key not in self.left_out and not self.layout.holds(candidate)
+            if candidate.key not in self.exclusions and not self.layout.has_candidate(candidate)
         ]
 
     @property
-    def waiting(self) -> tuple[Candidate, ...]:
+    def deferred(self) -> tuple[Candidate, ...]:
         """Those that the budget left out or took in part, best first."""
-        return tuple(candidate for candidate in self.candidates if self._waits(candidate))
+        return tuple(candidate for candidate in self.candidates if self._is_deferred(candidate))
 
-    def stands(self, candidate: Candidate, *, whole: bool) -> bool:
-        """True if `candidate` stands; if it has to be `whole`, nothing may have been taken from it."""
-        standing = any(own is candidate for own in self.candidates)
-        return standing and candidate.key not in self.left_out and not (whole and candidate.key in self.shortened)
+    def is_selected(self, candidate: Candidate, *, whole: bool) -> bool:
+        """True if `candidate` stands; if it has to be `must_be_whole`, nothing may have been taken from it."""
+        is_candidate = any(own is candidate for own in self.candidates)
+        return is_candidate and candidate.key not in self.exclusions and not (whole and candidate.key in self.shortened)
 
-    def _waits(self, candidate: Candidate) -> bool:
-        left_out = self.left_out.get(candidate.key)
-        return candidate.key in self.shortened or (left_out is not None and left_out.reason == FOR_BUDGET)
+    def _is_deferred(self, candidate: Candidate) -> bool:
+        exclusions = self.exclusions.get(candidate.key)
+        return candidate.key in self.shortened or (exclusions is not None and exclusions.reason == OVER_BUDGET)
 
 
 def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[str, str]:
@@ -440,7 +481,7 @@ def _summary(candidate: Candidate, keys: Iterable[str]) -> str:
     """The page summary in the candidate's metadata; "" if there is none."""
     chunk = candidate.chunk
     for key in keys:
-        value = look_up(chunk.metadata, key)
-        if isinstance(value, str) and value.strip() and not chunk.is_unread(key):
+        value = get_path(chunk.metadata, key)
+        if isinstance(value, str) and value.strip() and not chunk.is_hidden_from_model(key):
             return str.__str__(value)
     return ""

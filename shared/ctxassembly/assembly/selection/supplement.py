@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ctxassembly.assembly.rendering.render import Renderer
-from ctxassembly.assembly.selection.shorten import last_fitting
+from ctxassembly.assembly.selection.shorten import bisect_fitting
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, Part
+from ctxassembly.data.candidates import Candidate, RenderedPart
 from ctxassembly.data.retrieval import Retrieved
-from ctxassembly.data.sanitize import mended_score
+from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import shown
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN, Counter
+from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
 
-EVIDENCE_SHARE = 2
+EVIDENCE_DIVISOR = 2
 """A supplement takes one part in so many of the budget at most, where anything was retrieved."""
 
 
@@ -42,7 +42,7 @@ class Supplement:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class SupplementGateInput:
     """The facts by which `AssemblyConfig.supplement_gate` decides.
 
     >>> from ctxassembly import AssemblyConfig
@@ -58,100 +58,100 @@ class Situation:
     """The supplement's `intent`."""
 
 
-Given: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
+SupplementInput: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
 """The text itself, or a function from the query (None if there is none) to it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Supplemented:
+class RenderedSupplement:
     """The block that a supplement makes, which may be nothing, and why."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RenderedPart, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def supplement_for(query: str | None, given: Given) -> str | Supplement | None:
-    """`given`, or the answer of that function for `query`. Adapters ask: a function may do I/O, the engine doesn't."""
-    return given(query) if callable(given) else given
+def resolve_supplement(query: str | None, supplement: SupplementInput) -> str | Supplement | None:
+    """`supplement_input`, or what that function returns for `query`. Adapters call it, since it may do I/O."""
+    return supplement(query) if callable(supplement) else supplement
 
 
-def supplement_of(retrieved: Retrieved) -> Supplement | None:
+def supplement_from_retrieval(retrieved: Retrieved) -> Supplement | None:
     """The facts that came with the hits, a line each, without those that a hit says itself; None if there are none."""
-    said = [found.chunk.text for found in retrieved.found]
-    facts = [fact for fact in retrieved.facts if not any(fact in text for text in said)]
+    texts = [found.chunk.text for found in retrieved.chunks]
+    facts = [fact for fact in retrieved.statements if not any(fact in text for text in texts)]
     return Supplement("\n".join(facts), intent=retrieved.intent) if facts else None
 
 
-def supplemented(
-    given: str | Supplement | None,
+def render_supplement(
+    supplement_input: str | Supplement | None,
     hits: Sequence[Candidate],
     query: str | None,
     config: AssemblyConfig,
-    counter: Counter,
-) -> Supplemented:
-    """Make the block of `given` beside `hits`, best first: within its cap, cut at a sentence, or shut out.
+    counter: TokenCounter,
+) -> RenderedSupplement:
+    """Make the block of `supplement_input` beside `hits`, best first: within its cap, cut at a sentence, or shut out.
 
     Raises:
-        InputError: `given` is neither text nor a Supplement.
+        InputError: `supplement_input` is neither text nor a Supplement.
     """
-    supplement = Supplement(given) if isinstance(given, str) else given
+    supplement = Supplement(supplement_input) if isinstance(supplement_input, str) else supplement_input
     if supplement is None:
-        return Supplemented()
+        return RenderedSupplement()
     if not isinstance(supplement, Supplement) or not isinstance(supplement.text, str):
-        raise InputError(f"supplement must be a string or a Supplement, got {shown(given)}")
+        raise InputError(f"supplement must be a string or a Supplement, got {safe_repr(supplement_input)}")
     text = str.__str__(supplement.text).strip()
     if not text:
-        return Supplemented()
-    if not supplement.force and (reason := _shut_out(hits, query, supplement.intent, config)):
-        return Supplemented(notes=(f"supplement: suppressed, {reason}",))
-    return _within_cap(text, EVIDENCE_SHARE if hits else 1, config, counter)
+        return RenderedSupplement()
+    if not supplement.force and (reason := _gate_reason(hits, query, supplement.intent, config)):
+        return RenderedSupplement(notes=(f"supplement: suppressed, {reason}",))
+    return _truncate_to_cap(text, EVIDENCE_DIVISOR if hits else 1, config, counter)
 
 
-def _within_cap(text: str, share: int, config: AssemblyConfig, counter: Counter) -> Supplemented:
-    """The block of the first sentences of `text` that fit in the cap, and in one part in `share` of the budget."""
+def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: TokenCounter) -> RenderedSupplement:
+    """The block of the first sentences of `text` that fit in the cap, and in one part in `divisor` of the budget."""
     renderer = Renderer(config)
-    cap = min(config.supplement_max_tokens, config.token_limit // share)
-    most_chars = config.max_characters // share if config.max_characters else None
+    cap = min(config.supplement_max_tokens, config.token_limit // divisor)
+    max_chars = config.max_characters // divisor if config.max_characters else None
 
-    def parts(end: int) -> list[Part]:
-        return renderer.supplement(text[:end], cut=end < len(text))
+    def parts(end: int) -> list[RenderedPart]:
+        return renderer.supplement(text[:end], is_cut=end < len(text))
 
-    def written(end: int) -> str:
+    def rendered(end: int) -> str:
         return "".join(part.text for part in parts(end))
 
     def fits(end: int) -> bool:
-        block = written(end)
-        return (most_chars is None or len(block) <= most_chars) and counter.count(block) <= cap
+        block = rendered(end)
+        return (max_chars is None or len(block) <= max_chars) and counter.count(block) <= cap
 
     end = len(text)
     if not fits(end):
         # Never inside a sentence: half a fact may say the opposite.
-        end = last_fitting(sentence_ends(text[: cap * MOST_CHARS_PER_TOKEN]), fits)
-    limits = f"{cap:,} tokens" + (f" and {most_chars:,} characters" if most_chars else "")
+        end = bisect_fitting(sentence_ends(text[: cap * MAX_CHARS_PER_TOKEN]), fits)
+    limits = f"{cap:,} tokens" + (f" and {max_chars:,} characters" if max_chars else "")
     if not end:
-        return Supplemented(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
-    cut = ", its text cut" if end < len(text) else ""
-    note = f"supplement: stands, {counter.count(written(end)):,} of at most {limits}{cut}"
-    return Supplemented(tuple(parts(end)), (note,))
+        return RenderedSupplement(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
+    cut_note = ", its text cut" if end < len(text) else ""
+    note = f"supplement: stands, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
+    return RenderedSupplement(tuple(parts(end)), (note,))
 
 
-def _shut_out(hits: Sequence[Candidate], query: str | None, intent: str | None, config: AssemblyConfig) -> str:
+def _gate_reason(hits: Sequence[Candidate], query: str | None, intent: str | None, config: AssemblyConfig) -> str:
     """The reason why the gate is shut, "" if it is open. No threshold is reached where nothing is scored."""
     threshold = config.supplement_threshold
-    best = next((hit.score for hit in hits if hit.score is not None), None)
+    best_score = next((hit.score for hit in hits if hit.score is not None), None)
     if callable(threshold):
-        return "" if threshold(query, best) else "as supplement_threshold decided"
+        return "" if threshold(query, best_score) else "as supplement_threshold decided"
     if config.supplement_gate is not None:
-        opened = config.supplement_gate(Situation(query, best, _similarity(hits, config), intent))
-        return "" if opened else "as supplement_gate decided"
-    if threshold is None or best is None:
+        is_open = config.supplement_gate(SupplementGateInput(query, best_score, _max_similarity(hits, config), intent))
+        return "" if is_open else "as supplement_gate decided"
+    if threshold is None or best_score is None:
         return "" if config.supplement_default == "add" else "no gate opens it"
-    if best < threshold:
+    if best_score < threshold:
         return ""
-    return f"the best hit's score {best:g} reaches supplement_threshold {threshold:g}"
+    return f"the best hit's score {best_score:g} reaches supplement_threshold {threshold:g}"
 
 
-def _similarity(hits: Sequence[Candidate], config: AssemblyConfig) -> float | None:
+def _max_similarity(hits: Sequence[Candidate], config: AssemblyConfig) -> float | None:
     """The highest that any of `hits` has; None if none tells a number."""
     values = (config.keys.read(hit.chunk.metadata, "similarity") for hit in hits)
-    return max((found for value in values if (found := mended_score(value)[0]) is not None), default=None)
+    return max((found for value in values if (found := sanitize_score(value)[0]) is not None), default=None)

@@ -13,88 +13,92 @@ from ctxassembly.data.enrichment import (
     StoredChunk,
     StoredDocument,
     WriteNotes,
-    outlined,
+    group_outlines,
     stored_document,
-    summarised,
+    with_summary,
 )
 from ctxassembly.data.metadata_keys import MetadataKeys
 
 
-def _searched(chunk: Chunk, notes: ChunkNotes) -> Chunk:
+def _searchable_chunk(chunk: Chunk, notes: ChunkNotes) -> Chunk:
     """`chunk` with its notes in its text."""
     return replace(chunk, text="\n".join((*notes.questions, notes.context, chunk.text)))
 
 
-class Noted(NamedTuple):
+class ChunkRecord(NamedTuple):
     """What is kept of a chunk beside itself."""
 
     notes: ChunkNotes = ChunkNotes()
     summary: str = ""
-    mark: str = ""
+    fingerprint: str = ""
     vector: Sequence[float] | None = None
 
 
 @dataclass
-class Held:
+class IndexState:
     """The chunks of an index and the notes on them, which it shares with its copies under filters."""
 
-    corpus_of: Callable[[Sequence[Chunk], Mapping[str, Sequence[float]]], Any]
+    build_corpus: Callable[[Sequence[Chunk], Mapping[str, Sequence[float]]], Any]
     """A function from chunks and their vectors, by their ids, to what is searched."""
     chunks: Mapping[str, Chunk]
     vectors: Mapping[str, Sequence[float]]
-    noted: dict[str, Noted] = field(default_factory=dict)
-    shown: Mapping[str, Chunk] = field(default_factory=dict)
+    records: dict[str, ChunkRecord] = field(default_factory=dict)
+    visible_chunks: Mapping[str, Chunk] = field(default_factory=dict)
     """The chunks as a search gives them: with summaries, without contexts and questions."""
     corpus: Any = None
 
     def __post_init__(self) -> None:
-        self.renew()
+        self.rebuild()
 
-    def renew(self) -> None:
+    def rebuild(self) -> None:
         """Make anew what is searched, and what is shown of it."""
-        every = {id_: self.noted.get(id_, Noted()) for id_ in self.chunks}
-        embedded = {id_: one.vector for id_, one in every.items() if one.vector is not None}
-        self.corpus = self.corpus_of(
-            [_searched(chunk, every[id_].notes) for id_, chunk in self.chunks.items()], {**self.vectors, **embedded}
+        all_records = {id_: self.records.get(id_, ChunkRecord()) for id_ in self.chunks}
+        embedded = {id_: one.vector for id_, one in all_records.items() if one.vector is not None}
+        self.corpus = self.build_corpus(
+            [_searchable_chunk(chunk, all_records[id_].notes) for id_, chunk in self.chunks.items()],
+            {**self.vectors, **embedded},
         )
-        self.shown = {id_: summarised(chunk, every[id_].summary) for id_, chunk in self.chunks.items()}
+        self.visible_chunks = {id_: with_summary(chunk, all_records[id_].summary) for id_, chunk in self.chunks.items()}
 
 
 @dataclass(frozen=True)
-class MemoryNotes:
+class MemoryEnrichment:
     """The notes on the chunks that pass a test, as `enrich` reads and writes them."""
 
-    held: Held
-    passes: Callable[[Chunk], bool]
-    renewed: Callable[[], object]
+    state: IndexState
+    is_included: Callable[[Chunk], bool]
+    on_change: Callable[[], object]
     """Called when the notes have changed."""
 
     def outlines(self) -> Sequence[Outline]:
         """The documents of the index."""
-        return outlined(
-            StoredChunk(id_, chunk, self.held.noted.get(id_, Noted()).mark)
-            for id_, chunk in self.held.chunks.items()
-            if self.passes(chunk)
+        return group_outlines(
+            StoredChunk(id_, chunk, self.state.records.get(id_, ChunkRecord()).fingerprint)
+            for id_, chunk in self.state.chunks.items()
+            if self.is_included(chunk)
         )
 
     def read(self, outline: Outline) -> StoredDocument:
         """The document as it is now."""
-        stored = {id_: (self.held.chunks[id_], self.held.noted.get(id_, Noted()).notes.context) for id_ in outline.keys}
+        stored = {
+            id_: (self.state.chunks[id_], self.state.records.get(id_, ChunkRecord()).notes.context)
+            for id_ in outline.keys
+        }
         return stored_document(outline, stored, MetadataKeys())
 
     def write(self, request: WriteNotes) -> bool:
-        """Write the notes on a document: they are searched from `settle` on."""
+        """Write the notes on a document: they are searched from `commit` on."""
         for place, id_ in enumerate(request.outline.keys):
-            noted = self.held.noted.get(id_, Noted())._replace(mark=request.mark)
+            record = self.state.records.get(id_, ChunkRecord())._replace(fingerprint=request.fingerprint)
             if request.notes is not None:
-                noted = noted._replace(notes=request.notes.chunks[place], summary=request.notes.summary)
+                record = record._replace(notes=request.notes.chunks[place], summary=request.notes.summary)
             if request.vectors is not None:
-                noted = noted._replace(vector=request.vectors[place])
-            self.held.noted[id_] = noted
+                record = record._replace(vector=request.vectors[place])
+            self.state.records[id_] = record
         return True
 
-    def settle(self, chunks: int) -> None:
+    def commit(self, chunks: int) -> None:
         """Search by the notes from now on."""
         if chunks:
-            self.held.renew()
-            self.renewed()
+            self.state.rebuild()
+            self.on_change()

@@ -11,15 +11,15 @@ from functools import cached_property, lru_cache, partial
 from operator import mul
 from typing import Any, NamedTuple
 
-from ctxassembly.concurrency import in_thread
+from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.retrieval import ONCE, Scored, Term, Vocabulary
+from ctxassembly.data.retrieval import SINGLE_OCCURRENCE, QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.data.validation import check_weights
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import shown
-from ctxassembly.stores.memory.enrichment import Held, MemoryNotes
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.stores.memory.enrichment import IndexState, MemoryEnrichment
 from ctxassembly.stores.memory.lexemes import NearWords, lexemes
 from ctxassembly.stores.memory.store import MemoryStore
 
@@ -27,7 +27,7 @@ from ctxassembly.stores.memory.store import MemoryStore
 class Cosines:
     """Vectors that are compared with others. A vector of nothing but zeros is like none: its cosine is 0.
 
-    >>> Cosines([[1.0, 0.0], [3.0, 4.0]]).with_([1.0, 0.0])
+    >>> Cosines([[1.0, 0.0], [3.0, 4.0]]).similarities([1.0, 0.0])
     [1.0, 0.6]
     """
 
@@ -37,26 +37,26 @@ class Cosines:
         Raises:
             InputError: they differ in length, or aren't made of numbers.
         """
-        self._units = [_unit(vector) for vector in vectors]
-        self.dimensions = len(self._units[0]) if self._units else 0
-        for place, unit in enumerate(self._units):
+        self._unit_vectors = [_unit(vector) for vector in vectors]
+        self.dimensions = len(self._unit_vectors[0]) if self._unit_vectors else 0
+        for place, unit in enumerate(self._unit_vectors):
             if len(unit) != self.dimensions:
                 raise InputError(f"vectors differ: number 0 has {self.dimensions} numbers, number {place} {len(unit)}")
 
-    def with_(self, vector: Sequence[float]) -> list[float]:
+    def similarities(self, vector: Sequence[float]) -> list[float]:
         """The cosine of each vector with `vector`, in their order.
 
         Raises:
             InputError: `vector` has another length.
         """
         unit = _unit(vector)
-        if not self._units:
+        if not self._unit_vectors:
             return []
         if len(unit) != self.dimensions:
             raise InputError(f"the query's vector has {len(unit)} numbers, those of the index {self.dimensions}")
         if self._matrix is not None:
             return [float(cosine) for cosine in self._matrix @ unit]
-        return [sum(map(mul, own, unit)) for own in self._units]
+        return [sum(map(mul, own, unit)) for own in self._unit_vectors]
 
     @cached_property
     def _matrix(self) -> Any:
@@ -65,7 +65,7 @@ class Cosines:
             import numpy as np
         except ImportError:
             return None
-        return np.array(self._units).reshape(len(self._units), self.dimensions)
+        return np.array(self._unit_vectors).reshape(len(self._unit_vectors), self.dimensions)
 
 
 def _unit(vector: Sequence[float]) -> list[float]:
@@ -79,9 +79,9 @@ def _unit(vector: Sequence[float]) -> list[float]:
     return [number / length for number in numbers] if length else numbers
 
 
-_LAST_PLACE = 16_383
+_MAX_POSITION = 16_383
 """PostgreSQL counts no places of words beyond it: what stands there stands in one place."""
-_MOST_PLACES = 255
+_MAX_POSITIONS_PER_WORD = 255
 """PostgreSQL keeps no more places of one word."""
 
 
@@ -89,7 +89,7 @@ class Occurrences(NamedTuple):
     """The words of a chunk.
 
     >>> [title, text] = ["tea"], ["no", "tea"]
-    >>> found = occurrences([title, text], (0.5, 1.0))
+    >>> found = count_occurrences([title, text], (0.5, 1.0))
     >>> {word: round(rank, 3) for word, rank in found.ranks.items()}, found.size
     ({'tea': 0.091, 'no': 0.061}, 29)
     """
@@ -99,39 +99,41 @@ class Occurrences(NamedTuple):
     """In bytes."""
 
 
-def occurrences(parts: Sequence[Sequence[str]], weights: tuple[float, ...]) -> Occurrences:
+def count_occurrences(parts: Sequence[Sequence[str]], weights: tuple[float, ...]) -> Occurrences:
     """The words of a chunk's `parts`, in the order in which they are indexed, each with its weight, 0 to 1."""
-    found = _counted(parts)
-    return Occurrences({word: _rank(tuple(times), weights) for word, times in found.items()}, _size(found))
+    found = _count_words(parts)
+    return Occurrences({word: _ts_rank(tuple(times), weights) for word, times in found.items()}, _tsvector_size(found))
 
 
-def _counted(parts: Sequence[Sequence[str]]) -> Mapping[str, list[int]]:
+def _count_words(parts: Sequence[Sequence[str]]) -> Mapping[str, list[int]]:
     """The occurrences of each word in each part, as far as PostgreSQL tells their places apart."""
     found: dict[str, list[int]] = defaultdict(lambda: [0] * len(parts))
-    before = 0
+    words_before = 0
     for at, words in enumerate(parts):
-        room = max(_LAST_PLACE - 1 - before, 0)
+        room = max(_MAX_POSITION - 1 - words_before, 0)
         for word, times in (Counter(words[:room]) + Counter(set(words[room:]))).items():
             found[word][at] = times
-        before += len(words)
+        words_before += len(words)
     return found
 
 
 @lru_cache(maxsize=4096)
-def _rank(times: tuple[int, ...], weights: tuple[float, ...]) -> float:
+def _ts_rank(times: tuple[int, ...], weights: tuple[float, ...]) -> float:
     """The `ts_rank` of a word: each occurrence counts less than the one before, but the weightiest counts in full."""
-    each = [weight for count, weight in zip(times, weights, strict=True) for _ in range(count)][:_MOST_PLACES]
-    best = each.index(max(each))
-    rest = (weight / (place + 1) ** 2 for place, weight in enumerate(each) if place != best)
-    return ONCE * sum(rest, each[best])
+    occurrence_weights = [weight for count, weight in zip(times, weights, strict=True) for _ in range(count)][
+        :_MAX_POSITIONS_PER_WORD
+    ]
+    best = occurrence_weights.index(max(occurrence_weights))
+    rest = (weight / (place + 1) ** 2 for place, weight in enumerate(occurrence_weights) if place != best)
+    return SINGLE_OCCURRENCE * sum(rest, occurrence_weights[best])
 
 
-def _size(found: Mapping[str, Sequence[int]]) -> int:
+def _tsvector_size(found: Mapping[str, Sequence[int]]) -> int:
     """The bytes that the words take in a row."""
     size = 4
     for word, times in found.items():
         length = len(word.encode(errors="replace"))
-        size += 4 + length + length % 2 + 2 + 2 * min(sum(times), _MOST_PLACES)
+        size += 4 + length + length % 2 + 2 + 2 * min(sum(times), _MAX_POSITIONS_PER_WORD)
     return size + (1 if size < 127 else 4)  # the header
 
 
@@ -139,11 +141,11 @@ Vectors = Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
 
 
 class MemoryIndex(MemoryStore):
-    """Chunks that are searched by words and by vectors, exactly. It is a store of their neighbours, too.
+    """Chunks that are searched by words and by vectors, exactly. It is a store of their neighbors, too.
 
     >>> index = MemoryIndex([Chunk("a#0", "a", "Drink water."), Chunk("a#1", "a", "No water, no tea.")])
-    >>> words = index.find_terms(FindTerms("water or tea", most=32, near=4))
-    >>> [(term.text, term.chunks) for term in words.terms]
+    >>> words = index.find_terms(FindTerms("water or tea", max_terms=32, max_variants=4))
+    >>> [(term.text, term.chunk_count) for term in words.terms]
     [('water', 2), ('or', 0), ('tea', 1)]
     >>> found = index.search(SearchChunks(10, vector=None, vocabulary=words, filter=None))
     >>> [(one.chunk.id, round(one.keyword_score, 3), one.terms) for one in found]
@@ -184,31 +186,31 @@ class MemoryIndex(MemoryStore):
         if len(by_id) < len(chunks):
             repeated = Counter(chunk.id for chunk in chunks).most_common(1)[0][0]
             raise ConfigError("chunks", "chunks with an id each of its own", repeated)
-        embedded = {chunks[place].id: vector for place, vector in _embedded(chunks, vectors).items()}
+        vectors_by_id = {chunks[place].id: vector for place, vector in _vectors_by_position(chunks, vectors).items()}
         check_weights(field_weights, length_weight)
         fields = dict(zip((title, questions), field_weights, strict=True))
-        searched = partial(_Corpus, words=words, fields=fields, length_weight=length_weight)
-        self._held = Held(searched, by_id, embedded)
+        build_corpus = partial(_Corpus, words=words, fields=fields, length_weight=length_weight)
+        self._state = IndexState(build_corpus, by_id, vectors_by_id)
         self.filters: tuple[Any, ...] | None = None
-        """The filters that every chunk has to pass. None: nobody has said what the caller's is. See `under`."""
+        """The filters that every chunk has to pass. None: nobody has said what the caller's is. See `with_filter`."""
 
     @property
-    def enrichment(self) -> MemoryNotes:
+    def enrichment(self) -> MemoryEnrichment:
         """The notes on its chunks, as `enrich` reads and writes them."""
-        tests = _tests(self.filters or ())
-        return MemoryNotes(
-            self._held,
+        tests = _predicates(self.filters or ())
+        return MemoryEnrichment(
+            self._state,
             lambda chunk: all(test(chunk) for test in tests),
-            lambda: self._hold(self._held.shown.values()),
+            lambda: self._replace_chunks(self._state.visible_chunks.values()),
         )
 
     @property
     def _corpus(self) -> _Corpus:
-        corpus: _Corpus = self._held.corpus
+        corpus: _Corpus = self._state.corpus
         return corpus
 
-    def under(self, filter: Any) -> MemoryIndex:
-        """The same index for those chunks alone that pass `filter`, as a store of neighbours, too. None: there is none.
+    def with_filter(self, filter: Any) -> MemoryIndex:
+        """The same index for those chunks alone that pass `filter`, as a store of neighbors, too. None: there is none.
 
         A filter is a function Chunk -> bool, or a mapping of metadata keys to values or operators ($eq $ne $gt $gte
         $lt $lte $in $nin $exists $between $like $ilike), with $and, $or and $not over such mappings. A chunk without
@@ -219,40 +221,40 @@ class MemoryIndex(MemoryStore):
         """
         narrowed = copy(self)
         narrowed.filters = (*(self.filters or ()), *(() if filter is None else (filter,)))
-        _tests(narrowed.filters)
+        _predicates(narrowed.filters)
         return narrowed
 
     @property
     def holds_filter(self) -> bool | None:
-        """True if neighbours obey the caller's filter, as `Store` describes it; None before `under` has said it."""
+        """True if neighbors obey the caller's filter, as `Store` describes it; None before `with_filter`."""
         return None if self.filters is None else bool(self.filters)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The chunks that exist among `refs` and pass the filter, each once."""
-        tests = _tests(self.filters)
+        tests = _predicates(self.filters)
         return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in tests)]
 
-    def find_terms(self, request: FindTerms) -> Vocabulary:
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """The words of a query, and how many chunks have each, whatever the filter."""
-        return self._corpus.vocabulary(request)
+        return self._corpus.find_terms(request)
 
-    def search(self, request: SearchChunks) -> list[Scored]:
+    def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """The best chunks of each channel that pass the filters, each with its scores in all channels that search.
 
         Raises:
             ConfigError: the filter has a form that can't be read.
             InputError: there are no vectors to search, or the query's has another length.
         """
-        found = self._corpus.search(request, _tests((*(self.filters or ()), request.filter)))
-        return [one._replace(chunk=self._held.shown[one.chunk.id]) for one in found]
+        found = self._corpus.search(request, _predicates((*(self.filters or ()), request.filter)))
+        return [one._replace(chunk=self._state.visible_chunks[one.chunk.id]) for one in found]
 
-    async def afind_terms(self, request: FindTerms) -> Vocabulary:
+    async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """The same as `find_terms`, in a thread."""
-        return await in_thread(self.find_terms)(request)
+        return await to_async(self.find_terms)(request)
 
-    async def asearch(self, request: SearchChunks) -> list[Scored]:
+    async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
         """The same as `search`, in a thread."""
-        return await in_thread(self.search)(request)
+        return await to_async(self.search)(request)
 
 
 class _Corpus:
@@ -268,8 +270,8 @@ class _Corpus:
     ) -> None:
         self.chunks = chunks
         self.words = words
-        embedded = _embedded(chunks, vectors)
-        self.with_vector = list(embedded)
+        embedded = _vectors_by_position(chunks, vectors)
+        self.embedded_positions = list(embedded)
         """Places of the chunks that have a vector."""
         self.cosines = Cosines(list(embedded.values()))
         self.ranks: dict[str, dict[int, float]] = defaultdict(dict)
@@ -277,34 +279,42 @@ class _Corpus:
         weights = (*fields.values(), 1.0)
         sizes: list[int] = []
         for place, chunk in enumerate(chunks):
-            texts = (*(_text_under(key, chunk) for key in fields), chunk.text)
-            found = occurrences([words(text) for text in texts], weights)
+            texts = (*(_field_text(key, chunk) for key in fields), chunk.text)
+            found = count_occurrences([words(text) for text in texts], weights)
             sizes.append(found.size)
             for word, rank in found.ranks.items():
                 self.ranks[word][place] = rank
         mean = sum(sizes) // len(sizes) if sizes else 1  # a whole number, as PostgreSQL's statistics have it
-        self.lowered = [1 - length_weight + length_weight * size / mean for size in sizes]
+        self.length_factors = [1 - length_weight + length_weight * size / mean for size in sizes]
         """For each chunk what its keyword score is divided by."""
 
     @cached_property
-    def near(self) -> NearWords:
+    def near_words(self) -> NearWords:
         return NearWords(self.ranks)
 
-    def vocabulary(self, request: FindTerms) -> Vocabulary:
-        having = {word: len(self.ranks.get(word, ())) for word in self.words(request.text)}
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
+        chunk_counts = {word: len(self.ranks.get(word, ())) for word in self.words(request.text)}
         # A word that no chunk has finds nothing: it takes no place from one that does.
-        rarest = sorted(having, key=lambda word: (not having[word], having[word]))[: request.most]
+        rarest = sorted(chunk_counts, key=lambda word: (not chunk_counts[word], chunk_counts[word]))[
+            : request.max_terms
+        ]
         kept = set(rarest)
-        return Vocabulary(
+        return QueryVocabulary(
             len(self.chunks),
             tuple(
-                Term(word, number, () if number or not request.near else tuple(self.near.to(word, request.near)))
-                for word, number in having.items()
+                TermStats(
+                    word,
+                    number,
+                    ()
+                    if number or not request.max_variants
+                    else tuple(self.near_words.find(word, request.max_variants)),
+                )
+                for word, number in chunk_counts.items()
                 if word in kept
             ),
         )
 
-    def search(self, request: SearchChunks, tests: Sequence[Callable[[Chunk], bool]]) -> list[Scored]:
+    def search(self, request: SearchChunks, predicates: Sequence[Callable[[Chunk], bool]]) -> list[ScoredChunk]:
         similarities: dict[int, float] = {}
         if request.vector is not None:
             similarities = self._similarities(request.vector)
@@ -312,11 +322,11 @@ class _Corpus:
         terms: dict[int, list[str]] = defaultdict(list)
         for word, weight in (request.vocabulary.weights if request.vocabulary else {}).items():
             for place, rank in self.ranks.get(word, {}).items():
-                scores[place] += weight * rank / self.lowered[place]
+                scores[place] += weight * rank / self.length_factors[place]
                 terms[place].append(word)
-        passing = {place for place in {*similarities, *scores} if all(test(self.chunks[place]) for test in tests)}
+        passing = {place for place in {*similarities, *scores} if all(test(self.chunks[place]) for test in predicates)}
         return [
-            Scored(
+            ScoredChunk(
                 self.chunks[place],
                 similarities.get(place),
                 None if request.vocabulary is None else scores.get(place, 0.0),
@@ -328,16 +338,16 @@ class _Corpus:
         ]
 
     def _similarities(self, vector: Sequence[float]) -> dict[int, float]:
-        if self.chunks and not self.with_vector:
+        if self.chunks and not self.embedded_positions:
             raise InputError("the index has no vectors: give MemoryIndex vectors=, or search by strategy='keyword'")
-        return dict(zip(self.with_vector, self.cosines.with_(vector), strict=True))
+        return dict(zip(self.embedded_positions, self.cosines.similarities(vector), strict=True))
 
     def _best(self, scores: Mapping[int, float], passing: set[int], limit: int) -> list[int]:
         """The places of the highest scores; ties by id."""
         return sorted(passing & scores.keys(), key=lambda place: (-scores[place], self.chunks[place].id))[:limit]
 
 
-def _embedded(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[int, Sequence[float]]:
+def _vectors_by_position(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[int, Sequence[float]]:
     """The vectors by the places of their chunks."""
     if vectors is None:
         return {place: chunk.vector for place, chunk in enumerate(chunks) if chunk.vector is not None}
@@ -346,34 +356,36 @@ def _embedded(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[int, Seq
     try:
         return {place: vector for place, (_, vector) in enumerate(zip(chunks, vectors, strict=True))}
     except (TypeError, ValueError):
-        raise InputError(f"vectors must be one for each of {len(chunks)} chunks, got {shown(vectors, 80)}") from None
+        raise InputError(
+            f"vectors must be one for each of {len(chunks)} chunks, got {safe_repr(vectors, 80)}"
+        ) from None
 
 
-class _Row(NamedTuple):
+class _FilterRow(NamedTuple):
     """A chunk as a filter reads it."""
 
     metadata: Mapping[str, Any]
 
 
-def _tests(filters: Iterable[Any] | None) -> list[Callable[[Chunk], bool]]:
+def _predicates(filters: Iterable[Any] | None) -> list[Callable[[Chunk], bool]]:
     """The tests of `filters`, of which None excludes nothing."""
-    return [_test(condition) for condition in filters or () if condition is not None]
+    return [_chunk_predicate(condition) for condition in filters or () if condition is not None]
 
 
-def _test(condition: Any) -> Callable[[Chunk], bool]:
+def _chunk_predicate(condition: Any) -> Callable[[Chunk], bool]:
     """The test of a filter, to which the chunk's own places are metadata, too, as they are columns of a table."""
-    passes: Callable[[Any], bool] = as_predicate(condition)
+    predicate: Callable[[Any], bool] = as_predicate(condition)
     if callable(condition):
-        return passes
+        return predicate
 
     def test(chunk: Chunk) -> bool:
-        own = {"document_id": chunk.document_id, "chunk_index": chunk.index, "start_index": chunk.start}
-        return passes(_Row(ChainMap(own, dict(chunk.metadata))))
+        columns = {"document_id": chunk.document_id, "chunk_index": chunk.index, "start_index": chunk.start}
+        return predicate(_FilterRow(ChainMap(columns, dict(chunk.metadata))))
 
     return test
 
 
-def _text_under(key: str | None, chunk: Chunk) -> str:
+def _field_text(key: str | None, chunk: Chunk) -> str:
     """The text under a metadata key; of anything else but a text its JSON, whose words are searched in a table."""
     value = None if key is None else chunk.metadata.get(key)
     if value is None or isinstance(value, str):

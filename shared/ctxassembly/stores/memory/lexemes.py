@@ -13,18 +13,18 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from functools import cache
 
-NEAR = 0.3
+MIN_SIMILARITY = 0.3
 """The least similarity of near words, pg_trgm's own: two of eight letters with two of them swapped have about .38."""
-SHORTEST = 3
+MIN_WORD_CHARS = 3
 """Letters of the shortest word that others are near to."""
-_LONGEST = 200
+_MAX_PART_CHARS = 200
 """Characters of the longest part of an address that is read as one, so that a hostile text takes no longer."""
 
 
 @cache
 def _token() -> re.Pattern[str]:
     """Markup, which is no word; addresses, hosts with paths, files, numbers; words. In the order of PostgreSQL."""
-    some = f"{{0,{_LONGEST}}}"
+    some = f"{{0,{_MAX_PART_CHARS}}}"
     return re.compile(
         rf"""(?P<markup></?[a-z][^<>]{some}>|&\#?\w{some};)
         |(?P<mail>(?a:\w[\w.+-]{some}@\w[\w-]{some}(?:\.\w[\w-]{some})+))
@@ -69,29 +69,29 @@ class NearWords:
     """Words to be found by others that are part of them, or nearly equal them.
 
     >>> near = NearWords(["kinderepilepsie", "epileptisch", "knie"])
-    >>> near.to("epilepsie", 4), near.to("epiletpisch", 4)
+    >>> near.find("epilepsie", 4), near.find("epiletpisch", 4)
     (['kinderepilepsie', 'epileptisch'], ['epileptisch'])
     """
 
     def __init__(self, words: Collection[str]) -> None:
-        self._sizes: dict[str, int] = {}
-        self._having: dict[str, list[str]] = defaultdict(list)
+        self._trigram_counts: dict[str, int] = {}
+        self._words_by_trigram: dict[str, list[str]] = defaultdict(list)
         for word in words:
             own = trigrams(word)
-            self._sizes[word] = len(own)
+            self._trigram_counts[word] = len(own)
             for trigram in own:
-                self._having[trigram].append(word)
+                self._words_by_trigram[trigram].append(word)
 
-    def to(self, word: str, most: int) -> list[str]:
-        """The `most` words nearest to `word`: those that it is part of, then the others, the most similar first."""
-        if len(word) < SHORTEST:
+    def find(self, word: str, limit: int) -> list[str]:
+        """The `limit` words nearest to `word`: those that it is part of, then the others, the most similar first."""
+        if len(word) < MIN_WORD_CHARS:
             return []
         own = trigrams(word)
-        shared = Counter(other for trigram in own for other in self._having.get(trigram, ()))
+        shared = Counter(other for trigram in own for other in self._words_by_trigram.get(trigram, ()))
         ranked: list[tuple[bool, float, str]] = []
-        for other in {*shared, *(other for other in self._sizes if word in other)}:
-            both = shared[other]
-            similarity = both / ((len(own) + self._sizes[other] - both) or 1)
-            if word in other or similarity >= NEAR:
+        for other in {*shared, *(other for other in self._trigram_counts if word in other)}:
+            shared_count = shared[other]
+            similarity = shared_count / ((len(own) + self._trigram_counts[other] - shared_count) or 1)
+            if word in other or similarity >= MIN_SIMILARITY:
                 ranked.append((word not in other, -similarity, other))
-        return [other for _, _, other in sorted(ranked)[:most]]
+        return [other for _, _, other in sorted(ranked)[:limit]]

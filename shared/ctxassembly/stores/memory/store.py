@@ -1,4 +1,4 @@
-"""A store of neighbours in memory."""
+"""A store of neighbors in memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from ctxassembly.data.chunks import Chunk, ChunkRef, PartName
+from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
 
 
 class MemoryStore:
@@ -22,14 +22,14 @@ class MemoryStore:
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self.requests: list[tuple[ChunkRef, ...]] = []
         self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
-        self._read: list[str] = []
+        self._digest: list[str] = []
         """The digest of the chunks, once it was asked for. Copies share it, as they share the chunks."""
-        self._hold(chunks)
+        self._replace_chunks(chunks)
 
-    def _hold(self, chunks: Iterable[Chunk]) -> None:
+    def _replace_chunks(self, chunks: Iterable[Chunk]) -> None:
         """Hold `chunks`, in the place of those of before."""
         self._chunks.clear()
-        self._read.clear()
+        self._digest.clear()
         for chunk in chunks:
             for ref in {
                 ChunkRef(chunk.lookup_id),
@@ -42,10 +42,10 @@ class MemoryStore:
     @property
     def place(self) -> str:
         """A digest of all chunks: two stores that hold the same ones are the same place."""
-        if not self._read:
+        if not self._digest:
             each = {repr((chunk, dict(chunk.metadata))): None for held in self._chunks.values() for chunk in held}
-            self._read.append(sha256("\n".join(sorted(each)).encode("utf-8", "surrogatepass")).hexdigest())
-        return self._read[0]
+            self._digest.append(sha256("\n".join(sorted(each)).encode("utf-8", "surrogatepass")).hexdigest())
+        return self._digest[0]
 
     @property
     def round_trips(self) -> int:
@@ -55,40 +55,44 @@ class MemoryStore:
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The chunks that exist among `refs`, each once."""
         self.requests.append(tuple(refs))
-        found = (chunk for ref in refs for chunk in (self._beside(ref) if ref.beside else self._chunks.get(ref, ())))
+        found = (
+            chunk
+            for ref in refs
+            for chunk in (self._fetch_around(ref) if ref.around_offset else self._chunks.get(ref, ()))
+        )
         return list({id(chunk): chunk for chunk in found}.values())
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The same as `fetch`, awaited."""
         return self.fetch(refs)
 
-    def _beside(self, ref: ChunkRef) -> list[Chunk]:
-        """The chunks around an offset, as `Beside` describes them."""
-        if ref.beside is None:
+    def _fetch_around(self, ref: ChunkRef) -> list[Chunk]:
+        """The chunks around an offset, as `OffsetRange` describes them."""
+        if ref.around_offset is None:
             return []
-        start, each_side, part, page, document_id = ref.beside
-        here = (_page(part, page) or 0, start)
-        placed: list[tuple[tuple[int, int], Chunk]] = []
+        start, per_side, section, page_key, document_id = ref.around_offset
+        target = (_page_number(section, page_key) or 0, start)
+        positioned: list[tuple[tuple[int, int], Chunk]] = []
         for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ()):
-            own = _part_of(chunk)
-            number = _page(own, page)
+            own = _section_of(chunk)
+            number = _page_number(own, page_key)
             # Nobody has checked the chunks: `start` may be anything.
-            if type(chunk.start) is int and number is not None and (page is not None or own == part):
-                placed.append(((number, chunk.start), chunk))
-        placed.sort(key=lambda entry: entry[0])
-        before = [chunk for at, chunk in placed if at < here]
-        at_it = [chunk for at, chunk in placed if at == here]
-        after = [chunk for at, chunk in placed if at > here]
-        return [*before[-each_side:], *at_it, *after[:each_side]]
+            if type(chunk.start) is int and number is not None and (page_key is not None or own == section):
+                positioned.append(((number, chunk.start), chunk))
+        positioned.sort(key=lambda entry: entry[0])
+        before = [chunk for at, chunk in positioned if at < target]
+        at_offset = [chunk for at, chunk in positioned if at == target]
+        after = [chunk for at, chunk in positioned if at > target]
+        return [*before[-per_side:], *at_offset, *after[:per_side]]
 
 
-def _page(part: PartName, name: str | None) -> int | None:
-    """The page number under `name`, kept as an int or a string; 0 without a name, None if it is no number."""
-    if name is None:
+def _page_number(section: SectionKey, page_key: str | None) -> int | None:
+    """The page number under `page_key`, kept as an int or a string; 0 without a name, None if it is no number."""
+    if page_key is None:
         return 0
-    number = str(dict(part).get(name))
+    number = str(dict(section).get(page_key))
     return int(number) if number.isdecimal() else None
 
 
-def _part_of(chunk: Chunk) -> PartName:
-    return chunk.origin.part if chunk.origin else ()
+def _section_of(chunk: Chunk) -> SectionKey:
+    return chunk.origin.section if chunk.origin else ()

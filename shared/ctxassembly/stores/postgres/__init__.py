@@ -1,4 +1,4 @@
-"""PostgreSQL: neighbours of chunks from any table of them, an index to search one by words and vectors, a taxonomy."""
+"""PostgreSQL: neighbors of chunks from any table of them, an index to search one by words and vectors, a taxonomy."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresIndex", "aread_taxonomy", "read_taxonomy"]
 
-_HOMES = {"PostgresIndex": "index", "aread_taxonomy": "taxonomy", "read_taxonomy": "taxonomy"}
+_MODULES = {"PostgresIndex": "index", "aread_taxonomy": "taxonomy", "read_taxonomy": "taxonomy"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.stores.postgres.schema import WITH_NOTES
-from ctxassembly.stores.postgres.table import TSV, shortened
+from ctxassembly.stores.postgres.table import TSV, derived_name
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -28,7 +28,7 @@ _TABLE = """
 SELECT pg_has_role(c.relowner, 'USAGE'), c.relkind::text, c.relrowsecurity, has_table_privilege(c.oid, 'SELECT')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
 """
-_UNREAD_BY = """
+_READERS_WITHOUT_LEXEMES = """
 WITH tables AS (
   SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s
 ), readers AS (
@@ -43,7 +43,7 @@ WHERE name <> current_user AND NOT EXISTS (
 ) ORDER BY 1
 """
 
-_READ_BY = """
+_LEXEME_READERS = """
 SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) g
 WHERE n.nspname = %s AND c.relname = %s AND privilege_type = 'SELECT' AND g.grantee <> c.relowner ORDER BY 1
@@ -55,13 +55,13 @@ UNION SELECT nspname || '.' || cfgname FROM pg_ts_config c JOIN pg_namespace n O
 
 
 @dataclass(frozen=True)
-class Described:
+class TableInfo:
     """A table: its columns, indexes and owner, and what its server has."""
 
     exists: bool
     is_owned: bool
     """True if the user may change it."""
-    is_plain: bool
+    is_ordinary: bool
     """True of an ordinary table; false of a view, and of one in partitions."""
     has_policies: bool
     """True if row-level security is on."""
@@ -69,32 +69,32 @@ class Described:
     """The types of its columns, without lengths."""
     dimensions: Mapping[str, int | None]
     """Of the columns of vectors."""
-    words_of: str | None
+    words_mark: str | None
     """The mark of the column of words."""
     indexes: Mapping[str, str]
     """The definitions of those that are valid."""
-    invalid: Sequence[str]
+    invalid_indexes: Sequence[str]
     has_lexemes: bool
     """True if there is a table of lexemes."""
-    reads_lexemes: bool
+    can_read_lexemes: bool
     """True if the user may read it."""
-    hides_lexemes: bool
+    has_lexeme_policy: bool
     """True if nobody reads that of lexemes whom row-level security keeps from rows of the table."""
-    read_by: Sequence[str]
+    lexeme_readers: Sequence[str]
     """Roles, quoted, that may read that of lexemes, besides its owner."""
-    unread_by: Sequence[str]
+    readers_without_lexemes: Sequence[str]
     """Roles, quoted, that may read the table and not that of lexemes."""
-    has_near: bool
+    has_trigram_index: bool
     """True if it has an index by which near ones are found."""
     extensions: frozenset[str]
     languages: frozenset[str]
     """Text search configurations: all with their schema, and without it those on the search path."""
-    version: int
+    server_version: int
 
     @property
     def has_notes(self) -> bool:
         """True if the column of words has those of a model's notes."""
-        return bool(self.words_of and self.words_of.endswith(WITH_NOTES))
+        return bool(self.words_mark and self.words_mark.endswith(WITH_NOTES))
 
     @property
     def has_hnsw(self) -> bool:
@@ -107,40 +107,40 @@ class Described:
         return any(each.replace('"', "").endswith(ending) for each in self.indexes.values())
 
 
-def described(connection: Connection[Any], schema: str, name: str) -> Described:
+def describe_table(connection: Connection[Any], schema: str, name: str) -> TableInfo:
     """The table of that name as it is now."""
-    found = connection.execute(_TABLE, (schema, name)).fetchone()
+    table_row = connection.execute(_TABLE, (schema, name)).fetchone()
     columns = connection.execute(_COLUMNS, (schema, name)).fetchall()
     indexes = connection.execute(_INDEXES, (schema, name)).fetchall()
-    lexemes = connection.execute(_TABLE, (schema, shortened(name, "lexemes"))).fetchone()
-    of_lexemes = connection.execute(_INDEXES, (schema, shortened(name, "lexemes"))).fetchall()
-    names = {"schema": schema, "table": name, "lexemes": shortened(name, "lexemes")}
-    read_by = connection.execute(_READ_BY, (schema, shortened(name, "lexemes"))).fetchall()
-    unread_by = connection.execute(_UNREAD_BY, names).fetchall()
+    lexemes_row = connection.execute(_TABLE, (schema, derived_name(name, "lexemes"))).fetchone()
+    lexeme_indexes = connection.execute(_INDEXES, (schema, derived_name(name, "lexemes"))).fetchall()
+    names = {"schema": schema, "table": name, "lexemes": derived_name(name, "lexemes")}
+    lexeme_readers = connection.execute(_LEXEME_READERS, (schema, derived_name(name, "lexemes"))).fetchall()
+    readers_without_lexemes = connection.execute(_READERS_WITHOUT_LEXEMES, names).fetchall()
     extensions = connection.execute("SELECT extname FROM pg_extension").fetchall()
     languages = connection.execute(_LANGUAGES).fetchall()
-    return Described(
-        exists=found is not None,
-        is_owned=bool(found and found[0]),
-        is_plain=bool(found and found[1] == "r"),
-        has_policies=bool(found and found[2]),
+    return TableInfo(
+        exists=table_row is not None,
+        is_owned=bool(table_row and table_row[0]),
+        is_ordinary=bool(table_row and table_row[1] == "r"),
+        has_policies=bool(table_row and table_row[2]),
         types={column: kind.rpartition(".")[2] for column, kind, *_ in columns},
-        dimensions={column: _dimensions(full) for column, _, full, _ in columns},
-        words_of=next((comment for column, *_, comment in columns if column == TSV), None),
+        dimensions={column: _parse_dimensions(full) for column, _, full, _ in columns},
+        words_mark=next((comment for column, *_, comment in columns if column == TSV), None),
         indexes={index: definition for index, _, valid, definition in indexes if valid},
-        invalid=[index for index, _, valid, _ in indexes if not valid],
-        has_lexemes=lexemes is not None,
-        reads_lexemes=bool(lexemes and lexemes[3]),
-        hides_lexemes=bool(lexemes and lexemes[2]),
-        read_by=[role for (role,) in read_by],
-        unread_by=[role for (role,) in unread_by],
-        has_near=any("gin_trgm_ops" in definition for *_, definition in of_lexemes),
+        invalid_indexes=[index for index, _, valid, _ in indexes if not valid],
+        has_lexemes=lexemes_row is not None,
+        can_read_lexemes=bool(lexemes_row and lexemes_row[3]),
+        has_lexeme_policy=bool(lexemes_row and lexemes_row[2]),
+        lexeme_readers=[role for (role,) in lexeme_readers],
+        readers_without_lexemes=[role for (role,) in readers_without_lexemes],
+        has_trigram_index=any("gin_trgm_ops" in definition for *_, definition in lexeme_indexes),
         extensions=frozenset(extension for (extension,) in extensions),
         languages=frozenset(language for (language,) in languages),
-        version=connection.info.server_version,
+        server_version=connection.info.server_version,
     )
 
 
-def _dimensions(full_type: str) -> int | None:
+def _parse_dimensions(full_type: str) -> int | None:
     found = re.search(r"vec(?:tor)?\((\d+)\)$", full_type)
     return int(found[1]) if found else None

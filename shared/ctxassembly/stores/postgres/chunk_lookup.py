@@ -20,116 +20,136 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError, missing_extra
-from ctxassembly.safe_repr import shown
-from ctxassembly.stores.postgres.deadline import Asked
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.stores.postgres.deadline import BoundStatement
 from ctxassembly.wording.unicode import is_storable
 
-# Neighbours by offset from a Postgres table, found by the database, so that no document is read whole.
+# Neighbors by offset from a Postgres table, found by the database, so that no document is read whole.
 #
 # The statement numbers the rows of the documents in question by page and offset, finds the rows at the offsets asked
 # for, and returns the ids of the rows next to them.
 
 
-_NUMBER = r"^[0-9]{1,15}(\.0+)?$"
+_INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
 """A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
 
 
-class Form(NamedTuple):
+class OffsetScope(NamedTuple):
     """The metadata that name the part of a document in which an offset counts."""
 
-    page: str | None
+    page_key: str | None
     """The key of the page's number; None if pages don't follow each other."""
-    names: tuple[str, ...]
-    """Without `page`, the keys whose values all chunks of the page or section share."""
+    section_keys: tuple[str, ...]
+    """Without `page_key`, the keys whose values all chunks of the page or section share."""
 
 
-def asked_beside(refs: Sequence[ChunkRef]) -> tuple[tuple[Form, ...], dict[str, Any]]:
-    """The forms in which `refs` ask for neighbours by offset, and the values to bind; both empty if none does."""
-    rows: dict[Form, list[list[Any]]] = defaultdict(list)
-    each_side = 0
+def bind_offsets(refs: Sequence[ChunkRef]) -> tuple[tuple[OffsetScope, ...], dict[str, Any]]:
+    """The forms in which `refs` ask for neighbors by offset, and the values to bind; both empty if none does."""
+    rows: dict[OffsetScope, list[list[Any]]] = defaultdict(list)
+    per_side = 0
     for ref in refs:
-        if ref.beside is None:
+        if ref.around_offset is None:
             continue
-        start, wanted, part, page, _ = ref.beside
-        named = dict(part)
-        names = () if page is not None else tuple(named)
-        each_side = max(each_side, wanted)
-        place = [int(float(named[page]))] if page is not None else [str(named[name]) for name in names]
-        rows[Form(page, names)].append([ref.document_id, start, *place])
-    bound: dict[str, Any] = {"beside": each_side} if rows else {}
+        start, ref_per_side, part, page, _ = ref.around_offset
+        section_values = dict(part)
+        names = () if page is not None else tuple(section_values)
+        per_side = max(per_side, ref_per_side)
+        scope_values = (
+            [int(float(section_values[page]))] if page is not None else [str(section_values[name]) for name in names]
+        )
+        rows[OffsetScope(page, names)].append([ref.document_id, start, *scope_values])
+    bound: dict[str, Any] = {"beside": per_side} if rows else {}
     for at, (form, asked) in enumerate(rows.items()):
-        bound |= zip(_parameters(at, form), map(list, zip(*asked, strict=True)), strict=True)
+        bound |= zip(_parameter_names(at, form), map(list, zip(*asked, strict=True)), strict=True)
     return tuple(rows), bound
 
 
 @dataclass(frozen=True)
-class Spots:
+class OffsetQuery:
     """The columns of a table that place its chunks by offset, all as text."""
 
     id: ColumnElement[Any]
     document_id: ColumnElement[Any]
     start: ColumnElement[Any]
-    named: Callable[[str], ColumnElement[Any]]
+    text_of: Callable[[str], ColumnElement[Any]]
     rows: Select[Any]
-    name: str = "spots"
+    cte_name: str = "spots"
     """Name of the numbered rows in the statement."""
 
-    def documents(self, at: int, form: Form) -> str:
-        """The parameter with the documents of the form at index `at`."""
-        return _parameters(at, form)[0]
+    def documents_parameter(self, scope_index: int, scope: OffsetScope) -> str:
+        """The parameter with the documents of the form at index `scope_index`."""
+        return _parameter_names(scope_index, scope)[0]
 
-    def beside(self, at: int, form: Form) -> Select[Any]:
-        """A statement for the ids of the rows within `beside` rows of those that the parameters of a form name.
+    def neighbor_ids(self, scope_index: int, scope: OffsetScope) -> Select[Any]:
+        """A statement for the ids of the rows within `neighbor_ids` rows of those that the parameters of a form name.
 
-        The named rows are among them. The form is the one at index `at`.
+        The named rows are among them. The form is the one at index `scope_index`.
         """
-        start, page = _number(self.start), None if form.page is None else _number(self.named(form.page))
-        # Rows with the same values in `shared` are numbered together, in the order of `own`: page, then offset.
-        shared = {"document": self.document_id, **{f"part_{n}": self.named(name) for n, name in enumerate(form.names)}}
-        own = {"start": start} | ({} if page is None else {"page": page})
-        place = func.row_number().over(partition_by=list(shared.values()), order_by=[*reversed(own.values())])
+        start, page = (
+            _integer_expr(self.start),
+            None if scope.page_key is None else _integer_expr(self.text_of(scope.page_key)),
+        )
+        # Rows with the same values in `partition_columns` are numbered together, in the order of `order_columns`: page,
+        # then offset.
+        partition_columns = {
+            "document": self.document_id,
+            **{f"part_{n}": self.text_of(name) for n, name in enumerate(scope.section_keys)},
+        }
+        order_columns = {"start": start} | ({} if page is None else {"page": page})
+        row_number = func.row_number().over(
+            partition_by=list(partition_columns.values()), order_by=[*reversed(order_columns.values())]
+        )
         numbered = (
             self.rows.with_only_columns(
                 self.id.label("id"),
-                *(column.label(name) for name, column in {**shared, **own}.items()),
-                place.label("place"),
+                *(column.label(name) for name, column in {**partition_columns, **order_columns}.items()),
+                row_number.label("place"),
             )
-            .where(self.document_id == any_(cast(bindparam(self.documents(at, form)), ARRAY(Text))), start.is_not(None))
-            .cte(f"{self.name}_{at}")
+            .where(
+                self.document_id == any_(cast(bindparam(self.documents_parameter(scope_index, scope)), ARRAY(Text))),
+                start.is_not(None),
+            )
+            .cte(f"{self.cte_name}_{scope_index}")
         )
-        # `one` is a row at an offset asked for, `two` a row near it.
-        one, two = (numbered.alias(f"{self.name}_{at}_{which}") for which in ("one", "two"))
-        asked = _asked(at, form)
-        reach = bindparam("beside", type_=BigInteger)
-        named = and_(*(one.c[name] == asked.c[name] for name in (*shared, *own)))
-        near = two.c.place.between(one.c.place - reach, one.c.place + reach)
-        same = and_(*(two.c[name] == one.c[name] for name in shared), near)
-        return select(two.c.id).select_from(asked.join(one, named).join(two, same)).distinct()
+        # `requested_row` is a row at an offset asked for, `near_row` a row near it.
+        requested_row, near_row = (numbered.alias(f"{self.cte_name}_{scope_index}_{which}") for which in ("one", "two"))
+        requested = _requested_offsets(scope_index, scope)
+        per_side = bindparam("beside", type_=BigInteger)
+        is_requested = and_(
+            *(requested_row.c[name] == requested.c[name] for name in (*partition_columns, *order_columns))
+        )
+        is_near = near_row.c.place.between(requested_row.c.place - per_side, requested_row.c.place + per_side)
+        is_neighbor = and_(*(near_row.c[name] == requested_row.c[name] for name in partition_columns), is_near)
+        return (
+            select(near_row.c.id)
+            .select_from(requested.join(requested_row, is_requested).join(near_row, is_neighbor))
+            .distinct()
+        )
 
 
-def _parameters(at: int, form: Form) -> list[str]:
-    """The parameters of the form at index `at`, arrays in the order in which `asked_beside` fills them."""
-    return [f"beside_{at}_{name}" for name in ("document", "start", *_last(form))]
+def _parameter_names(scope_index: int, scope: OffsetScope) -> list[str]:
+    """The parameters of the form at index `scope_index`, arrays in the order in which `bind_offsets` fills them."""
+    return [f"beside_{scope_index}_{name}" for name in ("document", "start", *_scope_columns(scope))]
 
 
-def _last(form: Form) -> list[str]:
+def _scope_columns(scope: OffsetScope) -> list[str]:
     """The names of the parameters after document and offset: the page, or one for each key of the part."""
-    return [f"part_{n}" for n in range(len(form.names))] if form.page is None else ["page"]
+    return [f"part_{n}" for n in range(len(scope.section_keys))] if scope.page_key is None else ["page"]
 
 
-def _asked(at: int, form: Form) -> Any:
-    """The table `asked`, with a row for each offset asked for."""
-    names = ["document", "start", *_last(form)]
+def _requested_offsets(scope_index: int, scope: OffsetScope) -> Any:
+    """The table `requested`, with a row for each offset asked for."""
+    names = ["document", "start", *_scope_columns(scope)]
     arrays = [
         cast(bindparam(parameter), ARRAY(BigInteger if name in ("start", "page") else Text))
-        for parameter, name in zip(_parameters(at, form), names, strict=True)
+        for parameter, name in zip(_parameter_names(scope_index, scope), names, strict=True)
     ]
-    return func.unnest(*arrays).table_valued(*names).render_derived(name=f"asked_{at}")
+    return func.unnest(*arrays).table_valued(*names).render_derived(name=f"asked_{scope_index}")
 
 
-def _number(text: ColumnElement[Any]) -> ColumnElement[Any]:
+def _integer_expr(text: ColumnElement[Any]) -> ColumnElement[Any]:
     """The whole number that a text is; NULL if it is none. Postgres would raise at a cast, and lose the statement."""
-    return case((text.regexp_match(_NUMBER), cast(cast(text, Numeric), BigInteger)))
+    return case((text.regexp_match(_INTEGER_PATTERN), cast(cast(text, Numeric), BigInteger)))
 
 
 try:
@@ -155,13 +175,13 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
-MOST_TABLES = 256
+MAX_CACHED_TABLES = 256
 """Most tables remembered: one for each vector store and shape of filter. For PGVector, for each value of a filter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresStore:
-    """The settings that stores of neighbours over Postgres share, in either framework."""
+    """The settings that stores of neighbors over Postgres share, in either framework."""
 
     filter: Any = None
     """In the form that the vector store's own search takes."""
@@ -193,117 +213,131 @@ class ChunkTable:
     index: ColumnElement[Any]
     rows: Select[Any]
     """The columns to read, and the conditions on all chunks: the collection, the caller's filter."""
-    ordered: bool = False
+    has_integer_index: bool = False
     """True if indexes are a column of integers: then consecutive ones are asked for as one range."""
-    otherwise: tuple[ColumnElement[Any], ColumnElement[Any]] | None = None
+    fallback_columns: tuple[ColumnElement[Any], ColumnElement[Any]] | None = None
     """Document and index of rows that keep them under other names. No index of the table serves these, so they are read
     only for documents that the first names don't have."""
-    named: Callable[[str], ColumnElement[Any]] | None = None
+    text_of: Callable[[str], ColumnElement[Any]] | None = None
     """A function from a key of the metadata to its value as text. Needed to ask by offset."""
     start: ColumnElement[Any] | None = None
     """The offset as text. Needed to ask by offset, too."""
-    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _statements: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def asked(self, refs: Sequence[ChunkRef]) -> Asked:
-        """The statement for `refs` and its bound values. There is at least one ref, and all are `storable`."""
+    def statement_for(self, refs: Sequence[ChunkRef]) -> BoundStatement:
+        """The statement for `refs` and its bound values. There is at least one ref, and all are `keep_storable`."""
         ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
         documents = [
-            ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.beside is None
+            ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.around_offset is None
         ]
-        places = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
+        positions = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
         bound: dict[str, Any] = {}
-        if places:
-            asked = _ranges(places) if self.ordered else _spelled(places)
-            bound |= zip(RANGES if self.ordered else PLACES, map(list, zip(*asked, strict=True)), strict=True)
+        if positions:
+            parameters = _merge_ranges(positions) if self.has_integer_index else _spell_positions(positions)
+            bound |= zip(
+                RANGE_PARAMETERS if self.has_integer_index else POSITION_PARAMETERS,
+                map(list, zip(*parameters, strict=True)),
+                strict=True,
+            )
         if ids:
             bound["ids"] = ids
         if documents:
             bound["documents"] = documents
-        forms, values = asked_beside(refs)
+        scopes, values = bind_offsets(refs)
         bound |= values
-        kinds = (bool(places), bool(ids), bool(documents), forms)
-        if kinds not in self._made:
-            self._made[kinds] = self._statement(*kinds)
-        return self._made[kinds], bound
+        kinds = (bool(positions), bool(ids), bool(documents), scopes)
+        if kinds not in self._statements:
+            self._statements[kinds] = self._statement(*kinds)
+        return self._statements[kinds], bound
 
     def _statement(
-        self, places: bool, ids: bool, documents: bool, forms: tuple[Form, ...]
+        self, has_positions: bool, has_ids: bool, has_documents: bool, scopes: tuple[OffsetScope, ...]
     ) -> Select[Any] | CompoundSelect[Any]:
-        parts = [self.rows.where(self.id.in_(ids)) for at, form in enumerate(forms) for ids in self._beside(at, form)]
-        if places:
-            names, of = (RANGES, BigInteger) if self.ordered else (PLACES, Text)
-            parts.append(self._placed(_unnested(names, of), self.document_id, self.index))
-            if self.otherwise:
-                left = self._left(_unnested(names, of), self.index).cte("places_left")
-                parts.append(self._placed(left, *self.otherwise).where(_any_of(left)))
-        if ids:
+        parts = [
+            self.rows.where(self.id.in_(ids))
+            for at, form in enumerate(scopes)
+            for ids in self._neighbor_selects(at, form)
+        ]
+        if has_positions:
+            names, of = (RANGE_PARAMETERS, BigInteger) if self.has_integer_index else (POSITION_PARAMETERS, Text)
+            parts.append(self._select_positions(_unnest_parameters(names, of), self.document_id, self.index))
+            if self.fallback_columns:
+                unmatched = self._select_unmatched(_unnest_parameters(names, of), self.index).cte("places_left")
+                parts.append(self._select_positions(unmatched, *self.fallback_columns).where(_has_rows(unmatched)))
+        if has_ids:
             # Bound with the type of the column, which may be uuid.
             parts.append(self.rows.where(self.id == func.any(bindparam("ids", type_=NULLTYPE))))
-        if documents:
-            parts.append(self.rows.where(self.document_id == any_(texts("documents"))))
-            if self.otherwise:
-                left = self._documents_left("documents")
-                named = self.otherwise[0].in_(select(left.c[PLACES[0]]))
-                parts.append(self.rows.where(named, _any_of(left)))
+        if has_documents:
+            parts.append(self.rows.where(self.document_id == any_(text_array("documents"))))
+            if self.fallback_columns:
+                unmatched = self._unmatched_documents("documents")
+                has_fallback_document = self.fallback_columns[0].in_(select(unmatched.c[POSITION_PARAMETERS[0]]))
+                parts.append(self.rows.where(has_fallback_document, _has_rows(unmatched)))
         # A union, since Postgres uses no index for an OR of different columns.
         return union_all(*parts) if len(parts) > 1 else parts[0]
 
-    def _beside(self, at: int, form: Form) -> Iterator[Select[Any]]:
-        """Statements for the ids of the chunks next to the offsets of the form at index `at`."""
-        if self.named is None or self.start is None:
+    def _neighbor_selects(self, scope_index: int, scope: OffsetScope) -> Iterator[Select[Any]]:
+        """Statements for the ids of the chunks next to the offsets of the form at index `scope_index`."""
+        if self.text_of is None or self.start is None:
             return
-        spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)
-        yield spots.beside(at, form)
-        if self.otherwise:
-            left = self._documents_left(spots.documents(at, form))
-            unnamed = self.rows.where(self.document_id.is_(None), _any_of(left))
-            yield replace(spots, document_id=self.otherwise[0], rows=unnamed, name="others").beside(at, form)
+        query = OffsetQuery(self.id, self.document_id, self.start, self.text_of, self.rows)
+        yield query.neighbor_ids(scope_index, scope)
+        if self.fallback_columns:
+            unmatched = self._unmatched_documents(query.documents_parameter(scope_index, scope))
+            unnamed = self.rows.where(self.document_id.is_(None), _has_rows(unmatched))
+            yield replace(query, document_id=self.fallback_columns[0], rows=unnamed, cte_name="others").neighbor_ids(
+                scope_index, scope
+            )
 
-    def _documents_left(self, parameter: str) -> Any:
+    def _unmatched_documents(self, parameter: str) -> Any:
         """The documents in `parameter` that no row has under the first name."""
-        asked = func.unnest(texts(parameter)).table_valued(PLACES[0]).render_derived(name="asked")
-        return self._left(asked, self.document_id).cte(f"{parameter}_left")
+        asked = func.unnest(text_array(parameter)).table_valued(POSITION_PARAMETERS[0]).render_derived(name="asked")
+        return self._select_unmatched(asked, self.document_id).cte(f"{parameter}_left")
 
-    def _placed(self, asked: Any, document_id: ColumnElement[Any], index: ColumnElement[Any]) -> Select[Any]:
-        """The rows at the places in the table `asked`."""
-        if not self.ordered:
-            return self.rows.where(tuple_(document_id, index).in_(select(*(asked.c[name] for name in PLACES))))
-        document, low, high = (asked.c[name] for name in RANGES)
+    def _select_positions(
+        self, requested: Any, document_id: ColumnElement[Any], index: ColumnElement[Any]
+    ) -> Select[Any]:
+        """The rows at the places in the table `requested`."""
+        if not self.has_integer_index:
+            return self.rows.where(
+                tuple_(document_id, index).in_(select(*(requested.c[name] for name in POSITION_PARAMETERS)))
+            )
+        document, low, high = (requested.c[name] for name in RANGE_PARAMETERS)
         return self.rows.where(document_id == document, index.between(low, high))
 
-    def _left(self, asked: Any, present: ColumnElement[Any]) -> Select[Any]:
-        """The rows of `asked` whose document no row has under the first name together with a value in `present`."""
-        there = self.rows.with_only_columns(literal(1)).where(
-            self.document_id == asked.c[PLACES[0]], present.is_not(None)
+    def _select_unmatched(self, requested: Any, present: ColumnElement[Any]) -> Select[Any]:
+        """The rows of `requested` whose document no row has under the first name together with a value in `present`."""
+        matching = self.rows.with_only_columns(literal(1)).where(
+            self.document_id == requested.c[POSITION_PARAMETERS[0]], present.is_not(None)
         )
-        return select(asked).where(~there.exists())
+        return select(requested).where(~matching.exists())
 
 
-def _any_of(table: Any) -> ColumnElement[bool]:
+def _has_rows(table: Any) -> ColumnElement[bool]:
     """True if the table has rows. A count lets Postgres decide first, and skip the part that depends on it."""
     return select(func.count()).select_from(table).scalar_subquery() > 0
 
 
-PLACES = ("in_document", "at_index")
-RANGES = ("in_document", "from_index", "to_index")
+POSITION_PARAMETERS = ("in_document", "at_index")
+RANGE_PARAMETERS = ("in_document", "from_index", "to_index")
 """Names of the parameters for places, arrays of equal length."""
 
 
-def _unnested(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
-    """The table `asked` with a row for each place; its first column is text."""
-    arrays = [texts(names[0]), *(cast(bindparam(name), ARRAY(of)) for name in names[1:])]
+def _unnest_parameters(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
+    """The table `requested` with a row for each place; its first column is text."""
+    arrays = [text_array(names[0]), *(cast(bindparam(name), ARRAY(of)) for name in names[1:])]
     return func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
 
 
-def _spelled(places: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+def _spell_positions(positions: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
     """The places in each spelling of the index, since JSON keeps a number as it was written: 7 or 7.0."""
-    return [(document, form) for document, index in dict.fromkeys(places) for form in (f"{index}", f"{index}.0")]
+    return [(document, form) for document, index in dict.fromkeys(positions) for form in (f"{index}", f"{index}.0")]
 
 
-def _ranges(places: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
+def _merge_ranges(positions: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
     """The places as ranges (document, first index, last index), merged where they touch."""
     found: list[tuple[str, int, int]] = []
-    for document, index in sorted(set(places)):
+    for document, index in sorted(set(positions)):
         if found and found[-1][0] == document and found[-1][2] == index - 1:
             found[-1] = (document, found[-1][1], index)
         else:
@@ -311,14 +345,14 @@ def _ranges(places: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
     return found
 
 
-_TYPES: Sequence[tuple[str, Any, str]] = (
+_REF_TYPES: Sequence[tuple[str, Any, str]] = (
     ("document_id", str, "a text"),
     ("index", (SupportsIndex, type(None)), "an integer or None"),
     ("chunk_id", (str, type(None)), "a text or None"),
 )
 
 
-def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
+def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     """Those of `refs` whose values Postgres can hold. A single other one would fail the whole statement.
 
     Raises:
@@ -326,10 +360,10 @@ def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     """
     for ref in refs:
         if not isinstance(ref, ChunkRef):
-            raise InputError(f"refs must be of ChunkRef, got {shown(ref)}")
-        for name, kinds, allowed in _TYPES:
+            raise InputError(f"refs must be of ChunkRef, got {safe_repr(ref)}")
+        for name, kinds, allowed in _REF_TYPES:
             if not isinstance(given := getattr(ref, name), kinds):
-                raise InputError(f"{name} of a reference must be {allowed}, got {shown(given)}")
+                raise InputError(f"{name} of a reference must be {allowed}, got {safe_repr(given)}")
     return [
         ref
         for ref in refs
@@ -338,20 +372,20 @@ def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     ]
 
 
-def texts(name: str) -> ColumnElement[Any]:
-    """The parameter `name`, an array of texts."""
+def text_array(name: str) -> ColumnElement[Any]:
+    """The parameter `cte_name`, an array of texts."""
     return cast(bindparam(name), ARRAY(Text))
 
 
-_tables: dict[Hashable, ChunkTable] = {}
+_cached_tables: dict[Hashable, ChunkTable] = {}
 
 
-def remembered(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
-    """The table made for `key` before, with its statements, or a new one from `make`. `MOST_TABLES` are kept."""
-    table = _tables.pop(key, None) or make()
-    _tables[key] = table  # moved to the end: the one used longest ago goes first
-    while len(_tables) > MOST_TABLES:
-        _tables.pop(next(iter(_tables)), None)
+def cached_table(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
+    """The table made for `key` before, with its statements, or a new one from `make`. `MAX_CACHED_TABLES` are kept."""
+    table = _cached_tables.pop(key, None) or make()
+    _cached_tables[key] = table  # moved to the end: the one used longest ago goes first
+    while len(_cached_tables) > MAX_CACHED_TABLES:
+        _cached_tables.pop(next(iter(_cached_tables)), None)
     return table
 
 
@@ -360,7 +394,7 @@ def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
 
     Keys are written as literals, quoted by the dialect: Postgres uses an index on the expression only then.
     """
-    *above, last = key.split(".")
-    for step in above:
+    *parents, last = key.split(".")
+    for step in parents:
         column = column.op("->")(literal(step, literal_execute=True))
     return type_coerce(column, Text).op("->>", return_type=Text())(literal(last, literal_execute=True))

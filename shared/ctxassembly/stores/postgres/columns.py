@@ -1,4 +1,4 @@
-"""Document and place in each kind of table, for statements that fetch neighbours."""
+"""Document and place in each kind of table, for statements that fetch neighbors."""
 
 from __future__ import annotations
 
@@ -24,86 +24,98 @@ from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, json_text, texts
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, json_text, text_array
 from ctxassembly.stores.postgres.table import IndexedTable
 
 NO_DOCUMENT = "None"
 """LlamaIndex's `ref_doc_id` of a node without a SOURCE."""
-OWN = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
+CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
 """The columns of a table of our own that make a chunk."""
 
 
-def of_own(home: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTable:
+def own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTable:
     """A table that the index made."""
-    c = home.c
-    rows = select(*(c[name] for name in OWN))
+    c = table.c
+    rows = select(*(c[name] for name in CHUNK_COLUMNS))
     return ChunkTable(
         id=c.id,
         document_id=c.document_id,
         index=c.chunk_index,
         rows=rows if condition is None else rows.where(condition),
-        ordered=True,
-        named=lambda key: json_text(c.metadata, key),
+        has_integer_index=True,
+        text_of=lambda key: json_text(c.metadata, key),
         start=cast(c.start_index, Text),
     )
 
 
-class Columns(NamedTuple):
+class LangChainColumns(NamedTuple):
     """The columns of a table of langchain-postgres' `PGVectorStore`, as it was told them."""
 
     id: str
     content: str
-    json: str | None
+    json_column: str | None
     """The column of metadata that have no column of their own."""
-    own: tuple[str, ...]
+    key_columns: tuple[str, ...]
     """Columns of one metadata key each."""
 
 
-def langchain_table(schema: str, name: str, columns: Columns) -> TableClause:
+def langchain_table(schema: str, name: str, columns: LangChainColumns) -> TableClause:
     """A table of langchain-postgres' `PGVectorStore`. Names are quoted: one may have capitals, or be a word of SQL."""
-    named = (columns.id, columns.content, *columns.own)
-    texts_and_keys: list[Any] = [sql_column(quoted_name(column, quote=True)) for column in named]
-    metadata = [] if columns.json is None else [sql_column(quoted_name(columns.json, quote=True), JSON)]
+    key_names = (columns.id, columns.content, *columns.key_columns)
+    texts_and_keys: list[Any] = [sql_column(quoted_name(column, quote=True)) for column in key_names]
+    metadata = [] if columns.json_column is None else [sql_column(quoted_name(columns.json_column, quote=True), JSON)]
     return sql_table(quoted_name(name, quote=True), *texts_and_keys, *metadata, schema=quoted_name(schema, quote=True))
 
 
-def of_langchain(
-    table: FromClause, columns: Columns, keys: MetadataKeys, condition: ColumnElement[bool] | None
+def langchain_chunk_table(
+    table: FromClause, columns: LangChainColumns, keys: MetadataKeys, condition: ColumnElement[bool] | None
 ) -> ChunkTable:
     """A table of langchain-postgres' `PGVectorStore`: rows of id, text, metadata and the values of its own columns.
 
     Each key of the metadata is read from its own column, else from the JSON. The embedding, which is the most of a row,
     is never read.
     """
-    document, index = _first(keys.lookup_id or keys.document_id, columns.own), _first(keys.index, columns.own)
-    own: dict[str, Any] = {name: table.c[name] for name in (columns.id, columns.content, *columns.own)}
-    metadata = cast(null(), JSON) if columns.json is None else table.c[columns.json]
-    read = (own[columns.id], own[columns.content], metadata, *(own[name] for name in columns.own))
-    rows = select(*read).select_from(table)
-    ordered = index in own
+    document, index = (
+        _first_present(keys.lookup_id or keys.document_id, columns.key_columns),
+        _first_present(keys.index, columns.key_columns),
+    )
+    columns_by_name: dict[str, Any] = {
+        name: table.c[name] for name in (columns.id, columns.content, *columns.key_columns)
+    }
+    metadata = cast(null(), JSON) if columns.json_column is None else table.c[columns.json_column]
+    selected = (
+        columns_by_name[columns.id],
+        columns_by_name[columns.content],
+        metadata,
+        *(columns_by_name[name] for name in columns.key_columns),
+    )
+    rows = select(*selected).select_from(table)
+    has_integer_index = index in columns_by_name
 
-    def named(name: str) -> ColumnElement[Any]:
-        if name in columns.own:
-            return cast(own[name], Text)
-        return cast(null(), Text) if columns.json is None else json_text(metadata, name)
+    def text_of(name: str) -> ColumnElement[Any]:
+        if name in columns.key_columns:
+            return cast(columns_by_name[name], Text)
+        return cast(null(), Text) if columns.json_column is None else json_text(metadata, name)
 
     def first(names: Sequence[str]) -> ColumnElement[Any]:
-        return func.coalesce(*map(named, names))
+        return func.coalesce(*map(text_of, names))
 
-    together = document in columns.own and ordered  # then the table was made for these two
+    has_both_columns = document in columns.key_columns and has_integer_index  # then the table was made for these two
     return ChunkTable(
-        id=own[columns.id],
-        document_id=own[document] if document in own else json_text(metadata, document),
-        index=own[index] if ordered else json_text(metadata, index),
+        id=columns_by_name[columns.id],
+        document_id=columns_by_name[document] if document in columns_by_name else json_text(metadata, document),
+        index=columns_by_name[index] if has_integer_index else json_text(metadata, index),
         rows=rows if condition is None else rows.where(condition),
-        ordered=ordered,
-        otherwise=None if together else (first(keys.looked_up), own[index] if ordered else first(keys.index)),
-        named=named,
+        has_integer_index=has_integer_index,
+        fallback_columns=None
+        if has_both_columns
+        else (first(keys.lookup_keys), columns_by_name[index] if has_integer_index else first(keys.index)),
+        text_of=text_of,
         start=first(keys.start),
     )
 
 
-def of_llamaindex(
+def llamaindex_chunk_table(
     node_id: ColumnElement[Any],
     text: ColumnElement[Any],
     metadata: ColumnElement[Any],
@@ -116,20 +128,20 @@ def of_llamaindex(
     """
     source = json_text(metadata, (*keys.lookup_id, "ref_doc_id")[0])
     # Over the document that the metadata name, it writes the SOURCE; the node itself has them as they were.
-    own = cast(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
-    named = func.coalesce(*(json_text(own, key) for key in keys.documents))
+    node_metadata = cast(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
+    named_document = func.coalesce(*(json_text(node_metadata, key) for key in keys.document_keys))
     rows = select(node_id.label("id"), text.label("text"), metadata.label("metadata")).where(
-        source == any_(texts("among"))
+        source == any_(text_array("among"))
     )
     indexes = [json_text(metadata, key) for key in keys.index]
     return ChunkTable(
         id=node_id,
         document_id=source,
         index=indexes[0],
-        otherwise=(case((source == NO_DOCUMENT, named), else_=source), func.coalesce(*indexes, null())),
+        fallback_columns=(case((source == NO_DOCUMENT, named_document), else_=source), func.coalesce(*indexes, null())),
         rows=rows if condition is None else rows.where(condition),
     )
 
 
-def _first(names: Sequence[str], columns: Sequence[str]) -> str:
+def _first_present(names: Sequence[str], columns: Sequence[str]) -> str:
     return next((name for name in names if name in columns), names[0])

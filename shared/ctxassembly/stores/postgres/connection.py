@@ -23,15 +23,15 @@ from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_ur
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly.errors import ConfigError, missing_extra
-from ctxassembly.safe_repr import failure
-from ctxassembly.stores.postgres.deadline import Asked, read, read_in_background
-from ctxassembly.stores.postgres.failures import as_ours
+from ctxassembly.safe_repr import describe_error
+from ctxassembly.stores.postgres.deadline import BoundStatement, afetch_rows, fetch_rows
+from ctxassembly.stores.postgres.failures import translate_errors
 
 CONNECT_SECONDS = 10
 """For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""
-_OF_ASYNCPG = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
+_ASYNCPG_PARAMETERS = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
 """Parameters of a URL that psycopg doesn't know."""
-_OF_PSYCOPG = ("autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory")
+_PSYCOPG_PARAMETERS = ("autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory")
 """Parameters that psycopg takes itself; it hands all others to libpq."""
 
 
@@ -61,21 +61,21 @@ def server_url(url: Any) -> str:
         raise ConfigError("url", "a URL such as postgresql://user@host/database", parsed.get_backend_name())
     if parsed.port is not None and not 0 < parsed.port < 2**16:
         raise ConfigError("url", "one with a port from 1 to 65535", parsed.port)
-    query = {name: value for name, value in parsed.query.items() if name not in _OF_ASYNCPG}
+    query = {name: value for name, value in parsed.query.items() if name not in _ASYNCPG_PARAMETERS}
     if "ssl" in query:  # as asyncpg calls it
         query["sslmode"] = query.pop("ssl")
-    made: URL = parsed.set(drivername="postgresql+psycopg", query=query)
-    return made.render_as_string(hide_password=False)
+    psycopg_url: URL = parsed.set(drivername="postgresql+psycopg", query=query)
+    return psycopg_url.render_as_string(hide_password=False)
 
 
-def engine_of(server: Server) -> Engine:
+def get_engine(server: Server) -> Engine:
     """The engine for `server` in this process. A fork gets its own: two processes can't share a connection."""
     key = (os.getpid(), server)
     # Without a lock, which a fork would inherit held. Of two made at once one is dropped, before it has connected.
-    return _engines.get(key) or _engines.setdefault(key, _made(server))
+    return _engines.get(key) or _engines.setdefault(key, _make_engine(server))
 
 
-def rows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
+def query_rows(server: Server, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
     """The rows of a statement, in one round trip. It is asked again once if its connection turns out to be dead.
 
     Raises:
@@ -83,39 +83,39 @@ def rows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]
         StoreError: the database failed. This is an error of the driver's class, too.
         TimeoutError: there was no answer in time.
     """
-    end = time.monotonic() + timeout_seconds
-    ready = partial(engine_of, server)
-    with as_ours():
+    deadline = time.monotonic() + timeout_seconds
+    get_server_engine = partial(get_engine, server)
+    with translate_errors():
         try:
-            return read(ready, asked, timeout_seconds)
+            return fetch_rows(get_server_engine, statement, timeout_seconds)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-        return read(ready, asked, max(end - time.monotonic(), 0.001))
+        return fetch_rows(get_server_engine, statement, max(deadline - time.monotonic(), 0.001))
 
 
-async def arows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
-    """The same as `rows`, awaited."""
-    end = time.monotonic() + timeout_seconds
-    ready = partial(engine_of, server)
-    with as_ours():
+async def aquery_rows(server: Server, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
+    """The same as `query_rows`, awaited."""
+    deadline = time.monotonic() + timeout_seconds
+    get_server_engine = partial(get_engine, server)
+    with translate_errors():
         try:
-            return await read_in_background(ready, asked, timeout_seconds)
+            return await afetch_rows(get_server_engine, statement, timeout_seconds)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-        return await read_in_background(ready, asked, max(end - time.monotonic(), 0.001))
+        return await afetch_rows(get_server_engine, statement, max(deadline - time.monotonic(), 0.001))
 
 
 _engines: dict[tuple[int, Server], Engine] = {}
 
 
-def unpooled(server: Server) -> Engine:
+def make_unpooled_engine(server: Server) -> Engine:
     """An engine for connections that are closed after use."""
-    return _made(server, poolclass=NullPool)
+    return _make_engine(server, poolclass=NullPool)
 
 
-def _made(server: Server, **options: Any) -> Engine:
+def _make_engine(server: Server, **options: Any) -> Engine:
     # Python's texts are Unicode. psycopg would take the database's encoding: for SQL_ASCII it reads bytes.
     arguments: dict[str, Any] = {"prepare_threshold": None, "client_encoding": "UTF8"}
     if not ("connect_timeout" in make_url(server.url).query or "PGCONNECT_TIMEOUT" in os.environ):
@@ -125,7 +125,7 @@ def _made(server: Server, **options: Any) -> Engine:
     except ModuleNotFoundError as error:
         raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
     _check_options(engine)
-    event.listen(engine, "do_execute", partial(_with_settings, settings_of(server)))
+    event.listen(engine, "do_execute", partial(_execute_with_settings, settings_statement(server)))
     return engine
 
 
@@ -139,16 +139,18 @@ def _check_options(engine: Engine) -> None:
     from psycopg.conninfo import make_conninfo, timeout_from_conninfo
 
     _, arguments = engine.dialect.create_connect_args(engine.url)
-    options = {name: value for name, value in arguments.items() if name not in _OF_PSYCOPG}
+    options = {name: value for name, value in arguments.items() if name not in _PSYCOPG_PARAMETERS}
     try:
         make_conninfo(**options)
         timeout_from_conninfo(options)
     except ProgrammingError as error:
         given = sorted(engine.url.query)
-        raise ConfigError("url", "one whose options PostgreSQL knows", given, f": {failure(error, lines=1)}") from error
+        raise ConfigError(
+            "url", "one whose options PostgreSQL knows", given, f": {describe_error(error, max_lines=1)}"
+        ) from error
 
 
-def settings_of(server: Server) -> tuple[str, tuple[str]]:
+def settings_statement(server: Server) -> tuple[str, tuple[str]]:
     """The statement that sets what a search needs until its transaction ends, and its values for psycopg."""
     # A pgvector without iterative scans refuses the setting once its library is loaded.
     return (
@@ -159,21 +161,23 @@ def settings_of(server: Server) -> tuple[str, tuple[str]]:
     ), (str(server.ef_search),)
 
 
-def _with_settings(settings: tuple[str, tuple[str]], cursor: Any, statement: str, parameters: Any, _: Any) -> bool:
+def _execute_with_settings(
+    settings: tuple[str, tuple[str]], cursor: Any, statement: str, parameters: Any, _: Any
+) -> bool:
     """Execute a statement of a query after its settings: in a pipeline both are one transaction and one round trip."""
     connection = cursor.connection
     # A transaction of more than one statement sets what it needs by itself.
     if not connection.autocommit or connection.pgconn.transaction_status:
         return False
     # libpq has pipelines from version 14 on; without them it takes four round trips.
-    with connection.pipeline() if _pipelines() else connection.transaction():
+    with connection.pipeline() if _has_pipelines() else connection.transaction():
         connection.execute(*settings)
         cursor.execute(statement, parameters)
     return True
 
 
 @cache
-def _pipelines() -> bool:
+def _has_pipelines() -> bool:
     from psycopg import Pipeline
 
     return Pipeline.is_supported()

@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from ctxassembly.concurrency import DeadlineError, awaited_within, in_background, within
+from ctxassembly.concurrency import DeadlineError, await_with_deadline, submit, wait_with_deadline
 from ctxassembly.errors import missing_extra
-from ctxassembly.safe_repr import counted
+from ctxassembly.safe_repr import pluralize
 
 try:
     from sqlalchemy import Engine, QueuePool, Row, event
@@ -32,8 +32,8 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
-Answer = TypeVar("Answer")
-Asked = tuple[Any, Mapping[str, Any]]
+T = TypeVar("T")
+BoundStatement = tuple[Any, Mapping[str, Any]]
 """A statement and the values of its parameters."""
 
 AUTOCOMMIT: Mapping[str, Any] = {"isolation_level": "AUTOCOMMIT"}
@@ -42,26 +42,28 @@ GRACE_SECONDS = 1.0
 """Time for the server to cancel a statement before its connection is cut."""
 
 
-def read(ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
-    """Fetch the rows of a statement in one round trip, on a connection of the engine that `ready` gives.
+def fetch_rows(get_engine: Callable[[], Engine], statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
+    """Fetch the rows of a statement in one round trip, on a connection of the engine that `get_engine` gives.
 
-    The deadline covers `ready`, the connection and the answer.
+    The deadline covers `get_engine`, the connection and the answer.
 
     Raises:
         TimeoutError: there was no answer in time.
     """
-    with _deadline(_Fetch(ready, asked, timeout_seconds)) as future:
-        return within(timeout_seconds, future)
+    with _run_with_deadline(_Fetch(get_engine, statement, timeout_seconds)) as future:
+        return wait_with_deadline(timeout_seconds, future)
 
 
-async def read_in_background(ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
-    """The same as `read`, awaited."""
-    with _deadline(_Fetch(ready, asked, timeout_seconds)) as future:
-        return await awaited_within(timeout_seconds, future)
+async def afetch_rows(
+    get_engine: Callable[[], Engine], statement: BoundStatement, timeout_seconds: float
+) -> list[Row[Any]]:
+    """The same as `fetch_rows`, awaited."""
+    with _run_with_deadline(_Fetch(get_engine, statement, timeout_seconds)) as future:
+        return await await_with_deadline(timeout_seconds, future)
 
 
-async def awaited(rows: Awaitable[Answer] | Future[Answer], timeout_seconds: float) -> Answer:
-    """Await `rows`, which asks Postgres on this event loop or, as a future, on another one.
+async def await_rows(rows: Awaitable[T] | Future[T], timeout_seconds: float) -> T:
+    """Await `fetch`, which asks Postgres on this event loop or, as a future, on another one.
 
     If late, it is cancelled, and the driver tells the server. Nobody waits until it has.
 
@@ -69,86 +71,90 @@ async def awaited(rows: Awaitable[Answer] | Future[Answer], timeout_seconds: flo
         TimeoutError: there was no answer in time.
     """
     try:
-        return await awaited_within(timeout_seconds, rows)
+        return await await_with_deadline(timeout_seconds, rows)
     except DeadlineError as error:
-        raise TimeoutError(_given_up(timeout_seconds)) from error
+        raise TimeoutError(_timeout_message(timeout_seconds)) from error
 
 
-def waited(rows: Future[Answer], timeout_seconds: float) -> Answer:
-    """The same as `awaited`, in a thread that waits for the event loop of another one."""
+def wait_for_rows(rows: Future[T], timeout_seconds: float) -> T:
+    """The same as `await_rows`, in a thread that waits for the event loop of another one."""
     try:
-        return within(timeout_seconds, rows)
+        return wait_with_deadline(timeout_seconds, rows)
     except DeadlineError as error:
-        raise TimeoutError(_given_up(timeout_seconds)) from error
+        raise TimeoutError(_timeout_message(timeout_seconds)) from error
 
 
-async def arows(engine: AsyncEngine, asked: Asked) -> list[Row[Any]]:
-    """Fetch the rows of a statement in one round trip. It has no deadline: `awaited` and `waited` give it one."""
+async def execute_async(engine: AsyncEngine, statement: BoundStatement) -> list[Row[Any]]:
+    """Fetch the rows of a statement in one round trip. `await_rows` and `wait_for_rows` give it a deadline."""
     async with engine.connect() as connection:
-        return list((await (await connection.execution_options(**AUTOCOMMIT)).execute(*asked)).all())
+        return list((await (await connection.execution_options(**AUTOCOMMIT)).execute(*statement)).all())
 
 
 class _Fetch:
     """A statement under way, which another thread may give up at any moment."""
 
-    def __init__(self, ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> None:
-        self._ready, self._asked, self.timeout_seconds = ready, asked, timeout_seconds
+    def __init__(self, get_engine: Callable[[], Engine], statement: BoundStatement, timeout_seconds: float) -> None:
+        self._get_engine, self._statement, self.timeout_seconds = get_engine, statement, timeout_seconds
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._late = False
-        self._driver: Any = None
+        self._is_late = False
+        self._driver_connection: Any = None
         self._has_begun = False
-        self.connections = 0
+        self.busy_pool_size = 0
         """The size of the pool, if all of its connections were in use when this statement asked for one."""
-        _waiting.add(self)
-        self._queue = len(_waiting)
+        _waiting_fetches.add(self)
+        self._queue_length = len(_waiting_fetches)
 
-    def rows(self) -> list[Row[Any]]:
+    def fetch(self) -> list[Row[Any]]:
         self._has_begun = True
-        engine = self._ready()
-        self.connections = _all_in_use(engine)
+        engine = self._get_engine()
+        self.busy_pool_size = _busy_pool_size(engine)
         try:
-            connecting = engine.connect()
+            pooled = engine.connect()
         except PoolTimeoutError as error:
-            raise TimeoutError(self.given_up()) from error
+            raise TimeoutError(self.timeout_message()) from error
         finally:
-            self.left()
-        with connecting as connection:
+            self.stop_waiting()
+        with pooled as connection:
             connection.execution_options(**AUTOCOMMIT)
             if connection.dialect.driver == "psycopg2":
-                event.listen(connection, "before_cursor_execute", _timed(self.timeout_seconds), retval=True)
+                event.listen(
+                    connection, "before_cursor_execute", _server_timeout_hook(self.timeout_seconds), retval=True
+                )
             with self._lock:
-                if self._late:
+                if self._is_late:
                     connection.invalidate()  # its pool may be gone, which would leave it open
-                    raise TimeoutError(self.given_up())
-                self._driver = connection.connection.driver_connection
+                    raise TimeoutError(self.timeout_message())
+                self._driver_connection = connection.connection.driver_connection
             try:
-                return list(connection.execute(*self._asked).all())
+                return list(connection.execute(*self._statement).all())
             finally:
                 with self._lock:
-                    self._driver = None
-                    if self._late:  # a cancellation still under way must hit no other statement
+                    self._driver_connection = None
+                    if self._is_late:  # a cancellation still under way must hit no other statement
                         connection.invalidate()
                 self._ended.set()
 
-    def left(self) -> None:
+    def stop_waiting(self) -> None:
         """Wait for a connection no longer."""
-        _waiting.discard(self)
+        _waiting_fetches.discard(self)
 
-    def given_up(self) -> str:
+    def timeout_message(self) -> str:
         """Return the message for a statement that is late. One that still waits for a connection never was sent."""
         # Not begun: all threads are taken, each by a statement that has a connection or waits for one.
-        if self in _waiting and (self.connections or not self._has_begun):
-            return _queued(self.timeout_seconds, max(self._queue, len(_waiting)), self.connections)
-        return _given_up(self.timeout_seconds)
+        if self in _waiting_fetches and (self.busy_pool_size or not self._has_begun):
+            return _queue_message(
+                self.timeout_seconds, max(self._queue_length, len(_waiting_fetches)), self.busy_pool_size
+            )
+        return _timeout_message(self.timeout_seconds)
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         with self._lock:
-            self._late = True
-            if self._driver is not None:
-                in_background(partial(self._end, self._driver))
+            self._is_late = True
+            if self._driver_connection is not None:
+                submit(partial(self._cancel_on_server, self._driver_connection))
 
-    def _end(self, driver: Any) -> None:
+    def _cancel_on_server(self, driver: Any) -> None:
         """Have the server cancel; if the thread doesn't end, shut its socket."""
         try:
             if hasattr(driver, "cancel_safe") and _can_cancel():
@@ -156,41 +162,41 @@ class _Fetch:
         finally:
             if not self._ended.wait(GRACE_SECONDS):
                 with self._lock:
-                    if self._driver is not None and hasattr(driver, "fileno"):
-                        shut(driver.fileno())
+                    if self._driver_connection is not None and hasattr(driver, "fileno"):
+                        shut_socket(driver.fileno())
 
 
-_waiting: set[_Fetch] = set()
+_waiting_fetches: set[_Fetch] = set()
 """The statements of this process that have no connection yet."""
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_waiting.clear)
+    os.register_at_fork(after_in_child=_waiting_fetches.clear)
 
 
-def _all_in_use(engine: Engine) -> int:
+def _busy_pool_size(engine: Engine) -> int:
     """Return the size of the engine's pool if it has no connection left, else 0."""
     pool = engine.pool
-    most_more = getattr(pool, "_max_overflow", -1)  # it has no public name; -1 is no limit
-    if not isinstance(pool, QueuePool) or most_more < 0:
+    max_overflow = getattr(pool, "_max_overflow", -1)  # it has no public name; -1 is no limit
+    if not isinstance(pool, QueuePool) or max_overflow < 0:
         return 0
-    size = pool.size() + most_more
+    size = pool.size() + max_overflow
     return size if pool.checkedout() >= size else 0
 
 
 @contextmanager
-def _deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
+def _run_with_deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
     """Start `fetch`, and give it up if it isn't done at the end of the context."""
-    future = in_background(fetch.rows)
+    future = submit(fetch.fetch)
     try:
         yield future
     except DeadlineError as error:
-        raise TimeoutError(fetch.given_up()) from error
+        raise TimeoutError(fetch.timeout_message()) from error
     finally:
-        fetch.left()
+        fetch.stop_waiting()
         if future.cancelled() or not future.done():
-            fetch.give_up()
+            fetch.cancel()
 
 
-def _timed(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
+def _server_timeout_hook(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
     """A hook that sets the server's own deadline, shortly after ours, in the same round trip as the statement."""
     milliseconds = min(math.ceil(timeout_seconds * 1000) + 100, 2**31 - 1)
     # A stricter setting stays. The setting lasts for the transaction, which these statements make together.
@@ -200,10 +206,10 @@ def _timed(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
         f" NOT BETWEEN interval '1 ms' AND interval '{milliseconds} ms'; "
     )
 
-    def prefixed(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> tuple[str, Any]:
+    def add_timeout(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> tuple[str, Any]:
         return deadline + statement, parameters
 
-    return prefixed
+    return add_timeout
 
 
 def _can_cancel() -> bool:
@@ -213,22 +219,24 @@ def _can_cancel() -> bool:
     return capabilities.has_cancel_safe()
 
 
-def shut(descriptor: int) -> None:
+def shut_socket(descriptor: int) -> None:
     """Shut a socket down, so that its reader finds the end of the stream: closing it would not wake the reader."""
-    with socket.socket(fileno=os.dup(descriptor)) as shut:
-        shut.shutdown(socket.SHUT_RDWR)
+    with socket.socket(fileno=os.dup(descriptor)) as connection:
+        connection.shutdown(socket.SHUT_RDWR)
 
 
-def _given_up(timeout_seconds: float) -> str:
+def _timeout_message(timeout_seconds: float) -> str:
     return (
         f"no answer from Postgres within {timeout_seconds:g} s; the statement was given up and its connection dropped"
     )
 
 
-def _queued(timeout_seconds: float, waiting: int, connections: int) -> str:
-    known = f"the {counted(connections, 'connection')} of the pool" if connections else "connections of the pool"
+def _queue_message(timeout_seconds: float, waiting: int, connections: int) -> str:
+    connections_text = (
+        f"the {pluralize(connections, 'connection')} of the pool" if connections else "connections of the pool"
+    )
     return (
-        f"no answer from Postgres within {timeout_seconds:g} s: {counted(waiting, 'query', 'queries')} waited for "
-        f"{known}, and this one was not sent; ask fewer at once, allow more "
+        f"no answer from Postgres within {timeout_seconds:g} s: {pluralize(waiting, 'query', 'queries')} waited for "
+        f"{connections_text}, and this one was not sent; ask fewer at once, allow more "
         "time (timeout_seconds), or raise pool_size where the engine is your own"
     )

@@ -20,30 +20,30 @@ from ctxassembly.data.enrichment import (
     StoredChunk,
     StoredDocument,
     WriteNotes,
-    outlined,
+    group_outlines,
     stored_document,
 )
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import migrate
-from ctxassembly.stores.postgres.catalog import Described
-from ctxassembly.stores.postgres.chunk_lookup import texts
-from ctxassembly.stores.postgres.connection import Server, rows
-from ctxassembly.stores.postgres.ingest import keep_words
-from ctxassembly.stores.postgres.maintenance import Upkeep, upkeep
-from ctxassembly.stores.postgres.rows import ToChunk, chunk_in, columns_of
+from ctxassembly.stores.postgres.catalog import TableInfo
+from ctxassembly.stores.postgres.chunk_lookup import text_array
+from ctxassembly.stores.postgres.connection import Server, query_rows
+from ctxassembly.stores.postgres.ingest import insert_words
+from ctxassembly.stores.postgres.maintenance import MaintenanceConnection, open_maintenance
+from ctxassembly.stores.postgres.rows import ToChunk, chunk_from_row, columns_for
 from ctxassembly.stores.postgres.schema import (
-    Fields,
     Plan,
     Step,
-    added_words,
-    analysed,
+    WordFields,
+    analyze_step,
+    comment_step,
     full_name,
-    marked,
-    words_indexed,
-    words_of,
+    words_column_steps,
+    words_expression,
+    words_index_steps,
 )
-from ctxassembly.stores.postgres.search import as_vector, check_vector
+from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
     NOTES,
@@ -52,47 +52,52 @@ from ctxassembly.stores.postgres.table import (
     SUMMARY,
     TSV,
     IndexedTable,
-    VectorOf,
+    VectorType,
 )
 
-BATCH = 1_000
+BATCH_ROWS = 1_000
 """Rows that are read at a time."""
 
 
-def prepared(
-    server: Server, home: IndexedTable, fields: Fields, seconds: float, *, dry_run: bool
+def add_note_columns(
+    server: Server, table: IndexedTable, fields: WordFields, seconds: float, *, dry_run: bool
 ) -> tuple[IndexedTable, Plan]:
     """The table with columns for notes, and the statements that it needed; with `dry_run` those that it needs.
 
     Raises:
         ConfigError: this user doesn't own the table.
     """
-    whole = replace(home, has_notes=True)
-    with upkeep(server, seconds) as work:
-        found = work.described(home)
-        plan = Plan(() if found.has_notes else tuple(missing(whole, found, fields)))
+    whole = replace(table, has_notes=True)
+    with open_maintenance(server, seconds) as work:
+        info = work.describe_table(table)
+        plan = Plan(() if info.has_notes else tuple(missing_steps(whole, info, fields)))
         if plan.steps and not dry_run:
-            if not found.is_owned:
+            if not info.is_owned:
                 allowed = "one whose table this user owns; with_enrichment(dry_run=True) prints its owner's statements"
-                raise ConfigError("index", allowed, full_name(home))
-            with work.turn(full_name(home)):
-                work.execute(full_name(home), plan.steps)
+                raise ConfigError("index", allowed, full_name(table))
+            with work.hold_turn(full_name(table)):
+                work.execute(full_name(table), plan.steps)
     return whole, plan
 
 
-def missing(home: IndexedTable, found: Described, fields: Fields) -> Iterator[Step]:
+def missing_steps(table: IndexedTable, info: TableInfo, fields: WordFields) -> Iterator[Step]:
     """The columns for notes, and the column of words made anew with the words of these."""
-    table = full_name(home)
-    yield Step(f"ALTER TABLE {table} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES))
-    if found.version >= 170_000:
+    table_name = full_name(table)
+    yield Step(f"ALTER TABLE {table_name} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES))
+    if info.server_version >= 170_000:
         rewrites = "rewrites the table; nobody reads or writes it meanwhile"
-        yield Step(f"ALTER TABLE {table} ALTER COLUMN {TSV} SET EXPRESSION AS ({words_of(home, fields)})", rewrites)
-        yield marked(home, fields)
+        yield Step(
+            f"ALTER TABLE {table_name} ALTER COLUMN {TSV} SET EXPRESSION AS ({words_expression(table, fields)})",
+            rewrites,
+        )
+        yield comment_step(table, fields)
     else:
-        yield Step(f"ALTER TABLE {table} DROP COLUMN IF EXISTS {TSV}", "until the next step nobody searches by words")
-        yield from added_words(home, fields, found.version)
-        yield from words_indexed(home)
-    yield analysed(home)
+        yield Step(
+            f"ALTER TABLE {table_name} DROP COLUMN IF EXISTS {TSV}", "until the next step nobody searches by words"
+        )
+        yield from words_column_steps(table, fields, info.server_version)
+        yield from words_index_steps(table)
+    yield analyze_step(table)
 
 
 @dataclass(frozen=True)
@@ -100,44 +105,46 @@ class PostgresNotes:
     """The notes on the chunks of a table, as `enrich` reads and writes them."""
 
     server: Server
-    home: IndexedTable
+    table: IndexedTable
     keys: MetadataKeys
     chunk_of: ToChunk | None
     condition: ColumnElement[bool] | None
     timeout_seconds: float
 
     def __post_init__(self) -> None:
-        if not self.home.has_notes:
+        if not self.table.has_notes:
             allowed = "one whose table has columns for notes: index = index.with_enrichment(), dry_run=True prints how"
-            raise ConfigError("index", allowed, full_name(self.home))
+            raise ConfigError("index", allowed, full_name(self.table))
 
     def outlines(self) -> Sequence[Outline]:
         """The documents that pass the index's filter, by one look at the whole table."""
 
-        def outlines(work: Upkeep) -> Sequence[Outline]:
-            event.listen(work.sql.engine, "handle_error", _closed)
-            with work.sql.execute(self._rows, execution_options={"yield_per": BATCH}) as found:
-                return outlined(StoredChunk(key, self._chunk(row), mark or "") for key, mark, _, *row in found)
+        def outlines(work: MaintenanceConnection) -> Sequence[Outline]:
+            event.listen(work.sql.engine, "handle_error", _close_cursor)
+            with work.sql.execute(self._select_rows, execution_options={"yield_per": BATCH_ROWS}) as found:
+                return group_outlines(
+                    StoredChunk(key, self._read_chunk(row), mark or "") for key, mark, _, *row in found
+                )
 
-        with upkeep(self.server, self.timeout_seconds) as work:
-            return work.patiently(full_name(self.home), partial(outlines, work))
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            return work.retry_on_lock(full_name(self.table), partial(outlines, work))
 
     def read(self, outline: Outline) -> StoredDocument:
         """The document as it is now."""
-        chosen = self._rows.where(self.home.c[self.home.key] == _any_key)
-        found = rows(self.server, (chosen, {"keys": list(outline.keys)}), self.timeout_seconds)
+        statement = self._select_rows.where(self.table.c[self.table.key] == _any_key)
+        found = query_rows(self.server, (statement, {"keys": list(outline.keys)}), self.timeout_seconds)
         return stored_document(
-            outline, {key: (self._chunk(row), context or "") for key, _, context, *row in found}, self.keys
+            outline, {key: (self._read_chunk(row), context or "") for key, _, context, *row in found}, self.keys
         )
 
     @cached_property
-    def _rows(self) -> Select[Any]:
-        home = self.home
-        every = select(home.c[home.key], home.c[NOTES_MARK], home.c[CONTEXT], *columns_of(home))
-        return every if self.condition is None else every.where(self.condition)
+    def _select_rows(self) -> Select[Any]:
+        table = self.table
+        statement = select(table.c[table.key], table.c[NOTES_MARK], table.c[CONTEXT], *columns_for(table))
+        return statement if self.condition is None else statement.where(self.condition)
 
-    def _chunk(self, row: Sequence[Any]) -> Chunk:
-        chunk = chunk_in(row, self.home, self.keys, self.chunk_of)
+    def _read_chunk(self, row: Sequence[Any]) -> Chunk:
+        chunk = chunk_from_row(row, self.table, self.keys, self.chunk_of)
         # Another reading may give another text than the stored one, which stands behind the id.
         return replace(chunk, text=row[1]) if self.chunk_of else chunk
 
@@ -148,61 +155,63 @@ class PostgresNotes:
             ConfigError: the table doesn't take the vectors.
         """
         keys = list(request.outline.keys)
-        given = {"keys": keys, "names": list(map(str, keys)), **self._given(request)}
+        given = {"keys": keys, "names": list(map(str, keys)), **self._bound_values(request)}
         from psycopg import Rollback
 
-        def write(work: Upkeep) -> bool:
+        def write(work: MaintenanceConnection) -> bool:
             with work.connection.transaction() as changes:
-                written = work.sql.execute(self._update(given.keys()), given).rowcount == len(request.texts)
+                written = work.sql.execute(self._update_statement(given.keys()), given).rowcount == len(request.texts)
                 if not written:
                     raise Rollback(changes)
-                keep_words(work.connection, self.home, keys)
+                insert_words(work.connection, self.table, keys)
             return written
 
-        with upkeep(self.server, self.timeout_seconds) as work:
-            return work.patiently(full_name(self.home), partial(write, work), in_turn=True)
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            return work.retry_on_lock(full_name(self.table), partial(write, work), should_take_turn=True)
 
-    def _given(self, request: WriteNotes) -> dict[str, Any]:
+    def _bound_values(self, request: WriteNotes) -> dict[str, Any]:
         """The values to write, by the names of their parameters."""
-        given: dict[str, Any] = {"texts": list(request.texts), NOTES_MARK: request.mark}
+        given: dict[str, Any] = {"texts": list(request.texts), NOTES_MARK: request.fingerprint}
         if request.notes is not None:
             given[SUMMARY] = request.notes.summary
-            given[CONTEXT] = [one.context for one in request.notes.chunks]
-            given[QUESTIONS] = ["\n".join(one.questions) for one in request.notes.chunks]
+            given[CONTEXT] = [chunk_notes.context for chunk_notes in request.notes.chunks]
+            given[QUESTIONS] = ["\n".join(chunk_notes.questions) for chunk_notes in request.notes.chunks]
         if request.vectors is not None:
             for vector in request.vectors:
-                check_vector(vector, self.home)
-            given["vectors"] = list(map(as_vector, request.vectors))
+                check_vector(vector, self.table)
+            given["vectors"] = list(map(format_vector, request.vectors))
         return given
 
-    def _update(self, given: Collection[str]) -> Update:
+    def _update_statement(self, names: Collection[str]) -> Update:
         """The statement that writes what is given to all rows of a document."""
-        c = self.home.c
-        arrays = [name for name in ("names", "texts", CONTEXT, QUESTIONS, "vectors") if name in given]
-        each = func.unnest(*map(texts, arrays)).table_valued(*arrays).render_derived(name="given")
-        values: dict[Any, Any] = {c[name]: each.c[name] for name in (CONTEXT, QUESTIONS) if name in given}
-        values |= {c[name]: cast(bindparam(name), Text) for name in (SUMMARY, NOTES_MARK) if name in given}
-        if "vectors" in given:
-            values[c[self.home.embedding]] = cast(each.c.vectors, VectorOf(self.home.vector_type, None))
+        c = self.table.c
+        arrays = [name for name in ("names", "texts", CONTEXT, QUESTIONS, "vectors") if name in names]
+        given_rows = func.unnest(*map(text_array, arrays)).table_valued(*arrays).render_derived(name="given")
+        values: dict[Any, Any] = {c[name]: given_rows.c[name] for name in (CONTEXT, QUESTIONS) if name in names}
+        values |= {c[name]: cast(bindparam(name), Text) for name in (SUMMARY, NOTES_MARK) if name in names}
+        if "vectors" in names:
+            values[c[self.table.embedding]] = cast(given_rows.c.vectors, VectorType(self.table.vector_type, None))
         # The keys find the rows by the table's index, whatever their type is; as text each finds what is its own.
-        mine = (c[self.home.key] == _any_key, cast(c[self.home.key], Text) == each.c.names)
-        return update(self.home.table).values(values).where(*mine, c[self.home.content] == each.c.texts)
+        is_same_row = (c[self.table.key] == _any_key, cast(c[self.table.key], Text) == given_rows.c.names)
+        return (
+            update(self.table.sql_table).values(values).where(*is_same_row, c[self.table.content] == given_rows.c.texts)
+        )
 
-    def settle(self, chunks: int) -> None:
+    def commit(self, chunks: int) -> None:
         """Learn the words and their shares anew, if there are new ones."""
         if not chunks:
             return
-        with upkeep(self.server, self.timeout_seconds) as work:
-            if self.home.is_own:
-                migrate.settle(work, self.home, chunks)
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            if self.table.is_own:
+                migrate.apply_plan(work, self.table, chunks)
             else:
-                migrate.refresh(work, self.home)
+                migrate.refresh(work, self.table)
 
 
-def _closed(failed: Any) -> None:
+def _close_cursor(error_context: Any) -> None:
     """Close a cursor of the server whose connection is lost, which SQLAlchemy leaves open."""
-    if failed.is_disconnect and failed.execution_context:
-        failed.execution_context.cursor.close()
+    if error_context.is_disconnect and error_context.execution_context:
+        error_context.execution_context.cursor.close()
 
 
 _any_key = func.any(bindparam("keys", type_=NULLTYPE))

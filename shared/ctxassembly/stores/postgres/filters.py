@@ -31,21 +31,25 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from ctxassembly.data.filters import Comparison, Group, read_filter
+from ctxassembly.data.filters import Comparison, FilterGroup, parse_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.llamaindex_filters import where
+from ctxassembly.stores.postgres.llamaindex_filters import build_llamaindex_condition
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.wording.unicode import is_storable
 
 Condition = ColumnElement[bool]
 
-_TEXTS = frozenset({"text", "character varying", "character", "name"})
-_INTEGERS = {"smallint": 15, "integer": 31, "bigint": 63}
+_TEXT_TYPES = frozenset({"text", "character varying", "character", "name"})
+_INTEGER_BITS = {"smallint": 15, "integer": 31, "bigint": 63}
 """Column types that compare with a value of their own type by themselves, so that an index on them serves."""
-_DATES: Mapping[str, type] = {"date": date, "timestamp without time zone": datetime, "time without time zone": time}
+_DATE_TYPES: Mapping[str, type] = {
+    "date": date,
+    "timestamp without time zone": datetime,
+    "time without time zone": time,
+}
 
-_KINDS: Mapping[str, Any] = {
-    **dict.fromkeys(_INTEGERS, BigInteger),
+_LIST_TYPES: Mapping[str, Any] = {
+    **dict.fromkeys(_INTEGER_BITS, BigInteger),
     "date": Date,
     "timestamp without time zone": DateTime,
     "time without time zone": Time,
@@ -53,7 +57,7 @@ _KINDS: Mapping[str, Any] = {
 """The types of lists that columns compare with; a list of texts for any other. A list is one parameter."""
 
 
-def condition_of(table: IndexedTable, *filters: Any) -> Condition | None:
+def build_condition(table: IndexedTable, *filters: Any) -> Condition | None:
     """The condition that rows of `table` pass all of `filters`; None if they exclude nothing.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
@@ -62,30 +66,30 @@ def condition_of(table: IndexedTable, *filters: Any) -> Condition | None:
     Raises:
         ConfigError: a filter has another form.
     """
-    made = [_condition(table, given) for given in filters if given is not None]
-    kept = [condition for condition in made if condition is not None]
-    return and_(*kept) if kept else None
+    conditions = [_translate_filter(table, given) for given in filters if given is not None]
+    restricting = [condition for condition in conditions if condition is not None]
+    return and_(*restricting) if restricting else None
 
 
-def _condition(table: IndexedTable, condition: Any) -> Condition | None:
-    if table.dialect == "llamaindex" and not isinstance(condition, Mapping):
-        return where(condition, table.json())
-    group = read_filter(condition)
-    return _built(table, group, negated=False) if group.members else None
+def _translate_filter(table: IndexedTable, filter_: Any) -> Condition | None:
+    if table.dialect == "llamaindex" and not isinstance(filter_, Mapping):
+        return build_llamaindex_condition(filter_, table.json())
+    group = parse_filter(filter_)
+    return _translate_condition(table, group, negated=False) if group.members else None
 
 
-def _built(table: IndexedTable, condition: Comparison | Group, *, negated: bool) -> Condition:
+def _translate_condition(table: IndexedTable, condition: Comparison | FilterGroup, *, negated: bool) -> Condition:
     if isinstance(condition, Comparison):
-        check = _Check(table, condition, negated=negated)
-        return _CONDITIONS[condition.operator](check, condition.operand)
-    negated = negated or condition.word == "$not"
-    members = [_built(table, member, negated=negated) for member in condition.members]
-    if condition.word == "$not":
+        check = _KeyCheck(table, condition, negated=negated)
+        return _CONDITION_BUILDERS[condition.operator](check, condition.operand)
+    negated = negated or condition.operator == "$not"
+    members = [_translate_condition(table, member, negated=negated) for member in condition.members]
+    if condition.operator == "$not":
         return and_(*map(not_, members))
-    return (or_ if condition.word == "$or" else and_)(*members)
+    return (or_ if condition.operator == "$or" else and_)(*members)
 
 
-class _Check:
+class _KeyCheck:
     """One operator on what stands under one key."""
 
     def __init__(self, table: IndexedTable, condition: Comparison, *, negated: bool) -> None:
@@ -93,7 +97,7 @@ class _Check:
         if not is_storable(self.key):
             raise ConfigError("filter", "made of keys without NUL", self.key)
         self.parameter = f"filter[{self.key!r}][{condition.operator!r}]"
-        self.is_whole = "." not in self.key and table.is_jsonb and self.key not in table.columns and not negated
+        self.can_use_gin = "." not in self.key and table.is_jsonb and self.key not in table.columns and not negated
         """True if an index on the metadata as a whole may serve."""
         self.type = table.columns.get(self.key)
         self.column: Any = table.c[self.key] if self.type else None
@@ -103,22 +107,22 @@ class _Check:
         """The value there, as JSONB."""
         if self.column is not None:
             return func.to_jsonb(self.column, type_=JSONB)
-        return _looked_up(self.table, self.key)
+        return _get_path(self.table, self.key)
 
     @property
     def text(self) -> ColumnElement[Any]:
         """The value there, as a text if it is one."""
-        if self.type in _TEXTS:
+        if self.type in _TEXT_TYPES:
             return cast(self.column, Text)
         return self.json.op("#>>", return_type=Text())(cast(bindparam(None, "{}", Text), ARRAY(Text)))
 
-    def fits_column(self, value: Any) -> bool:
+    def is_column_type(self, value: Any) -> bool:
         """True if the column compares with `value` as they are, by its index."""
-        if self.type in _INTEGERS:
-            return type(value) is int and abs(value) < 2 ** _INTEGERS[self.type]
-        return type(value) is str if self.type in _TEXTS else type(value) is _DATES.get(self.type or "")
+        if self.type in _INTEGER_BITS:
+            return type(value) is int and abs(value) < 2 ** _INTEGER_BITS[self.type]
+        return type(value) is str if self.type in _TEXT_TYPES else type(value) is _DATE_TYPES.get(self.type or "")
 
-    def bound(self, value: Any) -> ColumnElement[Any]:
+    def bind_json(self, value: Any) -> ColumnElement[Any]:
         """A value as JSONB."""
         return cast(bindparam(None, self.as_json(value), Text), JSONB)
 
@@ -139,7 +143,7 @@ class _Check:
         return written
 
 
-def _looked_up(table: IndexedTable, key: str) -> ColumnElement[Any]:
+def _get_path(table: IndexedTable, key: str) -> ColumnElement[Any]:
     """The value under the key as it is, or else along the path that it is."""
     paths = [[key]]
     steps = key.split(".")
@@ -154,11 +158,11 @@ def _looked_up(table: IndexedTable, key: str) -> ColumnElement[Any]:
     return func.coalesce(*found, type_=JSONB()) if len(found) > 1 else found[0]
 
 
-def _equal(check: _Check, operand: Any) -> Condition:
-    if check.fits_column(operand):
-        return _storable(check, operand, lambda value: check.column == value)
-    same = check.json == check.bound(operand)
-    if check.is_whole and not isinstance(operand, (list, tuple)):
+def _equal(check: _KeyCheck, operand: Any) -> Condition:
+    if check.is_column_type(operand):
+        return _bind_storable(check, operand, lambda value: check.column == value)
+    same = check.json == check.bind_json(operand)
+    if check.can_use_gin and not isinstance(operand, (list, tuple)):
         # Says the same once more, in the form that a GIN index on the metadata serves. It is false where the key is
         # missing, not NULL, so under NOT it would let such a row pass.
         whole = json.dumps({check.key: None})[: -len("null}")] + check.as_json(operand) + "}"
@@ -166,88 +170,90 @@ def _equal(check: _Check, operand: Any) -> Condition:
     return same
 
 
-def _unequal(check: _Check, operand: Any) -> Condition:
-    if check.fits_column(operand):
-        return _storable(check, operand, lambda value: check.column != value)
-    return check.json != check.bound(operand)
+def _unequal(check: _KeyCheck, operand: Any) -> Condition:
+    if check.is_column_type(operand):
+        return _bind_storable(check, operand, lambda value: check.column != value)
+    return check.json != check.bind_json(operand)
 
 
-def _ordered(name: str) -> Callable[[_Check, Any], Condition]:
-    def compare(check: _Check, operand: Any) -> Condition:
-        if check.fits_column(operand) and not isinstance(operand, str):
+def _compare_by(name: str) -> Callable[[_KeyCheck, Any], Condition]:
+    def compare(check: _KeyCheck, operand: Any) -> Condition:
+        if check.is_column_type(operand) and not isinstance(operand, str):
             compared: Condition = check.column.op(name, is_comparison=True)(operand)
             return compared
         if isinstance(operand, str):
             # By code points, as Python compares, whatever the database's own order is.
             is_text = func.jsonb_typeof(check.json) == "string"
-            value = _storable(check, operand, lambda value: bindparam(None, value, Text))
+            value = _bind_storable(check, operand, lambda value: bindparam(None, value, Text))
             return and_(is_text, check.text.collate("C").op(name, is_comparison=True)(value))
         if not isinstance(operand, (int, float, Decimal)):
             raise ConfigError(check.parameter, "a number or a string", operand)
         is_number = func.jsonb_typeof(check.json) == "number"
-        return and_(is_number, check.json.op(name, is_comparison=True)(check.bound(operand)))
+        return and_(is_number, check.json.op(name, is_comparison=True)(check.bind_json(operand)))
 
     return compare
 
 
-def _among(check: _Check, operand: Any) -> Condition:
+def _in_list(check: _KeyCheck, operand: Any) -> Condition:
     values = list(operand)
-    if values and all(map(check.fits_column, values)):
-        kind = ARRAY(_KINDS.get(check.type or "", Text))
-        return _storable(check, values, lambda listed: check.column == any_(cast(bindparam(None, listed, kind), kind)))
-    return _of_known(check, lambda found: found == any_(_jsons(check, values)))
+    if values and all(map(check.is_column_type, values)):
+        kind = ARRAY(_LIST_TYPES.get(check.type or "", Text))
+        return _bind_storable(
+            check, values, lambda listed: check.column == any_(cast(bindparam(None, listed, kind), kind))
+        )
+    return _null_if_missing(check, lambda found: found == any_(_json_array(check, values)))
 
 
-def _not_among(check: _Check, operand: Any) -> Condition:
-    return _of_known(check, lambda found: not_(found == any_(_jsons(check, list(operand)))))
+def _not_in_list(check: _KeyCheck, operand: Any) -> Condition:
+    return _null_if_missing(check, lambda found: not_(found == any_(_json_array(check, list(operand)))))
 
 
-def _of_known(check: _Check, test: Callable[[Any], Condition]) -> Condition:
+def _null_if_missing(check: _KeyCheck, test: Callable[[Any], Condition]) -> Condition:
     """The test of what stands there; NULL if nothing does, also in comparison with an empty list."""
     found = check.json
     return case((found.is_not(None), test(found)))
 
 
-def _exists(check: _Check, operand: Any) -> Condition:
+def _exists(check: _KeyCheck, operand: Any) -> Condition:
     found = check.json if check.column is None else check.column
     return found.is_not(None) if operand else found.is_(None)
 
 
-def _between(check: _Check, operand: Any) -> Condition:
-    return and_(_ordered(">=")(check, operand[0]), _ordered("<=")(check, operand[1]))
+def _between(check: _KeyCheck, operand: Any) -> Condition:
+    return and_(_compare_by(">=")(check, operand[0]), _compare_by("<=")(check, operand[1]))
 
 
-def _like(name: str) -> Callable[[_Check, Any], Condition]:
-    def compare(check: _Check, operand: Any) -> Condition:
+def _like(name: str) -> Callable[[_KeyCheck, Any], Condition]:
+    def compare(check: _KeyCheck, operand: Any) -> Condition:
         is_text = func.jsonb_typeof(check.json) == "string"
-        pattern = _storable(check, operand, lambda value: bindparam(None, value, Text))
+        pattern = _bind_storable(check, operand, lambda value: bindparam(None, value, Text))
         return and_(is_text, check.text.op(name, is_comparison=True)(pattern))
 
     return compare
 
 
-def _jsons(check: _Check, values: list[Any]) -> ColumnElement[Any]:
+def _json_array(check: _KeyCheck, values: list[Any]) -> ColumnElement[Any]:
     written = [check.as_json(value) for value in values]
     return cast(bindparam(None, written, ARRAY(Text)), ARRAY(JSONB))
 
 
-def _storable(check: _Check, value: Any, made: Callable[[Any], ColumnElement[Any]]) -> ColumnElement[Any]:
+def _bind_storable(check: _KeyCheck, value: Any, build: Callable[[Any], ColumnElement[Any]]) -> ColumnElement[Any]:
     """The result of `made` for a value, which PostgreSQL can hold."""
     for member in value if isinstance(value, list) else [value]:
         if isinstance(member, str) and not is_storable(member):
             raise ConfigError(check.parameter, "a value without NUL and halves of surrogate pairs", member)
-    return made(value)
+    return build(value)
 
 
-_CONDITIONS: Mapping[str, Callable[[_Check, Any], Condition]] = {
+_CONDITION_BUILDERS: Mapping[str, Callable[[_KeyCheck, Any], Condition]] = {
     "$eq": _equal,
     "$ne": _unequal,
-    "$gt": _ordered(">"),
-    "$gte": _ordered(">="),
-    "$lt": _ordered("<"),
-    "$lte": _ordered("<="),
-    "$in": _among,
-    "$nin": _not_among,
+    "$gt": _compare_by(">"),
+    "$gte": _compare_by(">="),
+    "$lt": _compare_by("<"),
+    "$lte": _compare_by("<="),
+    "$in": _in_list,
+    "$nin": _not_in_list,
     "$exists": _exists,
     "$between": _between,
     "$like": _like("LIKE"),

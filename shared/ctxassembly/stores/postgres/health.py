@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.catalog import Described
+from ctxassembly.stores.postgres.catalog import TableInfo
 from ctxassembly.stores.postgres.schema import full_name, quoted_name
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-STALE_FROM = 0.1
+STALE_SHARE = 0.1
 """Share of the rows that changed since the last ANALYZE."""
 GOOD_RECALL = 0.95
 """Share of the exact hits that HNSW finds: below it, raise `ef_search`."""
@@ -29,8 +29,8 @@ class Health:
     without_words: int
     """Chunks of which no word is indexed: they are empty, or what they say is no word to the language."""
     without_vector: int
-    changed_since_analyse: float
-    """Share of the rows; 1 if nobody ever analysed the table."""
+    changed_since_analyze: float
+    """Share of the rows; 1 if nobody ever analyzed the table."""
     recall: float | None
     """Mean share of the exact nearest chunks among those that a search finds, for vectors of the table itself; None
     without an HNSW index or vectors."""
@@ -38,7 +38,7 @@ class Health:
     """Chunks whose vectors were searched for."""
     limit: int
     """Nearest chunks of each."""
-    missing: Sequence[str] = ()
+    missing_indexes: Sequence[str] = ()
     """Indexes that aren't there, or can't be used."""
     remedies: Mapping[str, str] = field(default_factory=dict, hash=False)
     """A remedy for each problem; empty if there is none."""
@@ -49,18 +49,18 @@ class Health:
             ("chunks", f"{self.chunks:,}", ""),
             ("without words", f"{self.without_words:,}", self.remedies.get("words", "")),
             ("without vector", f"{self.without_vector:,}", self.remedies.get("vectors", "")),
-            ("changed since ANALYZE", f"{self.changed_since_analyse:.0%}", self.remedies.get("statistics", "")),
+            ("changed since ANALYZE", f"{self.changed_since_analyze:.0%}", self.remedies.get("statistics", "")),
             ("recall of HNSW", recall, self.remedies.get("recall", "")),
-            ("missing indexes", ", ".join(self.missing) or "none", self.remedies.get("indexes", "")),
+            ("missing indexes", ", ".join(self.missing_indexes) or "none", self.remedies.get("indexes", "")),
         ]
         widths = [max(len(row[at]) for row in rows) for at in (0, 1)]
         return "\n".join(f"{name:{widths[0]}}  {value:{widths[1]}}  {todo}".rstrip() for name, value, todo in rows)
 
 
-def measured(
-    connection: Connection[Any], home: IndexedTable, found: Described, *, sample: int, limit: int, seed: int
+def measure_health(
+    connection: Connection[Any], table: IndexedTable, info: TableInfo, *, sample: int, limit: int, seed: int
 ) -> Health:
-    """The state of `home`, whose description is `found`. Exact search reads the table once for each chunk sampled.
+    """The state of `table_name`, whose description is `info`. Exact search reads the table once for each chunk sampled.
 
     Raises:
         ConfigError: `sample` or `limit` is below 1.
@@ -68,83 +68,89 @@ def measured(
     for name, value in (("sample", sample), ("limit", limit)):
         if type(value) is not int or value < 1:
             raise ConfigError(name, "an integer from 1", value)
-    table, vector = full_name(home), quoted_name(home.embedding)
-    counted = _row(
+    table_name, vector = full_name(table), quoted_name(table.embedding)
+    counts = _fetch_row(
         connection,
         f"SELECT count(*), count(*) FILTER (WHERE {TSV} = '' OR {TSV} IS NULL),"
-        f" count(*) FILTER (WHERE {vector} IS NULL) FROM {table}",
+        f" count(*) FILTER (WHERE {vector} IS NULL) FROM {table_name}",
     )
-    chunks, without_words, without_vector = counted or (0, 0, 0)
-    changed = _changed(connection, home, chunks)
+    chunks, without_words, without_vector = counts or (0, 0, 0)
+    changed = _changed_share(connection, table, chunks)
     ids: list[Any] = []
-    if found.has_hnsw and chunks > without_vector:
-        ids = _sampled(connection, home, sample, seed)
-    recall = _recall(connection, home, ids, limit) if ids else None
-    missing = [name for name, there in _expected(home, found, chunks) if not there]
-    told: dict[str, str] = {}
+    if info.has_hnsw and chunks > without_vector:
+        ids = _sample_keys(connection, table, sample, seed)
+    recall = _measure_recall(connection, table, ids, limit) if ids else None
+    missing_indexes = [name for name, there in _expected_indexes(table, info, chunks) if not there]
+    remedies: dict[str, str] = {}
     if without_vector:
-        told["vectors"] = "add(chunks, embed=...) embeds them" if home.is_own else "the vector store has none for them"
-    if changed >= STALE_FROM:
-        told["statistics"] = "index.refresh()"
+        remedies["vectors"] = (
+            "add(chunks, embed=...) embeds them" if table.is_own else "the vector store has none for them"
+        )
+    if changed >= STALE_SHARE:
+        remedies["statistics"] = "index.refresh()"
     if recall is not None and recall < GOOD_RECALL:
-        told["recall"] = "a higher ef_search"
-    if missing:
+        remedies["recall"] = "a higher ef_search"
+    if missing_indexes:
         # attach makes no extension: that is for the database's owner to decide.
-        first = "" if "pg_trgm" in found.extensions else "CREATE EXTENSION pg_trgm, then "
-        told["indexes"] = f"{first}{'create(...) or add(...)' if home.is_own else 'attach(...)'} by the table's owner"
-    return Health(chunks, without_words, without_vector, changed, recall, len(ids), limit, tuple(missing), told)
+        first = "" if "pg_trgm" in info.extensions else "CREATE EXTENSION pg_trgm, then "
+        remedies["indexes"] = (
+            f"{first}{'create(...) or add(...)' if table.is_own else 'attach(...)'} by the table's owner"
+        )
+    return Health(
+        chunks, without_words, without_vector, changed, recall, len(ids), limit, tuple(missing_indexes), remedies
+    )
 
 
-def _row(connection: Connection[Any], statement: str, *values: Any) -> Any:
+def _fetch_row(connection: Connection[Any], statement: str, *values: Any) -> Any:
     return connection.execute(statement.encode(), values or None).fetchone()
 
 
-def _expected(home: IndexedTable, found: Described, chunks: int) -> list[tuple[str, bool]]:
-    definitions = " ".join(found.indexes.values())
+def _expected_indexes(table: IndexedTable, info: TableInfo, chunks: int) -> list[tuple[str, bool]]:
+    definitions = " ".join(info.indexes.values())
     return [
         ("GIN on the words", f"gin ({TSV})" in definitions),
-        ("HNSW on the vectors", found.has_hnsw or not chunks or not home.can_have_hnsw),
-        ("table of words", found.has_lexemes),
+        ("HNSW on the vectors", info.has_hnsw or not chunks or not table.can_have_hnsw),
+        ("table of words", info.has_lexemes),
         (
             "policy that hides the words of other rows",
-            found.hides_lexemes or not (found.has_policies and found.read_by),
+            info.has_lexeme_policy or not (info.has_policies and info.lexeme_readers),
         ),
-        ("right to read it", found.reads_lexemes or found.has_policies or not found.has_lexemes),
-        ("pg_trgm", "pg_trgm" in found.extensions),
-        *((f"{name}, which is invalid", False) for name in found.invalid),
+        ("right to read it", info.can_read_lexemes or info.has_policies or not info.has_lexemes),
+        ("pg_trgm", "pg_trgm" in info.extensions),
+        *((f"{name}, which is invalid", False) for name in info.invalid_indexes),
     ]
 
 
-def _changed(connection: Connection[Any], home: IndexedTable, chunks: int) -> float:
-    row = _row(
+def _changed_share(connection: Connection[Any], table: IndexedTable, chunks: int) -> float:
+    row = _fetch_row(
         connection,
         "SELECT n_mod_since_analyze, coalesce(last_analyze, last_autoanalyze) IS NULL"
         " FROM pg_stat_user_tables WHERE schemaname = %s AND relname = %s",
-        home.schema,
-        home.name,
+        table.schema,
+        table.name,
     )
     if row is None or not chunks:
         return 0.0
     return 1.0 if row[1] else min(row[0] / chunks, 1.0)
 
 
-def _sampled(connection: Connection[Any], home: IndexedTable, sample: int, seed: int) -> list[Any]:
-    key = quoted_name(home.key)
-    every = connection.execute(
-        f"SELECT {key} FROM {full_name(home)} WHERE {quoted_name(home.embedding)} IS NOT NULL ORDER BY {key}".encode()
+def _sample_keys(connection: Connection[Any], table: IndexedTable, sample: int, seed: int) -> list[Any]:
+    key = quoted_name(table.key)
+    keys = connection.execute(
+        f"SELECT {key} FROM {full_name(table)} WHERE {quoted_name(table.embedding)} IS NOT NULL ORDER BY {key}".encode()
     ).fetchall()
-    return random.Random(seed).sample([one for (one,) in every], min(sample, len(every)))  # noqa: S311
+    return random.Random(seed).sample([one for (one,) in keys], min(sample, len(keys)))  # noqa: S311
 
 
-def _recall(connection: Connection[Any], home: IndexedTable, ids: Sequence[Any], limit: int) -> float:
+def _measure_recall(connection: Connection[Any], table: IndexedTable, ids: Sequence[Any], limit: int) -> float:
     """Found the way that a search finds them, and with the indexes switched off."""
     # A percent sign in a name would begin a parameter.
-    names = (quoted_name(home.key), full_name(home), quoted_name(home.embedding))
-    key, table, vector = (name.replace("%", "%%") for name in names)
-    column = f"{vector}::halfvec({home.dimensions})" if home.is_halved else vector
+    names = (quoted_name(table.key), full_name(table), quoted_name(table.embedding))
+    key, table_name, vector = (name.replace("%", "%%") for name in names)
+    column = f"{vector}::halfvec({table.dimensions})" if table.is_half_precision else vector
     nearest = (
-        f"SELECT {key} FROM {table} WHERE {vector} IS NOT NULL"
-        f" ORDER BY {column} <=> (SELECT {column} FROM {table} WHERE {key} = %s)"
+        f"SELECT {key} FROM {table_name} WHERE {vector} IS NOT NULL"
+        f" ORDER BY {column} <=> (SELECT {column} FROM {table_name} WHERE {key} = %s)"
     )
     by_index, statement = f"{nearest} LIMIT {limit}", f"{nearest}, {key} LIMIT {limit}"
     shares: list[float] = []

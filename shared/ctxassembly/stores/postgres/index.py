@@ -1,4 +1,4 @@
-"""`PostgresIndex`: a table of chunks, searched by words and vectors, and asked for neighbours."""
+"""`PostgresIndex`: a table of chunks, searched by words and vectors, and asked for neighbors."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import Any, Literal, overload
 
 from sqlalchemy import make_url
 
-from ctxassembly.concurrency import in_thread
+from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.retrieval import Scored, Vocabulary
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_weights
 from ctxassembly.enrichment.enrich import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import enrichment as notes
 from ctxassembly.stores.postgres import health, ingest, migrate, vocabulary
-from ctxassembly.stores.postgres.connection import Server, arows, rows, settings_of
-from ctxassembly.stores.postgres.filters import condition_of
+from ctxassembly.stores.postgres.connection import Server, aquery_rows, query_rows, settings_statement
+from ctxassembly.stores.postgres.filters import build_condition
 from ctxassembly.stores.postgres.health import Health
-from ctxassembly.stores.postgres.ingest import Added
-from ctxassembly.stores.postgres.maintenance import upkeep
-from ctxassembly.stores.postgres.migrate import located
+from ctxassembly.stores.postgres.ingest import IngestReport
+from ctxassembly.stores.postgres.maintenance import open_maintenance
+from ctxassembly.stores.postgres.migrate import locate_table
 from ctxassembly.stores.postgres.rows import ToChunk
-from ctxassembly.stores.postgres.schema import Fields, Plan, checked, full_name
-from ctxassembly.stores.postgres.statements import Asking
+from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields, full_name
+from ctxassembly.stores.postgres.statements import IndexStatements
 from ctxassembly.stores.postgres.table import IndexedTable
 
 
 @dataclass(frozen=True)
-class KeptTable:
+class MaintainedTable:
     """A table of chunks on a server.
 
     What is long has an awaited form, which runs in a thread: it blocks no event loop, and if its caller is cancelled it
@@ -41,7 +41,7 @@ class KeptTable:
     """
 
     server: Server = field(repr=False)
-    home: IndexedTable
+    table: IndexedTable
     timeout_seconds: float = field(default=10.0, kw_only=True)
     """For each statement of a query, the wait for a connection included. What is late raises TimeoutError, whatever the
     server does; it is cancelled there too, and its connection dropped. `create`, `attach`, `add`, `refresh`, `check`
@@ -55,7 +55,7 @@ class KeptTable:
         embed: Any = None,
         *,
         progress: bool = True,
-    ) -> Added:
+    ) -> IngestReport:
         """Store `chunks`: those that are there as they are stay, others of the same documents are deleted.
 
         Other vectors, or an `embed` whose model has another name, replace the vectors that are stored. A plain function
@@ -77,18 +77,18 @@ class KeptTable:
             InputError: a chunk with what PostgreSQL can't hold.
             StoreError: another run wrote other chunks of the same document at the same time; one run's stand whole.
         """
-        if not self.home.is_own:
+        if not self.table.is_own:
             raise ConfigError(
                 "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
             )
         total = len(chunks) if isinstance(chunks, Sized) else None
-        told, done = progress_bar(total) if progress else (_nothing, _nothing)
-        with upkeep(self.server, self.timeout_seconds) as work:
+        on_batch, close_bar = progress_bar(total) if progress else (_no_progress, _no_progress)
+        with open_maintenance(self.server, self.timeout_seconds) as work:
             try:
-                report = ingest.add(work, self.home, chunks, vectors, embed, told)
+                report = ingest.add_chunks(work, self.table, chunks, vectors, embed, on_batch)
             finally:
-                done()
-            migrate.settle(work, self.home, report.added + report.deleted)
+                close_bar()
+            migrate.apply_plan(work, self.table, report.added + report.deleted)
         return report
 
     async def aadd(
@@ -98,9 +98,9 @@ class KeptTable:
         embed: Any = None,
         *,
         progress: bool = True,
-    ) -> Added:
+    ) -> IngestReport:
         """The same, awaited. `embed` is called in the thread, so it is the sync one."""
-        return await in_thread(partial(self.add, vectors=vectors, embed=embed, progress=progress))(chunks)
+        return await to_async(partial(self.add, vectors=vectors, embed=embed, progress=progress))(chunks)
 
     def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
         """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
@@ -114,14 +114,14 @@ class KeptTable:
         Raises:
             ConfigError: `sample` or `limit` is below 1.
         """
-        with upkeep(self.server, self.timeout_seconds) as work:
-            found = work.described(self.home)
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            info = work.describe_table(self.table)
 
             def measured() -> Health:
-                work.connection.execute(*settings_of(self.server))
-                return health.measured(work.connection, self.home, found, sample=sample, limit=limit, seed=seed)
+                work.connection.execute(*settings_statement(self.server))
+                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit, seed=seed)
 
-            return work.patiently(full_name(self.home), measured)
+            return work.retry_on_lock(full_name(self.table), measured)
 
     async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
         """The same, awaited."""
@@ -129,24 +129,24 @@ class KeptTable:
         def check(seed: int) -> Health:
             return self.check(sample=sample, limit=limit, seed=seed)
 
-        return await in_thread(check)(seed)
+        return await to_async(check)(seed)
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""
-        with upkeep(self.server, self.timeout_seconds) as work:
-            migrate.refresh(work, self.home)
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            migrate.refresh(work, self.table)
 
     async def arefresh(self) -> None:
         """The same, awaited."""
-        await in_thread(KeptTable.refresh)(self)
+        await to_async(MaintainedTable.refresh)(self)
 
 
-def _nothing(*_: Any) -> None:
+def _no_progress(*_: Any) -> None:
     """No progress bar."""
 
 
 @dataclass(frozen=True)
-class PostgresIndex(KeptTable):
+class PostgresIndex(MaintainedTable):
     """An index over a table of chunks in PostgreSQL, as `create` and `attach` give it.
 
         index = PostgresIndex.create("postgresql://localhost/docs", dimensions=384)
@@ -154,15 +154,15 @@ class PostgresIndex(KeptTable):
         retrieve("When is ferritin measured?", index=index, embed=embeddings)
 
     A query is two statements: one for its words, one for the chunks. Both need no transaction, so they are two round
-    trips. It is a store of neighbours, too: under a filter, `index.under(filter)` is the same index whose neighbours
-    and hits have to pass it.
+    trips. It is a store of neighbors, too: `index.with_filter(filter)` is the same index whose hits and neighbors
+    have to pass the filter.
     """
 
-    fields: Fields
+    fields: WordFields
     _: KW_ONLY
     filters: tuple[Any, ...] | None = None
-    """The conditions on neighbours, and on hits beside the filter of their request. None: nobody has said what the
-    caller's filter is. See `under`."""
+    """The conditions on neighbors, and on hits beside the filter of their request. None: nobody has said what the
+    caller's filter is. See `with_filter`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     field_weights: tuple[float, float] = (1.0, 1.0)
     """The weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1.
@@ -178,9 +178,9 @@ class PostgresIndex(KeptTable):
     """Another reading of the rows of a framework's table."""
 
     def __post_init__(self) -> None:
-        _checked_seconds(self.timeout_seconds)
+        _check_timeout(self.timeout_seconds)
         check_weights(self.field_weights, self.length_weight)
-        _ = self._asking  # reads the filters
+        _ = self._statements  # reads the filters
 
     @classmethod
     def create(
@@ -213,16 +213,16 @@ class PostgresIndex(KeptTable):
             ConfigError: a value out of range; a table of that name that was made otherwise; no pgvector, and no right
                 to create it.
         """
-        fields = checked(Fields(language, title, questions))
-        seconds = _checked_seconds(settings.get("timeout_seconds", cls.timeout_seconds))
-        server = migrate.server_of(url, ef_search)
-        home = migrate.created(server, table, schema, fields, dimensions=dimensions, seconds=seconds)
-        return cls(server, home, fields, **settings)
+        fields = check_fields(WordFields(language, title, questions))
+        seconds = _check_timeout(settings.get("timeout_seconds", cls.timeout_seconds))
+        server = migrate.make_server(url, ef_search)
+        indexed_table = migrate.create_table(server, table, schema, fields, dimensions=dimensions, seconds=seconds)
+        return cls(server, indexed_table, fields, **settings)
 
     @classmethod
     async def acreate(cls, url: str, table: str = "chunks", **settings: Any) -> PostgresIndex:
         """The same, awaited: it runs in a thread."""
-        return await in_thread(partial(cls.create, table=table, **settings))(url)
+        return await to_async(partial(cls.create, table=table, **settings))(url)
 
     @overload
     @classmethod
@@ -273,12 +273,12 @@ class PostgresIndex(KeptTable):
             ConfigError: a table that can't be indexed, or that this user may not change.
         """
         keys = MetadataKeys() if keys is None else keys
-        seconds = _checked_seconds(settings.get("timeout_seconds", cls.timeout_seconds))
-        fields = checked(Fields(language, title, questions))
-        url, home = located(vectorstore)
-        server = migrate.server_of(url, ef_search)
-        wanted = migrate.Wanted(fields, keys, hnsw)
-        home, plan = migrate.attached_to(server, home, wanted, dry_run=dry_run, seconds=seconds)
+        seconds = _check_timeout(settings.get("timeout_seconds", cls.timeout_seconds))
+        fields = check_fields(WordFields(language, title, questions))
+        url, home = locate_table(vectorstore)
+        server = migrate.make_server(url, ef_search)
+        wanted = migrate.AttachOptions(fields, keys, hnsw)
+        home, plan = migrate.attach_table(server, home, wanted, dry_run=dry_run, seconds=seconds)
         if dry_run:
             return plan
         return cls(server, home, fields, keys=keys, **settings)
@@ -290,10 +290,10 @@ class PostgresIndex(KeptTable):
         def attach(store: Any) -> PostgresIndex:
             return cls.attach(store, dry_run=False, **settings)
 
-        return await in_thread(attach)(vectorstore)
+        return await to_async(attach)(vectorstore)
 
-    def under(self, filter: Any) -> PostgresIndex:
-        """The same index, of which hits and neighbours have to pass `filter`, too. None: there is none.
+    def with_filter(self, filter: Any) -> PostgresIndex:
+        """The same index, of which hits and neighbors have to pass `filter`, too. None: there is none.
 
         A filter is a mapping of metadata keys to values or operators ($eq $ne $gt $gte $lt $lte $in $nin $exists
         $between $like $ilike), with $and, $or and $not over such mappings; for a table of LlamaIndex's it may be
@@ -307,7 +307,7 @@ class PostgresIndex(KeptTable):
     @property
     def place(self) -> tuple[str, ...]:
         """The database, with the user, who may see only some rows, and the table: equal for two over the same rows."""
-        return make_url(self.server.url).render_as_string(hide_password=True), self.home.schema, self.home.name
+        return make_url(self.server.url).render_as_string(hide_password=True), self.table.schema, self.table.name
 
     # Notes of a model
 
@@ -330,8 +330,8 @@ class PostgresIndex(KeptTable):
         Raises:
             ConfigError: this user doesn't own the table.
         """
-        home, plan = notes.prepared(self.server, self.home, self.fields, self.timeout_seconds, dry_run=dry_run)
-        return plan if dry_run else replace(self, home=home)
+        home, plan = notes.add_note_columns(self.server, self.table, self.fields, self.timeout_seconds, dry_run=dry_run)
+        return plan if dry_run else replace(self, table=home)
 
     @property
     def enrichment(self) -> notes.PostgresNotes:
@@ -340,60 +340,68 @@ class PostgresIndex(KeptTable):
         Raises:
             ConfigError: the table has no columns for them.
         """
-        condition = condition_of(self.home, *(self.filters or ()))
-        return notes.PostgresNotes(self.server, self.home, self.keys, self.chunk_of, condition, self.timeout_seconds)
+        condition = build_condition(self.table, *(self.filters or ()))
+        return notes.PostgresNotes(self.server, self.table, self.keys, self.chunk_of, condition, self.timeout_seconds)
 
     # Retrieval
 
     @cached_property
-    def _asking(self) -> Asking:
-        return Asking(self.home, self.filters or (), self.keys, self.chunk_of, self.field_weights, self.length_weight)
+    def _statements(self) -> IndexStatements:
+        return IndexStatements(
+            self.table, self.filters or (), self.keys, self.chunk_of, self.field_weights, self.length_weight
+        )
 
-    def find_terms(self, request: FindTerms) -> Vocabulary:
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """The words of a query as the index knows them. One round trip.
 
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        asked = self._asking.for_terms(request, self.fields.language)
-        return vocabulary.vocabulary(rows(self.server, asked, self.timeout_seconds))
+        statement = self._statements.terms_statement(request, self.fields.language)
+        return vocabulary.read_vocabulary(query_rows(self.server, statement, self.timeout_seconds))
 
-    async def afind_terms(self, request: FindTerms) -> Vocabulary:
+    async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """The same, awaited."""
-        asked = self._asking.for_terms(request, self.fields.language)
-        return vocabulary.vocabulary(await arows(self.server, asked, self.timeout_seconds))
+        statement = self._statements.terms_statement(request, self.fields.language)
+        return vocabulary.read_vocabulary(await aquery_rows(self.server, statement, self.timeout_seconds))
 
-    def search(self, request: SearchChunks) -> list[Scored]:
+    def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """The best chunks of each channel, each with its scores in all channels that search. One round trip.
 
         Raises:
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
             TimeoutError: the database didn't answer in time.
         """
-        asked = self._asking.for_search(request)
-        return self._asking.scored(rows(self.server, asked, self.timeout_seconds)) if asked else []
+        statement = self._statements.search_statement(request)
+        return (
+            self._statements.read_scored(query_rows(self.server, statement, self.timeout_seconds)) if statement else []
+        )
 
-    async def asearch(self, request: SearchChunks) -> list[Scored]:
+    async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
         """The same, awaited."""
-        asked = self._asking.for_search(request)
-        return self._asking.scored(await arows(self.server, asked, self.timeout_seconds)) if asked else []
+        statement = self._statements.search_statement(request)
+        return (
+            self._statements.read_scored(await aquery_rows(self.server, statement, self.timeout_seconds))
+            if statement
+            else []
+        )
 
-    # Neighbours
+    # Neighbors
 
     @property
     def holds_filter(self) -> bool | None:
-        """True if neighbours obey the caller's filter, as `Store` describes it; None before `under` has said it."""
+        """True if neighbors obey the caller's filter, as `Store` describes it; None before `with_filter`."""
         return None if self.filters is None else bool(self.filters)
 
     @property
     def finds_offsets(self) -> bool:
         """True if chunks without an index are found by their offsets; LlamaIndex keeps these where no statement is."""
-        return self.home.dialect != "llamaindex"
+        return self.table.dialect != "llamaindex"
 
     @property
     def remedies(self) -> Mapping[str, str]:
-        """The lines to write where neighbours can't be found."""
-        if self.home.is_own:
+        """The lines to write where neighbors can't be found."""
+        if self.table.is_own:
             return {"place": "give each Chunk its index, and call index.add(chunks)"}
         return dict.fromkeys(("place", "answer"), "call number_stored_chunks(vectorstore) once")
 
@@ -403,16 +411,22 @@ class PostgresIndex(KeptTable):
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        asked = self._asking.for_chunks(refs)
-        return self._asking.chunks(rows(self.server, asked, self.timeout_seconds)) if asked else []
+        statement = self._statements.chunks_statement(refs)
+        return (
+            self._statements.read_chunks(query_rows(self.server, statement, self.timeout_seconds)) if statement else []
+        )
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
-        asked = self._asking.for_chunks(refs)
-        return self._asking.chunks(await arows(self.server, asked, self.timeout_seconds)) if asked else []
+        statement = self._statements.chunks_statement(refs)
+        return (
+            self._statements.read_chunks(await aquery_rows(self.server, statement, self.timeout_seconds))
+            if statement
+            else []
+        )
 
 
-def _checked_seconds(seconds: float) -> float:
+def _check_timeout(seconds: float) -> float:
     if not 0 < seconds < math.inf:
         raise ConfigError("timeout_seconds", "a finite number above 0", seconds)
     return seconds

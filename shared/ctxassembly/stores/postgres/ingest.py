@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any
 from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.safe_repr import shown
-from ctxassembly.stores.postgres.maintenance import Upkeep
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
 from ctxassembly.stores.postgres.schema import full_name, quoted_name
-from ctxassembly.stores.postgres.search import as_vector, check_vector
+from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
-from ctxassembly.stores.postgres.vocabulary import LONGEST_KEPT, lexemes_name
+from ctxassembly.stores.postgres.vocabulary import MAX_LEXEME_CHARS, lexemes_name
 from ctxassembly.wording.unicode import is_storable
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-BATCH = 512
+BATCH_SIZE = 512
 """Chunks a transaction; embeddings are asked for as many texts at once."""
 _COLUMNS = (
     *("id", "document_id", "chunk_index", "start_index", "prev_id", "next_id"),
@@ -42,7 +42,7 @@ Embed = Callable[[list[str]], Sequence[Vector]]
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class IngestReport:
     """The outcome of adding chunks."""
 
     added: int
@@ -55,7 +55,7 @@ class Added:
         return f"{self.added} added, {self.unchanged} unchanged, {self.deleted} deleted"
 
 
-def embedding(embed: Any) -> Embed | None:
+def get_embed_function(embed: Any) -> Embed | None:
     """The function from texts to vectors.
 
     Raises:
@@ -64,79 +64,85 @@ def embedding(embed: Any) -> Embed | None:
     function: Embed | None = getattr(embed, "embed_documents", embed)
     if is_async(function):
         raise InputError(
-            f"embed is called in a thread and can't be awaited: give the sync function, got {shown(embed)}"
+            f"embed is called in a thread and can't be awaited: give the sync function, got {safe_repr(embed)}"
         )
     if not (function is None or callable(function)):
-        raise InputError(f"embed must be a function from texts to vectors, or have embed_documents, got {shown(embed)}")
+        raise InputError(
+            f"embed must be a function from texts to vectors, or have embed_documents, got {safe_repr(embed)}"
+        )
     return function
 
 
-def model_of(embed: Any) -> str | None:
+def get_model_name(embed: Any) -> str | None:
     """Return the name of the model that `embed`, or the object it is a method of, embeds with; None if it has none."""
     model = getattr(embed, "__self__", embed)
     names = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
     return next((name for name in names if isinstance(name, str) and name), None)
 
 
-def add(
-    work: Upkeep,
-    home: IndexedTable,
+def add_chunks(
+    work: MaintenanceConnection,
+    table: IndexedTable,
     chunks: Iterable[Chunk],
     vectors: Iterable[Vector] | None,
     embed: Any,
-    told: Callable[[int], object],
-) -> Added:
-    """Write `chunks`; `told` gets the number of chunks done after each batch.
+    on_batch: Callable[[int], object],
+) -> IngestReport:
+    """Write `chunks`; `on_batch` gets the number of chunks done after each batch.
 
     Raises:
         InputError: `embed` is no function, or something in a chunk can't be stored.
         ConfigError: an id is given twice, or is stored for another document; a vector that the table can't take.
         StoreError: another run has written other chunks of a document meanwhile.
     """
-    function, model = embedding(embed), model_of(embed)
+    function, model = get_embed_function(embed), get_model_name(embed)
     added = unchanged = 0
     documents: dict[str, str] = {}
     """By the ids of their chunks."""
-    for batch in _batches(_with_vectors(chunks, vectors)):
-        rows = [(chunk, vector, _mark(chunk, vector, model, home)) for chunk, vector in batch]
+    for batch in _iter_batches(_pair_vectors(chunks, vectors)):
+        rows = [(chunk, vector, _row_hash(chunk, vector, model, table)) for chunk, vector in batch]
         for chunk, *_ in rows:
             if chunk.id in documents:
                 raise ConfigError("chunks", "of different ids", chunk.id)
             documents[chunk.id] = chunk.document_id
-        missing = work.patiently(
-            full_name(home), partial(_missing, work.connection, home, rows, embeds=function is not None)
+        missing = work.retry_on_lock(
+            full_name(table), partial(_rows_to_write, work.connection, table, rows, can_embed=function is not None)
         )
-        _write(work, home, _embedded(missing, function, home))
+        _write_rows(work, table, _embed_missing(missing, function, table))
         added += len(missing)
         unchanged += len(rows) - len(missing)
-        told(len(rows))
-    return Added(added, unchanged, _delete_others(work, home, documents))
+        on_batch(len(rows))
+    return IngestReport(added, unchanged, _delete_others(work, table, documents))
 
 
-_MADE_FROM = "."
+_HASH_SEPARATOR = "."
 """Separates the hash of a chunk from the hash of what its vector was made from; neither has one."""
 
 
-def _mark(chunk: Chunk, vector: Vector | None, model: str | None, home: IndexedTable) -> str:
+def _row_hash(chunk: Chunk, vector: Vector | None, model: str | None, table: IndexedTable) -> str:
     """Return the hash of `chunk`, and of its vector if there is one, else of the model's name."""
-    content, made_from = content_hash(chunk), None if model is None else model.encode(errors="surrogatepass")
+    content, vector_source = hash_chunk(chunk), None if model is None else model.encode(errors="surrogatepass")
     if vector is not None:
-        check_vector(vector, home)
-        made_from = array("d", vector).tobytes()
-    return content if made_from is None else f"{content}{_MADE_FROM}{hashlib.sha256(made_from).hexdigest()[:32]}"
+        check_vector(vector, table)
+        vector_source = array("d", vector).tobytes()
+    return (
+        content
+        if vector_source is None
+        else f"{content}{_HASH_SEPARATOR}{hashlib.sha256(vector_source).hexdigest()[:32]}"
+    )
 
 
-def content_hash(chunk: Chunk) -> str:
+def hash_chunk(chunk: Chunk) -> str:
     """A hash of all of a chunk that is stored.
 
     Raises:
         InputError: something in it can't be stored.
     """
     if not isinstance(chunk, Chunk):
-        raise InputError(f"chunks must be of Chunk, got {shown(chunk)}")
+        raise InputError(f"chunks must be of Chunk, got {safe_repr(chunk)}")
     for name in ("index", "start"):
-        if not _fits(getattr(chunk, name)):
-            given = shown(getattr(chunk, name))
+        if not _fits_bigint(getattr(chunk, name)):
+            given = safe_repr(getattr(chunk, name))
             raise InputError(f"{name} of a chunk must be an integer from -2**63 to 2**63 - 1, got {given}")
     for name in ("id", "document_id", "text", "prev_id", "next_id"):
         value = getattr(chunk, name)
@@ -144,14 +150,14 @@ def content_hash(chunk: Chunk) -> str:
             continue
         if not isinstance(value, str) or not is_storable(value):
             raise InputError(
-                f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {shown(value)}"
+                f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {safe_repr(value)}"
             )
     # As JSON: joined by a separator, values that hold the separator would pass for others, and None for "None".
-    written = json.dumps((*_plain(chunk), _metadata(chunk)), ensure_ascii=False, default=str)
+    written = json.dumps((*_plain_values(chunk), _metadata_json(chunk)), ensure_ascii=False, default=str)
     return hashlib.sha256(written.encode()).hexdigest()
 
 
-def _fits(number: Any) -> bool:
+def _fits_bigint(number: Any) -> bool:
     """True of None, and of an integer that a column has room for."""
     try:
         return number is None or -(2**63) <= index(number) < 2**63
@@ -159,11 +165,11 @@ def _fits(number: Any) -> bool:
         return False
 
 
-def _plain(chunk: Chunk) -> tuple[Any, ...]:
+def _plain_values(chunk: Chunk) -> tuple[Any, ...]:
     return chunk.id, chunk.document_id, chunk.index, chunk.start, chunk.prev_id, chunk.next_id, chunk.text
 
 
-def _metadata(chunk: Chunk) -> str:
+def _metadata_json(chunk: Chunk) -> str:
     try:
         written = json.dumps(dict(chunk.metadata), ensure_ascii=False, allow_nan=False, default=str)
     except (TypeError, ValueError, RecursionError) as error:
@@ -173,23 +179,23 @@ def _metadata(chunk: Chunk) -> str:
     return written
 
 
-def _with_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
+def _pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
     if vectors is None:
         return ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
-    return map(_paired, zip_longest(chunks, vectors, fillvalue=_NOTHING))
+    return map(_check_pair, zip_longest(chunks, vectors, fillvalue=_ABSENT))
 
 
-_NOTHING: Any = object()
+_ABSENT: Any = object()
 
 
-def _paired(pair: tuple[Chunk, Vector]) -> tuple[Chunk, Vector]:
-    if pair[0] is _NOTHING or pair[1] is _NOTHING:
+def _check_pair(pair: tuple[Chunk, Vector]) -> tuple[Chunk, Vector]:
+    if pair[0] is _ABSENT or pair[1] is _ABSENT:
         raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
     return pair
 
 
-def _batches(rows: Iterator[tuple[Chunk, Vector | None]]) -> Iterator[list[tuple[Chunk, Vector | None]]]:
-    while batch := list(islice(rows, BATCH)):
+def _iter_batches(rows: Iterator[tuple[Chunk, Vector | None]]) -> Iterator[list[tuple[Chunk, Vector | None]]]:
+    while batch := list(islice(rows, BATCH_SIZE)):
         yield batch
 
 
@@ -197,25 +203,27 @@ Row = tuple[Chunk, Vector | None, str]
 """A chunk, its vector if there is one, and its mark."""
 
 
-def _missing(connection: Connection[Any], home: IndexedTable, rows: list[Row], *, embeds: bool) -> list[Row]:
+def _rows_to_write(connection: Connection[Any], table: IndexedTable, rows: list[Row], *, can_embed: bool) -> list[Row]:
     """Those of `rows` that aren't stored as they are.
 
     A row stored without its vector isn't, if there is one now. Neither is a row with a vector of another make, if it is
     known what the vector is made from now.
     """
-    statement = f"SELECT id, document_id, content_hash, embedding IS NULL FROM {_table(home)} WHERE id = ANY(%s)"
+    statement = (
+        f"SELECT id, document_id, content_hash, embedding IS NULL FROM {_escaped_table(table)} WHERE id = ANY(%s)"
+    )
     ids = [chunk.id for chunk, *_ in rows]
     found = connection.execute(statement.encode(), (ids,)).fetchall()
     _check_documents(((id_, document) for id_, document, *_ in found), rows)
     stored = {id_: (was, bare) for id_, _, was, bare in found}
 
-    def there(row: Row) -> bool:
+    def is_stored(row: Row) -> bool:
         chunk, vector, now = row
         was, bare = stored.get(chunk.id, ("", False))
-        is_same = was == now if _MADE_FROM in now else was.partition(_MADE_FROM)[0] == now
-        return is_same and not (bare and (embeds or vector is not None))
+        is_same = was == now if _HASH_SEPARATOR in now else was.partition(_HASH_SEPARATOR)[0] == now
+        return is_same and not (bare and (can_embed or vector is not None))
 
-    return [row for row in rows if not there(row)]
+    return [row for row in rows if not is_stored(row)]
 
 
 def _check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> None:
@@ -231,93 +239,102 @@ def _check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> 
                 "chunks",
                 "of ids that no other document has",
                 id_,
-                f", which is stored for document {shown(document)}: number_chunks() gives chunks ids of their own",
+                f", which is stored for document {safe_repr(document)}: number_chunks() gives chunks ids of their own",
             )
 
 
-def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[Row]:
+def _embed_missing(rows: list[Row], embed: Embed | None, table: IndexedTable) -> list[Row]:
     """`rows` with their vectors, as far as there is somebody to make them."""
-    bare = [chunk.text for chunk, vector, _ in rows if vector is None] if embed else []
-    made = embed(bare) if embed and bare else []
-    if not hasattr(made, "__len__"):
-        raise InputError(f"embed must return one vector for each text, got {shown(made)}")
-    if len(made) != len(bare):
-        raise InputError(f"embed must return one vector for each text: {len(bare)} texts gave {len(made)}")
-    following = iter(made)
-    found: list[Row] = []
+    texts_to_embed = [chunk.text for chunk, vector, _ in rows if vector is None] if embed else []
+    new_vectors = embed(texts_to_embed) if embed and texts_to_embed else []
+    if not hasattr(new_vectors, "__len__"):
+        raise InputError(f"embed must return one vector for each text, got {safe_repr(new_vectors)}")
+    if len(new_vectors) != len(texts_to_embed):
+        raise InputError(
+            f"embed must return one vector for each text: {len(texts_to_embed)} texts gave {len(new_vectors)}"
+        )
+    remaining = iter(new_vectors)
+    embedded_rows: list[Row] = []
     for chunk, given, mark in rows:
-        vector = next(following) if given is None and embed else given
+        vector = next(remaining) if given is None and embed else given
         if vector is not None:
-            check_vector(vector, home)
-        found.append((chunk, vector, mark))
-    return found
+            check_vector(vector, table)
+        embedded_rows.append((chunk, vector, mark))
+    return embedded_rows
 
 
-def _write(work: Upkeep, home: IndexedTable, rows: list[Row]) -> None:
+def _write_rows(work: MaintenanceConnection, table: IndexedTable, rows: list[Row]) -> None:
     if rows:
-        work.patiently(full_name(home), partial(_replace, work.connection, home, rows), in_turn=True)
+        work.retry_on_lock(
+            full_name(table), partial(_replace_rows, work.connection, table, rows), should_take_turn=True
+        )
 
 
-def _replace(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> None:
-    table, columns = full_name(home), ", ".join(map(quoted_name, _COLUMNS))
+def _replace_rows(connection: Connection[Any], table: IndexedTable, rows: list[Row]) -> None:
+    table_name, columns = full_name(table), ", ".join(map(quoted_name, _COLUMNS))
     ids = [chunk.id for chunk, *_ in rows]
     with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {_table(home)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,))
+        cursor.execute(
+            f"DELETE FROM {_escaped_table(table)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,)
+        )
         # Another run may have taken an id meanwhile. The error rolls the deletion back.
         _check_documents(cursor.fetchall(), rows)
-        with cursor.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
+        with cursor.copy(f"COPY {table_name} ({columns}) FROM STDIN".encode()) as copy:
             for chunk, vector, mark in rows:
-                *place, text = _plain(chunk)
-                copy.write_row((*place, text, _metadata(chunk), mark, None if vector is None else as_vector(vector)))
-        keep_words(cursor, home, ids)
+                *place, text = _plain_values(chunk)
+                copy.write_row(
+                    (*place, text, _metadata_json(chunk), mark, None if vector is None else format_vector(vector))
+                )
+        insert_words(cursor, table, ids)
 
 
-def keep_words(cursor: Any, home: IndexedTable, keys: Sequence[Any]) -> None:
+def insert_words(cursor: Any, table: IndexedTable, keys: Sequence[Any]) -> None:
     """Add the words of these rows to those that the table has."""
     cursor.execute(
-        f"INSERT INTO {_doubled(lexemes_name(home))} SELECT DISTINCT lexeme FROM {_table(home)}, unnest({TSV}) "
-        f"WHERE {_doubled(quoted_name(home.key))} = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} "
+        f"INSERT INTO {_escape_percent(lexemes_name(table))} SELECT DISTINCT lexeme FROM {_escaped_table(table)}, "
+        f"unnest({TSV}) "
+        f"WHERE {_escape_percent(quoted_name(table.key))} = ANY(%s) AND length(lexeme) <= {MAX_LEXEME_CHARS} "
         "ON CONFLICT DO NOTHING".encode(),
         (list(keys),),
     )
 
 
-def _table(home: IndexedTable) -> str:
-    return _doubled(full_name(home))
+def _escaped_table(table: IndexedTable) -> str:
+    return _escape_percent(full_name(table))
 
 
-def _doubled(name: str) -> str:
+def _escape_percent(name: str) -> str:
     """A name as it stands in a statement with parameters."""
     return name.replace("%", "%%")
 
 
-def _delete_others(work: Upkeep, home: IndexedTable, documents: Mapping[str, str]) -> int:
+def _delete_others(work: MaintenanceConnection, table: IndexedTable, documents: Mapping[str, str]) -> int:
     """Delete the chunks of `documents` that aren't among their keys; the number of those deleted.
 
     Raises:
         StoreError: another run has deleted some of them, as it had other chunks of the same document. Its chunks stay.
     """
-    kept: dict[str, list[str]] = defaultdict(list)
+    ids_by_document: dict[str, list[str]] = defaultdict(list)
     for id_, document in documents.items():
-        kept[document].append(id_)
-    gone = (
+        ids_by_document[document].append(id_)
+    missing_statement = (
         "SELECT id FROM unnest(%s::text[]) AS given(id) "
-        f"WHERE NOT EXISTS (SELECT FROM {_table(home)} AS stored WHERE stored.id = given.id) LIMIT 1"
+        f"WHERE NOT EXISTS (SELECT FROM {_escaped_table(table)} AS stored WHERE stored.id = given.id) LIMIT 1"
     )
-    others = f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)"
+    delete_statement = f"DELETE FROM {_escaped_table(table)} WHERE document_id = ANY(%s) AND id <> ALL(%s)"
 
-    def delete(some: list[str]) -> int:
-        ids = [id_ for document_id in some for id_ in kept[document_id]]
-        lost = work.connection.execute(gone.encode(), (ids,)).fetchone()
+    def delete(document_ids: list[str]) -> int:
+        ids = [id_ for document_id in document_ids for id_ in ids_by_document[document_id]]
+        lost = work.connection.execute(missing_statement.encode(), (ids,)).fetchone()
         if lost:
             raise StoreError(
                 f"another run has written other chunks of document {documents[lost[0]]!r} meanwhile, and its own "
                 "stay; add the newest ones again"
             )
-        return work.connection.execute(others.encode(), (some, ids)).rowcount
+        return work.connection.execute(delete_statement.encode(), (document_ids, ids)).rowcount
 
     deleted = 0
-    names = iter(kept)
-    while some := list(islice(names, BATCH)):
-        deleted += work.patiently(full_name(home), partial(delete, some), in_turn=True)
+    names = iter(ids_by_document)
+    while document_ids := list(islice(names, BATCH_SIZE)):
+        deleted += work.retry_on_lock(full_name(table), partial(delete, document_ids), should_take_turn=True)
     return deleted

@@ -26,19 +26,19 @@ from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from ctxassembly.concurrency import DeadlineError, in_background, within
+from ctxassembly.concurrency import DeadlineError, submit, wait_with_deadline
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.catalog import Described, described
-from ctxassembly.stores.postgres.connection import CONNECT_SECONDS, Server, unpooled
-from ctxassembly.stores.postgres.deadline import AUTOCOMMIT, read, shut
-from ctxassembly.stores.postgres.failures import as_ours
+from ctxassembly.stores.postgres.catalog import TableInfo, describe_table
+from ctxassembly.stores.postgres.connection import CONNECT_SECONDS, Server, make_unpooled_engine
+from ctxassembly.stores.postgres.deadline import AUTOCOMMIT, fetch_rows, shut_socket
+from ctxassembly.stores.postgres.failures import translate_errors
 from ctxassembly.stores.postgres.schema import Step, full_name
 from ctxassembly.stores.postgres.table import IndexedTable
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 LOCK_SECONDS = 2.0
 """The longest wait for a lock in one go."""
@@ -49,10 +49,10 @@ TURN_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0
 """Between two signs of life of who holds the lock of the turns while it works on another connection."""
 
-_TURN = "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock(hashtext(%s)){flushed}"
-_FLUSHED = ", pg_stat_force_next_flush()"
+_TURN_SQL = "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock(hashtext(%s)){flushed}"
+_FLUSH_SQL = ", pg_stat_force_next_flush()"
 """What a transaction wrote counts as changed from its end on, not from after the next ANALYZE on. PostgreSQL 15."""
-_HOLDERS = """
+_HOLDERS_SQL = """
 SELECT a.pid, a.application_name, coalesce(a.state, 'not visible to this user'), coalesce(a.state_change, now()),
   extract(epoch FROM now() - coalesce(a.state_change, now()))::float8, bool_or(l.mode <> 'AccessShareLock') AS strong
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -64,7 +64,7 @@ WHERE l.granted AND l.pid <> pg_backend_pid()
 GROUP BY a.pid, a.application_name, a.state, a.state_change, a.xact_start
 ORDER BY strong DESC, a.xact_start
 """
-_CANCELLED = text("""
+_CANCEL_SQL = text("""
 SELECT pg_cancel_backend(waiting.pid), a.pid, a.application_name, a.state, a.state_change,
   CAST(extract(epoch FROM now() - a.state_change) AS float8), true
 FROM pg_stat_activity waiting JOIN pg_stat_activity a ON a.pid = ANY(pg_blocking_pids(waiting.pid))
@@ -77,7 +77,7 @@ WHERE waiting.state = 'active' AND waiting.wait_event_type = 'Lock' AND waiting.
 waits outside a transaction holds up nobody."""
 
 
-class Upkeep:
+class MaintenanceConnection:
     """A connection that commits each statement by itself, and what is done on it."""
 
     def __init__(self, server: Server, sql: SqlConnection, seconds: float, reasons: SimpleQueue[str]) -> None:
@@ -85,7 +85,7 @@ class Upkeep:
         """For statements of SQLAlchemy."""
         self.connection: Connection[Any] = sql.connection.driver_connection  # type: ignore[assignment]
         self._server, self._seconds, self._reasons = server, seconds, reasons
-        self.alone = self._table = ""
+        self.running_sql = self._running_table = ""
         """The statement under way outside a transaction, or that failed there, and its table."""
 
     def execute(self, table: str, steps: Sequence[Step]) -> None:
@@ -97,67 +97,67 @@ class Upkeep:
         """
         for step in steps:
             if step.kind == "alone":
-                self.alone, self._table = step.sql, table
-                self._execute(step)
-                self.alone = ""
+                self.running_sql, self._running_table = step.sql, table
+                self._execute_step(step)
+                self.running_sql = ""
             elif step.kind == "transaction":
-                self.patiently(table, partial(self._execute, step))
+                self.retry_on_lock(table, partial(self._execute_step, step))
             elif not self._is_pooled():
-                self._execute(step)
+                self._execute_step(step)
 
-    def described(self, home: IndexedTable) -> Described:
+    def describe_table(self, table: IndexedTable) -> TableInfo:
         """The table as it is now. PostgreSQL locks a table to describe its indexes."""
-        return self.patiently(full_name(home), partial(described, self.connection, home.schema, home.name))
+        return self.retry_on_lock(full_name(table), partial(describe_table, self.connection, table.schema, table.name))
 
-    def patiently(self, table: str, work: Callable[[], Result], *, in_turn: bool = False) -> Result:
+    def retry_on_lock(self, table: str, work: Callable[[], T], *, should_take_turn: bool = False) -> T:
         """The result of `work`, done in a transaction once no lock on `table` is in the way.
 
-        With `in_turn` nobody else does so for the same `table` meanwhile. Who has the turn is waited for as long as it
-        works.
+        With `should_take_turn` nobody else does so for the same `table` meanwhile. Who has the turn is waited for as
+        long as it works.
 
         Raises:
             TimeoutError: somebody holds a lock on `table`, or has the turn and does nothing.
         """
         from psycopg.errors import LockNotAvailable
 
-        waited, locked_out = time.monotonic(), None
+        waiting_since, locked_since = time.monotonic(), None
         while True:
             try:
                 with self.connection.transaction():
-                    if self.begun(table, in_turn=in_turn):
-                        waited = time.monotonic()
+                    if self.begin(table, should_take_turn=should_take_turn):
+                        waiting_since = time.monotonic()
                         return work()
             except (LockNotAvailable, DBAPIError) as error:
                 if not isinstance(getattr(error, "orig", error), LockNotAvailable):
                     raise
-                locked_out = locked_out or waited
-                if time.monotonic() - locked_out >= self._seconds:
-                    raise TimeoutError(_locked(table, self._holders(table, turn=False))) from error
+                locked_since = locked_since or waiting_since
+                if time.monotonic() - locked_since >= self._seconds:
+                    raise TimeoutError(_lock_message(table, self._holders(table, of_turn=False))) from error
                 time.sleep(PAUSE_SECONDS)
             else:
-                self.wait_for_turn(table, waited)
+                self.wait_for_turn(table, waiting_since)
 
     @contextmanager
-    def turn(self, table: str) -> Iterator[None]:
+    def hold_turn(self, table: str) -> Iterator[None]:
         """Have the turn on another connection while `execute` works on this one."""
-        began = time.monotonic()
-        with _connected(self._server, self._seconds, self._reasons) as other:
+        waiting_since = time.monotonic()
+        with _connect(self._server, self._seconds, self._reasons) as other:
             while True:
                 with other.connection.transaction():
-                    if other.begun(table, in_turn=True):
-                        with _alive(other.connection):
+                    if other.begin(table, should_take_turn=True):
+                        with _keep_alive(other.connection):
                             yield
                         return
-                other.wait_for_turn(table, began)
+                other.wait_for_turn(table, waiting_since)
 
-    def begun(self, table: str, *, in_turn: bool) -> bool:
+    def begin(self, table: str, *, should_take_turn: bool) -> bool:
         """Set what a transaction needs; true if it may go on."""
         limit = f"{round(min(LOCK_SECONDS, self._seconds) * 1000)}ms"
-        if not in_turn:
+        if not should_take_turn:
             self.connection.execute("SELECT set_config('lock_timeout', %s, true)", (limit,))
             return True
-        flushed = _FLUSHED if self.connection.info.server_version >= 150_000 else ""
-        row = self.connection.execute(_TURN.format(flushed=flushed).encode(), (limit, table)).fetchone()
+        flush_sql = _FLUSH_SQL if self.connection.info.server_version >= 150_000 else ""
+        row = self.connection.execute(_TURN_SQL.format(flushed=flush_sql).encode(), (limit, table)).fetchone()
         return bool(row and row[1])
 
     def wait_for_turn(self, table: str, since: float) -> None:
@@ -167,15 +167,15 @@ class Upkeep:
             TimeoutError: who has it does nothing.
         """
         if time.monotonic() - since > self._seconds:
-            holders = self._holders(table, turn=True)
+            holders = self._holders(table, of_turn=True)
             if holders and all(_is_idle(holder, self._seconds) for holder in holders):
-                raise TimeoutError(_locked(table, holders))
+                raise TimeoutError(_lock_message(table, holders))
         time.sleep(TURN_SECONDS)
 
-    def _holders(self, table: str, *, turn: bool) -> list[Any]:
-        return self.connection.execute(_HOLDERS, {"table": table, "turn": turn}).fetchall()
+    def _holders(self, table: str, *, of_turn: bool) -> list[Any]:
+        return self.connection.execute(_HOLDERS_SQL, {"table": table, "turn": of_turn}).fetchall()
 
-    def _execute(self, step: Step) -> None:
+    def _execute_step(self, step: Step) -> None:
         self.connection.execute(step.sql.encode())
 
     def _is_pooled(self) -> bool:
@@ -183,26 +183,26 @@ class Upkeep:
         row = self.connection.execute("SELECT pg_backend_pid()").fetchone()
         return not row or row[0] != self.connection.info.backend_pid
 
-    def watch(self, over: threading.Event) -> None:
+    def watch(self, stopped: threading.Event) -> None:
         """End what is under way if the server doesn't answer, or if it waits for somebody who does nothing."""
-        engine = unpooled(self._server)
-        while not over.wait(self._seconds / 2):
-            asked = (_CANCELLED, {"statement": self.alone, "seconds": self._seconds})
+        engine = make_unpooled_engine(self._server)
+        while not stopped.wait(self._seconds / 2):
+            statement = (_CANCEL_SQL, {"statement": self.running_sql, "seconds": self._seconds})
             try:
-                found = read(lambda: engine, asked, self._seconds)
+                found = fetch_rows(lambda: engine, statement, self._seconds)
             except TimeoutError as error:
                 self._reasons.put(str(error))
                 with suppress(OSError):
-                    shut(self.connection.fileno())
+                    shut_socket(self.connection.fileno())
                 return
             except DBAPIError:  # what is under way fails by itself if the server is gone
                 continue
             if found:
-                self._reasons.put(_locked(self._table, [holder for _, *holder in found]))
+                self._reasons.put(_lock_message(self._running_table, [holder for _, *holder in found]))
 
 
 @contextmanager
-def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
+def open_maintenance(server: Server, seconds: float) -> Iterator[MaintenanceConnection]:
     """A new connection for work that may take long, so none of the pool's.
 
     Raises:
@@ -212,7 +212,7 @@ def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
         TimeoutError: the server doesn't answer for `seconds`, or somebody holds a lock.
     """
     reasons: SimpleQueue[str] = SimpleQueue()
-    with as_ours(), _connected(server, seconds, reasons) as work:
+    with translate_errors(), _connect(server, seconds, reasons) as work:
         from psycopg import Error, errors  # there by now, or the engine has said so
 
         try:
@@ -225,55 +225,55 @@ def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
             if isinstance(driver, errors.InvalidSchemaName):
                 raise ConfigError("schema", "one that exists", str(driver).strip()) from driver
             # The watching connection may have canceled the statement without having read yet who was in the way.
-            wait = seconds if work.alone and isinstance(driver, errors.QueryCanceled) else 0
+            wait = seconds if work.running_sql and isinstance(driver, errors.QueryCanceled) else 0
             with suppress(Empty):
                 raise TimeoutError(reasons.get(timeout=wait)) from driver
             raise
 
 
 @contextmanager
-def _connected(server: Server, seconds: float, reasons: SimpleQueue[str]) -> Iterator[Upkeep]:
+def _connect(server: Server, seconds: float, reasons: SimpleQueue[str]) -> Iterator[MaintenanceConnection]:
     """A new connection, and another one that watches it and puts the reason for which it gives up into `reasons`."""
     try:
-        sql = within(seconds + CONNECT_SECONDS, in_background(unpooled(server).connect))
+        sql = wait_with_deadline(seconds + CONNECT_SECONDS, submit(make_unpooled_engine(server).connect))
     except DeadlineError as error:
         raise TimeoutError(f"no connection to Postgres within {seconds + CONNECT_SECONDS:g} s") from error
     except DBAPIError as error:  # as of the driver's class, as all else that fails on this connection
         raise (error.orig or error) from None
-    over = threading.Event()
-    work = Upkeep(server, sql.execution_options(**AUTOCOMMIT), seconds, reasons)
-    threading.Thread(target=work.watch, args=(over,), daemon=True).start()
+    stopped = threading.Event()
+    work = MaintenanceConnection(server, sql.execution_options(**AUTOCOMMIT), seconds, reasons)
+    threading.Thread(target=work.watch, args=(stopped,), daemon=True).start()
     try:
         yield work
     finally:
-        over.set()
+        stopped.set()
         sql.close()
 
 
 @contextmanager
-def _alive(connection: Connection[Any]) -> Iterator[None]:
+def _keep_alive(connection: Connection[Any]) -> Iterator[None]:
     """Keep the transaction on `connection` from looking idle to those who wait for its lock."""
-    over = threading.Event()
+    stopped = threading.Event()
 
     def beat() -> None:
         # No SELECT: CREATE INDEX CONCURRENTLY would wait for the transaction of its snapshot. The first one also drops
         # the portal of the statement before it, and with it the snapshot of that.
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
 
-    def go_on_beating() -> None:
+    def beat_until_stopped() -> None:
         from psycopg import Error
 
         with suppress(Error):  # the lock is lost, and all that is done under it may be done twice
-            while not over.wait(HEARTBEAT_SECONDS):
+            while not stopped.wait(HEARTBEAT_SECONDS):
                 beat()
 
     beat()
-    beating = threading.Thread(target=go_on_beating, daemon=True)
+    beating = threading.Thread(target=beat_until_stopped, daemon=True)
     beating.start()
     try:
         yield
     finally:
-        over.set()
+        stopped.set()
         beating.join()
 
 
@@ -282,7 +282,7 @@ def _is_idle(holder: Sequence[Any], seconds: float) -> bool:
     return str(state).startswith("idle") and since_seconds > seconds
 
 
-def _locked(table: str, holders: Sequence[Sequence[Any]]) -> str:
+def _lock_message(table: str, holders: Sequence[Sequence[Any]]) -> str:
     """The message that names who holds a lock, at most three of them."""
     named = [
         f"process {pid} ({application or 'without application_name'}, {state} since {since:%Y-%m-%d %H:%M:%S%z}, "

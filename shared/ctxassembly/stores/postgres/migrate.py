@@ -8,33 +8,38 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctxassembly.data.chunk_origin import origin_in
+from ctxassembly.data.chunk_origin import origin_of
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import as_name, shown
+from ctxassembly.safe_repr import safe_repr, to_id
 from ctxassembly.stores.postgres import columns
-from ctxassembly.stores.postgres.catalog import Described, described
+from ctxassembly.stores.postgres.catalog import TableInfo, describe_table
 from ctxassembly.stores.postgres.connection import Server, server_url
-from ctxassembly.stores.postgres.maintenance import Upkeep, upkeep
+from ctxassembly.stores.postgres.maintenance import MaintenanceConnection, open_maintenance
 from ctxassembly.stores.postgres.schema import (
-    Fields,
     Plan,
     Step,
-    added_words,
-    analysed,
-    dropped,
+    WordFields,
+    analyze_step,
+    create_table_step,
+    drop_index_steps,
+    flush_pending_steps,
     full_name,
-    lists_emptied,
-    mark,
-    new_table,
-    place_indexed,
-    vectors_indexed,
-    words_indexed,
+    position_index_steps,
+    vector_index_steps,
+    words_column_steps,
+    words_index_steps,
+    words_mark,
 )
-from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, TSV, IndexedTable, shortened
-from ctxassembly.stores.postgres.vocabulary import lexemes_missing, lexemes_name, lexemes_refreshed, shares_known
+from ctxassembly.stores.postgres.table import MAX_DIMENSIONS, OWN_COLUMNS, TSV, IndexedTable, derived_name
+from ctxassembly.stores.postgres.vocabulary import (
+    lexemes_name,
+    missing_lexeme_steps,
+    refresh_lexemes_steps,
+    update_shares_step,
+)
 from ctxassembly.user_warnings import warn, with_remedy
 
 if TYPE_CHECKING:
@@ -47,15 +52,15 @@ _SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 """Relationships of a node, as LlamaIndex writes them."""
 
 
-class Attached(NamedTuple):
+class AttachedTable(NamedTuple):
     """The table in which a vector store keeps its chunks."""
 
     url: Any
-    home: IndexedTable
+    table: IndexedTable
     """Taken from the vector store itself."""
 
 
-def located(vectorstore: Any) -> Attached:
+def locate_table(vectorstore: Any) -> AttachedTable:
     """The table of a vector store.
 
     Raises:
@@ -63,7 +68,7 @@ def located(vectorstore: Any) -> Attached:
     """
     inner = getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
     if hasattr(inner, "metadata_json_column") and hasattr(inner, "id_column"):
-        return Attached(
+        return AttachedTable(
             inner.engine.url,
             IndexedTable(
                 name=inner.table_name,
@@ -78,10 +83,10 @@ def located(vectorstore: Any) -> Attached:
         )
     if hasattr(inner, "_table_class") and hasattr(inner, "embed_dim"):
         inner._initialize()  # the table is made on first use
-        table = inner._table_class.__table__
-        home = IndexedTable(
-            name=table.name,
-            schema=table.schema,
+        table_name = inner._table_class.__table__
+        table = IndexedTable(
+            name=table_name.name,
+            schema=table_name.schema,
             key="id",
             id="node_id",
             content="text",
@@ -89,39 +94,40 @@ def located(vectorstore: Any) -> Attached:
             metadata="metadata_",
             dialect="llamaindex",
         )
-        return Attached(inner._engine.url, home)
+        return AttachedTable(inner._engine.url, table)
     raise InputError(
         "vectorstore must be a PGVectorStore or AsyncPGVectorStore of langchain-postgres, or a PGVectorStore of "
-        f"llama-index-vector-stores-postgres, got {shown(vectorstore)}; PostgresIndex.create() makes a table of its own"
+        f"llama-index-vector-stores-postgres, got {safe_repr(vectorstore)}; PostgresIndex.create() makes a table "
+        "of its own"
     )
 
 
-def completed(home: IndexedTable, found: Described) -> IndexedTable:
-    """`home` with the types that the database gives.
+def complete_types(table: IndexedTable, info: TableInfo) -> IndexedTable:
+    """`table` with the types that the database gives.
 
     Raises:
         ConfigError: there is no such table, or its embeddings are of no type of pgvector.
     """
-    if not found.exists:
-        raise ConfigError("vectorstore", "one whose table exists", full_name(home))
-    if not found.is_plain:
-        raise ConfigError("vectorstore", "one of an ordinary table: no view, no partitions", full_name(home))
-    kind = found.types.get(home.embedding)
+    if not info.exists:
+        raise ConfigError("vectorstore", "one whose table exists", full_name(table))
+    if not info.is_ordinary:
+        raise ConfigError("vectorstore", "one of an ordinary table: no view, no partitions", full_name(table))
+    kind = info.types.get(table.embedding)
     if kind not in ("vector", "halfvec"):
-        raise ConfigError("vectorstore", f"one whose {home.embedding!r} is a vector or halfvec of pgvector", kind)
+        raise ConfigError("vectorstore", f"one whose {table.embedding!r} is a vector or halfvec of pgvector", kind)
     return replace(
-        home,
-        columns={name: found.types[name] for name in home.columns if name in found.types},
-        is_jsonb=home.metadata is None or found.types.get(home.metadata) == "jsonb",
+        table,
+        columns={name: info.types[name] for name in table.columns if name in info.types},
+        is_jsonb=table.metadata is None or info.types.get(table.metadata) == "jsonb",
         vector_type=kind,
-        dimensions=found.dimensions[home.embedding],
-        has_trigrams="pg_trgm" in found.extensions,
-        has_notes=found.has_notes,
-        reads_lexemes=found.reads_lexemes,
+        dimensions=info.dimensions[table.embedding],
+        has_trigrams="pg_trgm" in info.extensions,
+        has_notes=info.has_notes,
+        can_read_lexemes=info.can_read_lexemes,
     )
 
 
-def missing(home: IndexedTable, found: Described, fields: Fields, keys: MetadataKeys, *, hnsw: bool) -> Plan:
+def missing_steps(table: IndexedTable, info: TableInfo, fields: WordFields, keys: MetadataKeys, *, hnsw: bool) -> Plan:
     """The statements that a framework's table still needs.
 
     Raises:
@@ -129,73 +135,77 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
     """
     steps: list[Step] = []
     notes: list[str] = []
-    if TSV not in found.types:
-        steps += added_words(home, fields, found.version)
-    elif found.words_of != mark(home, fields):
+    if TSV not in info.types:
+        steps += words_column_steps(table, fields, info.server_version)
+    elif info.words_mark != words_mark(table, fields):
         raise ConfigError(
             "language, title and questions",
-            f"what the table was indexed with ({found.words_of}); "
-            f"to change that: ALTER TABLE {full_name(home)} DROP COLUMN {TSV}",
+            f"what the table was indexed with ({info.words_mark}); "
+            f"to change that: ALTER TABLE {full_name(table)} DROP COLUMN {TSV}",
             str(fields),
         )
-    own = [name for name in found.invalid if name in _names(home)]
-    steps += dropped(home, own)
-    steps += _new(words_indexed(home), found)
-    place = _place(home, keys)
-    if place:
-        steps += [] if found.has_index_on(*place) else _new(place_indexed(home, *place), found)
-    elif home.dialect == "mapping":
+    invalid_indexes = [name for name in info.invalid_indexes if name in _own_index_names(table)]
+    steps += drop_index_steps(table, invalid_indexes)
+    steps += _without_existing(words_index_steps(table), info)
+    position_columns = _position_columns(table, keys)
+    if position_columns:
+        steps += (
+            []
+            if info.has_index_on(*position_columns)
+            else _without_existing(position_index_steps(table, *position_columns), info)
+        )
+    elif table.dialect == "mapping":
         notes.append("no columns of document and place: number_stored_chunks(vectorstore) makes an index of the JSON")
-    if hnsw and not found.has_hnsw:
-        steps += vectors_indexed(home, concurrently=True)
-    if not found.has_hnsw and not (hnsw and home.can_have_hnsw):
-        notes.append(f"no HNSW index: vectors are compared one by one, exactly; {hnsw_remedy(home)}")
+    if hnsw and not info.has_hnsw:
+        steps += vector_index_steps(table, concurrently=True)
+    if not info.has_hnsw and not (hnsw and table.can_have_hnsw):
+        notes.append(f"no HNSW index: vectors are compared one by one, exactly; {hnsw_remedy(table)}")
     if steps:
-        steps.append(analysed(home))
-    steps += lexemes_missing(home, found)
-    if not home.has_trigrams:
+        steps.append(analyze_step(table))
+    steps += missing_lexeme_steps(table, info)
+    if not table.has_trigrams:
         notes.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
-    if found.has_policies and found.unread_by:
+    if info.has_policies and info.readers_without_lexemes:
         notes.append(
-            f"row-level security: {lexemes_name(home)} has the words of all rows, so its owner alone reads it; "
+            f"row-level security: {lexemes_name(table)} has the words of all rows, so its owner alone reads it; "
             "others find no near words for words that no chunk has"
         )
     return Plan(tuple(steps), tuple(notes))
 
 
-def hnsw_remedy(home: IndexedTable) -> str:
+def hnsw_remedy(table: IndexedTable) -> str:
     """The way to an HNSW index."""
-    if home.can_have_hnsw:
+    if table.can_have_hnsw:
         return "attach(..., hnsw=True) makes one"
-    return f"it takes a column of up to {MOST_INDEXED['halfvec']:,} dimensions, the same for all rows"
+    return f"it takes a column of up to {MAX_DIMENSIONS['halfvec']:,} dimensions, the same for all rows"
 
 
-def _names(home: IndexedTable) -> set[str]:
-    return {shortened(home.name, f"ctxassembly_{ending}") for ending in ("tsv", "place", "hnsw")}
+def _own_index_names(table: IndexedTable) -> set[str]:
+    return {derived_name(table.name, f"ctxassembly_{ending}") for ending in ("tsv", "place", "hnsw")}
 
 
-def _new(steps: Iterator[Step], found: Described) -> list[Step]:
-    return [step for step in steps if step.name not in found.indexes]
+def _without_existing(steps: Iterator[Step], info: TableInfo) -> list[Step]:
+    return [step for step in steps if step.name not in info.indexes]
 
 
-def _place(home: IndexedTable, keys: MetadataKeys) -> tuple[str, str] | None:
+def _position_columns(table: IndexedTable, keys: MetadataKeys) -> tuple[str, str] | None:
     """The columns of document and place; None if one isn't there."""
-    document = next((name for name in keys.document_id if name in home.columns), None)
-    index = next((name for name in keys.index if name in home.columns), None)
+    document = next((name for name in keys.document_id if name in table.columns), None)
+    index = next((name for name in keys.index if name in table.columns), None)
     return (document, index) if document and index else None
 
 
 def langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
     """The chunk in a row of LangChain's. Without an index its offset counts in the page or section that it names."""
-    document, index = keys.document_of(metadata), keys.read(metadata, "index")
+    document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
     return Chunk(
         id=str(id_),
-        document_id=as_name(document) or str(id_),
+        document_id=to_id(document_id) or str(id_),
         text=text,
         index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
-        origin=origin_in(metadata, keys) if index is None else None,
+        origin=origin_of(metadata, keys) if index is None else None,
     )
 
 
@@ -207,43 +217,45 @@ def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Met
         node = {}
     node = node if isinstance(node, dict) else {}
     inner = node.get("metadata")
-    own: Mapping[str, Any] = inner if isinstance(inner, dict) else metadata
-    source, before, after = (_related(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT))
-    document = source or keys.document_of(own)
+    node_metadata: Mapping[str, Any] = inner if isinstance(inner, dict) else metadata
+    source, before, after = (_related_id(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT))
+    document_id = source or keys.read_document_id(node_metadata)
     # With a parent the offset counts in that one's text, which isn't at hand here.
-    start = None if _related(node, _PARENT) else node.get("start_char_idx")
+    start = None if _related_id(node, _PARENT) else node.get("start_char_idx")
     return Chunk(
         id=str(id_),
-        document_id=as_name(document) or str(id_),
+        document_id=to_id(document_id) or str(id_),
         text=text,
-        index=keys.read(own, "index"),
+        index=keys.read(node_metadata, "index"),
         start=start,
         prev_id=before,
         next_id=after,
-        metadata=own,
-        unread=frozenset(key for key in node.get("excluded_llm_metadata_keys") or () if isinstance(key, str)),
+        metadata=node_metadata,
+        hidden_from_model=frozenset(
+            key for key in node.get("excluded_llm_metadata_keys") or () if isinstance(key, str)
+        ),
     )
 
 
-def _related(node: Mapping[str, Any], kind: str) -> str | None:
+def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
     related = node.get("relationships")
-    one = related.get(kind) if isinstance(related, dict) else None
-    name = one.get("node_id") if isinstance(one, dict) else None
+    relation = related.get(kind) if isinstance(related, dict) else None
+    name = relation.get("node_id") if isinstance(relation, dict) else None
     return name if isinstance(name, str) else None
 
 
-_ANALYSED_AT = 10
+_ANALYZE_DIVISOR = 10
 """Statistics are made anew once a tenth of the rows has changed, as autovacuum does it a minute later."""
 
 
-def created(
-    server: Server, table: str, schema: str, fields: Fields, *, dimensions: int, seconds: float
+def create_table(
+    server: Server, name: str, schema: str, fields: WordFields, *, dimensions: int, seconds: float
 ) -> IndexedTable:
     """A table of our own, made if it isn't there."""
     check_int("dimensions", dimensions, 1, 16_000)
-    kind = "vector" if dimensions <= MOST_INDEXED["vector"] else "halfvec"
-    home = IndexedTable(
-        name=table,
+    kind = "vector" if dimensions <= MAX_DIMENSIONS["vector"] else "halfvec"
+    table = IndexedTable(
+        name=name,
         schema=schema,
         key="id",
         id="id",
@@ -255,97 +267,99 @@ def created(
         dimensions=dimensions,
         is_own=True,
     )
-    with upkeep(server, seconds) as work:
-        _make_extensions(work, home)
-        found = work.described(home)
-        trigrams = "pg_trgm" in found.extensions
-        home = replace(home, has_trigrams=trigrams, has_notes=found.has_notes or not found.exists)
-        if _own_missing(found, home, fields):
-            work.patiently(full_name(home), partial(_make, work.connection, home, fields), in_turn=True)
-        return _readable(home, work.described(home))
+    with open_maintenance(server, seconds) as work:
+        _create_extensions(work, table)
+        info = work.describe_table(table)
+        trigrams = "pg_trgm" in info.extensions
+        table = replace(table, has_trigrams=trigrams, has_notes=info.has_notes or not info.exists)
+        if _own_missing_steps(info, table, fields):
+            work.retry_on_lock(
+                full_name(table), partial(_create_missing, work.connection, table, fields), should_take_turn=True
+            )
+        return _with_lexeme_access(table, work.describe_table(table))
 
 
-def _make(connection: Connection[Any], home: IndexedTable, fields: Fields) -> None:
+def _create_missing(connection: Connection[Any], table: IndexedTable, fields: WordFields) -> None:
     """Make what is missing. Another process may have done it while this one waited."""
-    found = described(connection, home.schema, home.name)
-    for step in _own_missing(found, home, fields):
+    info = describe_table(connection, table.schema, table.name)
+    for step in _own_missing_steps(info, table, fields):
         connection.execute(step.sql.encode())
 
 
-def _own_missing(found: Described, home: IndexedTable, fields: Fields) -> list[Step]:
-    _check_made_alike(home, found, fields)
-    table = [] if found.exists else [new_table(home, fields)]
-    return [*table, *lexemes_missing(home, found)]
+def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: WordFields) -> list[Step]:
+    _check_compatible(table, info, fields)
+    new_steps = [] if info.exists else [create_table_step(table, fields)]
+    return [*new_steps, *missing_lexeme_steps(table, info)]
 
 
-class Wanted(NamedTuple):
+class AttachOptions(NamedTuple):
     """What a vector store's table shall have."""
 
-    fields: Fields
+    fields: WordFields
     keys: MetadataKeys
     hnsw: bool
 
 
-def attached_to(
-    server: Server, home: IndexedTable, wanted: Wanted, *, dry_run: bool, seconds: float
+def attach_table(
+    server: Server, table: IndexedTable, options: AttachOptions, *, dry_run: bool, seconds: float
 ) -> tuple[IndexedTable, Plan]:
     """A vector store's table, and what it still needed; with `dry_run` what it needs."""
 
-    def planned() -> tuple[Described, IndexedTable, Plan]:
-        found = work.described(home)
-        whole = completed(home, found)
-        _check_language(found, wanted.fields)
-        return found, whole, missing(whole, found, *wanted[:2], hnsw=wanted.hnsw)
+    def make_plan() -> tuple[TableInfo, IndexedTable, Plan]:
+        info = work.describe_table(table)
+        complete = complete_types(table, info)
+        _check_language(info, options.fields)
+        return info, complete, missing_steps(complete, info, *options[:2], hnsw=options.hnsw)
 
-    with upkeep(server, seconds) as work:
-        found, whole, plan = planned()
+    with open_maintenance(server, seconds) as work:
+        info, complete, plan = make_plan()
         if dry_run:
-            return whole, plan
-        if plan.steps and not found.is_owned:
+            return complete, plan
+        if plan.steps and not info.is_owned:
             allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
-            raise ConfigError("vectorstore", allowed, full_name(home))
+            raise ConfigError("vectorstore", allowed, full_name(table))
         if plan.steps:
-            with work.turn(full_name(home)):
+            with work.hold_turn(full_name(table)):
                 # Another process may have done it while this one waited.
-                work.execute(full_name(home), planned()[-1].steps)
-            found, whole, _ = planned()
-    if not whole.has_trigrams:
-        _warn_of_no_near_words()
-    return _readable(whole, found), plan
+                work.execute(full_name(table), make_plan()[-1].steps)
+            info, complete, _ = make_plan()
+    if not complete.has_trigrams:
+        _warn_no_trigrams()
+    return _with_lexeme_access(complete, info), plan
 
 
-def settle(work: Upkeep, home: IndexedTable, changed: int) -> None:
-    """Do what is due after `changed` rows were written: an index of the vectors, and statistics."""
-    _execute_in_turn(work, home, _due(work, home, changed))
+def apply_plan(work: MaintenanceConnection, table: IndexedTable, changed_rows: int) -> None:
+    """Do what is due after `changed_rows` rows were written: an index of the vectors, and statistics."""
+    _execute_in_turn(work, table, _pending_steps(work, table, changed_rows))
 
 
-def _execute_in_turn(work: Upkeep, home: IndexedTable, steps: Iterable[Step]) -> None:
+def _execute_in_turn(work: MaintenanceConnection, table: IndexedTable, steps: Iterable[Step]) -> None:
     """Execute each of `steps` in a transaction of its own: a lock in the way of one costs no work on another."""
     for step in steps:
-        work.patiently(full_name(home), partial(work.connection.execute, step.sql.encode()), in_turn=True)
+        work.retry_on_lock(full_name(table), partial(work.connection.execute, step.sql.encode()), should_take_turn=True)
 
 
-def _due(work: Upkeep, home: IndexedTable, changed: int) -> list[Step]:
+def _pending_steps(work: MaintenanceConnection, table: IndexedTable, changed_rows: int) -> list[Step]:
     steps: list[Step] = []
-    found = work.described(home)
-    if not found.has_hnsw:
-        steps += vectors_indexed(home, concurrently=False)
-    known = work.connection.execute(
-        "SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)
+    info = work.describe_table(table)
+    if not info.has_hnsw:
+        steps += vector_index_steps(table, concurrently=False)
+    estimate = work.connection.execute(
+        "SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(table),)
     ).fetchone()
-    if changed and known and changed * _ANALYSED_AT >= max(known[0], 0):
-        steps += [analysed(home), shares_known(home)]
-    if changed:
-        steps += lists_emptied(home)
+    if changed_rows and estimate and changed_rows * _ANALYZE_DIVISOR >= max(estimate[0], 0):
+        steps += [analyze_step(table), update_shares_step(table)]
+    if changed_rows:
+        steps += flush_pending_steps(table)
     return steps
 
 
-def refresh(work: Upkeep, home: IndexedTable) -> None:
+def refresh(work: MaintenanceConnection, table: IndexedTable) -> None:
     """Make statistics and the table of words anew."""
-    _execute_in_turn(work, home, [analysed(home), *lexemes_refreshed(home)])
+    _execute_in_turn(work, table, [analyze_step(table), *refresh_lexemes_steps(table)])
 
 
-def server_of(url: Any, ef_search: int) -> Server:
+def make_server(url: Any, ef_search: int) -> Server:
     """The server of a URL for any driver.
 
     Raises:
@@ -355,7 +369,7 @@ def server_of(url: Any, ef_search: int) -> Server:
     return Server(server_url(url), ef_search)
 
 
-def _make_extensions(work: Upkeep, home: IndexedTable) -> None:
+def _create_extensions(work: MaintenanceConnection, table: IndexedTable) -> None:
     """Create the extensions that are needed.
 
     Raises:
@@ -365,50 +379,50 @@ def _make_extensions(work: Upkeep, home: IndexedTable) -> None:
 
     refused = (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFile, errors.InternalError)
     for name in ("vector", "pg_trgm"):
-        if name in work.described(home).extensions:
+        if name in work.describe_table(table).extensions:
             continue
         try:
             made = f"CREATE EXTENSION IF NOT EXISTS {name}".encode()
-            work.patiently("extensions", partial(work.connection.execute, made), in_turn=True)
+            work.retry_on_lock("extensions", partial(work.connection.execute, made), should_take_turn=True)
         except refused as error:
             if name == "vector":
                 raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error
-            _warn_of_no_near_words()
+            _warn_no_trigrams()
 
 
-def _readable(home: IndexedTable, found: Described) -> IndexedTable:
-    """`home`, with a warning if the user may not read its words. With policies that is as it should be."""
-    if not found.reads_lexemes and not found.has_policies:
-        table = lexemes_name(home)
+def _with_lexeme_access(table: IndexedTable, info: TableInfo) -> IndexedTable:
+    """`table`, with a warning if the user may not read its words. With policies that is as it should be."""
+    if not info.can_read_lexemes and not info.has_policies:
+        lexemes_table = lexemes_name(table)
         warn(
             with_remedy(
-                f"This user may not read {table[:60]}: searches take longer, and misspelled words find nothing",
-                f"GRANT SELECT ON {table}, or PostgresIndex.attach or create by its owner",
+                f"This user may not read {lexemes_table[:60]}: searches take longer, and misspelled words find nothing",
+                f"GRANT SELECT ON {lexemes_table}, or PostgresIndex.attach or create by its owner",
             )
         )
-    return replace(home, reads_lexemes=found.reads_lexemes)
+    return replace(table, can_read_lexemes=info.can_read_lexemes)
 
 
-def _warn_of_no_near_words() -> None:
+def _warn_no_trigrams() -> None:
     warn(with_remedy("There is no pg_trgm: misspelled words find nothing", "CREATE EXTENSION pg_trgm"))
 
 
-def _check_language(found: Described, fields: Fields) -> None:
-    if fields.language not in found.languages:
-        known = ", ".join(sorted(name for name in found.languages if not name.startswith("pg_catalog.")))
+def _check_language(info: TableInfo, fields: WordFields) -> None:
+    if fields.language not in info.languages:
+        known = ", ".join(sorted(name for name in info.languages if not name.startswith("pg_catalog.")))
         raise ConfigError("language", f"a text search configuration of this database ({known})", fields.language)
 
 
-def _check_made_alike(home: IndexedTable, found: Described, fields: Fields) -> None:
-    _check_language(found, fields)
-    if not found.exists:
+def _check_compatible(table: IndexedTable, info: TableInfo, fields: WordFields) -> None:
+    _check_language(info, fields)
+    if not info.exists:
         return
-    if found.types.keys() < {*columns.OWN, home.embedding, "content_hash"}:
-        raise ConfigError("table", "a new one, or one that PostgresIndex.create made", home.name)
-    made = (found.dimensions[home.embedding], found.words_of)
-    if made != (home.dimensions, mark(home, fields)):
+    if info.types.keys() < {*columns.CHUNK_COLUMNS, table.embedding, "content_hash"}:
+        raise ConfigError("table", "a new one, or one that PostgresIndex.create made", table.name)
+    existing = (info.dimensions[table.embedding], info.words_mark)
+    if existing != (table.dimensions, words_mark(table, fields)):
         raise ConfigError(
             "dimensions, language, title and questions",
-            f"those of the table that is there ({made[0]}, {made[1]})",
-            f"{home.dimensions}, {fields}",
+            f"those of the table that is there ({existing[0]}, {existing[1]})",
+            f"{table.dimensions}, {fields}",
         )

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.table import CONTEXT, NOTES, QUESTIONS, TSV, IndexedTable, shortened
+from ctxassembly.stores.postgres.table import CONTEXT, NOTES, QUESTIONS, TSV, IndexedTable, derived_name
 
-_LEAST_MEMORY = 512
+_MIN_MEMORY_MB = 512
 """MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
-MOST_CHARACTERS = 200_000
+MAX_INDEXED_CHARS = 200_000
 """Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
@@ -63,7 +63,7 @@ class Plan:
         return "\n".join(lines) or "-- nothing is missing"
 
 
-class Fields(NamedTuple):
+class WordFields(NamedTuple):
     """The sources of a chunk's words besides its text."""
 
     language: str
@@ -75,7 +75,7 @@ class Fields(NamedTuple):
         return f"ctxassembly: {self.language}, title={self.title}, questions={self.questions}"
 
 
-def checked(fields: Fields) -> Fields:
+def check_fields(fields: WordFields) -> WordFields:
     """`fields`, whose names PostgreSQL can hold.
 
     Raises:
@@ -93,14 +93,14 @@ WITH_NOTES = ", with notes"
 """The ending of the mark of a column whose words are also those of notes."""
 
 
-def mark(home: IndexedTable, fields: Fields) -> str:
+def words_mark(table: IndexedTable, fields: WordFields) -> str:
     """The mark of the column of words."""
-    return f"{fields}{WITH_NOTES if home.has_notes else ''}"
+    return f"{fields}{WITH_NOTES if table.has_notes else ''}"
 
 
-def full_name(home: IndexedTable) -> str:
+def full_name(table: IndexedTable) -> str:
     """The table, quoted."""
-    return f"{quoted_name(home.schema)}.{quoted_name(home.name)}"
+    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
 
 
 def text_literal(text: str) -> str:
@@ -109,98 +109,98 @@ def text_literal(text: str) -> str:
     return f"E'{escaped}'" if "\\" in text else f"'{escaped}'"
 
 
-def words_of(home: IndexedTable, fields: Fields) -> str:
+def words_expression(table: IndexedTable, fields: WordFields) -> str:
     """The expression for the words of a chunk."""
 
     def part(text: str, weight: str) -> str:
-        limited = f"left(coalesce({text}, ''), {MOST_CHARACTERS})"
+        limited = f"left(coalesce({text}, ''), {MAX_INDEXED_CHARS})"
         return f"setweight(to_tsvector({text_literal(fields.language)}::regconfig, {limited}), '{weight}')"
 
-    notes = [part(QUESTIONS, "B"), part(CONTEXT, "C")] if home.has_notes else []
+    notes = [part(QUESTIONS, "B"), part(CONTEXT, "C")] if table.has_notes else []
     parts = [(key, weight) for key, weight in ((fields.title, "A"), (fields.questions, "B")) if key is not None]
-    found = [part(text, weight) for key, weight in parts if (text := _key(home, key))]
-    return " || ".join([*found, *notes, part(quoted_name(home.content), "D")])
+    field_parts = [part(text, weight) for key, weight in parts if (text := _key_expression(table, key))]
+    return " || ".join([*field_parts, *notes, part(quoted_name(table.content), "D")])
 
 
-def _key(home: IndexedTable, key: str) -> str | None:
-    if key in home.columns:
+def _key_expression(table: IndexedTable, key: str) -> str | None:
+    if key in table.columns:
         return f"{quoted_name(key)}::text"
-    return None if home.metadata is None else f"({quoted_name(home.metadata)} ->> {text_literal(key)})"
+    return None if table.metadata is None else f"({quoted_name(table.metadata)} ->> {text_literal(key)})"
 
 
-def new_table(home: IndexedTable, fields: Fields) -> Step:
+def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
     """A table of our own, without an index on the vectors: building that after the first chunks is faster."""
-    vector = f"{home.vector_type}({home.dimensions})"
-    notes = "".join(f"  {name} text,\n" for name in NOTES) if home.has_notes else ""
-    table = (
-        f"CREATE TABLE IF NOT EXISTS {full_name(home)} (\n"
+    vector = f"{table.vector_type}({table.dimensions})"
+    notes = "".join(f"  {name} text,\n" for name in NOTES) if table.has_notes else ""
+    create_sql = (
+        f"CREATE TABLE IF NOT EXISTS {full_name(table)} (\n"
         "  id text PRIMARY KEY,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
         "  prev_id text,\n  next_id text,\n  content text NOT NULL,\n  metadata jsonb NOT NULL DEFAULT '{}',\n"
         f"  content_hash text NOT NULL,\n  embedding {vector},\n{notes}"
-        f"  {TSV} tsvector GENERATED ALWAYS AS ({words_of(home, fields)}) STORED\n)"
+        f"  {TSV} tsvector GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED\n)"
     )
-    beside = (
-        marked(home, fields),
-        _statistics(home),
-        *_index(home, "tsv", f"USING gin ({TSV})", concurrently=False),
-        *_index(home, "place", "(document_id, chunk_index)", concurrently=False),
-        *_index(home, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False),
+    extra_steps = (
+        comment_step(table, fields),
+        _statistics_step(table),
+        *_index_steps(table, "tsv", f"USING gin ({TSV})", concurrently=False),
+        *_index_steps(table, "place", "(document_id, chunk_index)", concurrently=False),
+        *_index_steps(table, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False),
     )
     # One statement, so one transaction: nobody ever finds the table without its mark or an index.
-    stored = f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN"
-    return Step(";\n".join((table, stored, *(step.sql for step in beside))))
+    storage = f"ALTER TABLE {full_name(table)} ALTER COLUMN {TSV} SET STORAGE MAIN"
+    return Step(";\n".join((create_sql, storage, *(step.sql for step in extra_steps))))
 
 
-def added_words(home: IndexedTable, fields: Fields, server_version: int) -> Iterator[Step]:
+def words_column_steps(table: IndexedTable, fields: WordFields, server_version: int) -> Iterator[Step]:
     """The column of words, in a table that has none."""
-    column = f"ALTER TABLE {full_name(home)} ADD COLUMN {TSV} tsvector"
-    made = f"GENERATED ALWAYS AS ({words_of(home, fields)}) STORED"
+    column = f"ALTER TABLE {full_name(table)} ADD COLUMN {TSV} tsvector"
+    generated = f"GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED"
     rewrites = "rewrites the table; nobody reads or writes it meanwhile"
     # One statement, so one transaction: nobody ever finds the column without its mark.
-    told = marked(home, fields).sql
+    comment = comment_step(table, fields).sql
     if server_version >= 160000:
-        yield Step(f"{column} STORAGE MAIN {made};\n{told}", rewrites)
+        yield Step(f"{column} STORAGE MAIN {generated};\n{comment}", rewrites)
     else:
-        yield Step(f"{column} {made};\n{told}", rewrites)
-        yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
-        yield Step(f"VACUUM FULL {full_name(home)}", rewrites, kind="alone")
-    yield _statistics(home)
+        yield Step(f"{column} {generated};\n{comment}", rewrites)
+        yield Step(f"ALTER TABLE {full_name(table)} ALTER COLUMN {TSV} SET STORAGE MAIN")
+        yield Step(f"VACUUM FULL {full_name(table)}", rewrites, kind="alone")
+    yield _statistics_step(table)
 
 
-def marked(home: IndexedTable, fields: Fields) -> Step:
+def comment_step(table: IndexedTable, fields: WordFields) -> Step:
     """The column of words, marked with what it was made of."""
-    return Step(f"COMMENT ON COLUMN {full_name(home)}.{TSV} IS {text_literal(mark(home, fields))}")
+    return Step(f"COMMENT ON COLUMN {full_name(table)}.{TSV} IS {text_literal(words_mark(table, fields))}")
 
 
-def analysed(home: IndexedTable) -> Step:
+def analyze_step(table: IndexedTable) -> Step:
     """The statistics by which words weigh, and plans are made."""
-    return Step(f"ANALYZE {full_name(home)}")
+    return Step(f"ANALYZE {full_name(table)}")
 
 
-def _statistics(home: IndexedTable) -> Step:
-    return Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STATISTICS 1000")
+def _statistics_step(table: IndexedTable) -> Step:
+    return Step(f"ALTER TABLE {full_name(table)} ALTER COLUMN {TSV} SET STATISTICS 1000")
 
 
-def words_indexed(home: IndexedTable) -> Iterator[Step]:
+def words_index_steps(table: IndexedTable) -> Iterator[Step]:
     """The index on the words of a table in use."""
-    yield from _index(home, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True)
+    yield from _index_steps(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True)
 
 
-def place_indexed(home: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
+def position_index_steps(table: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
     """The index on document and place of a table in use."""
-    yield from _index(home, "place", f"({quoted_name(document_id)}, {quoted_name(index)})", concurrently=True)
+    yield from _index_steps(table, "place", f"({quoted_name(document_id)}, {quoted_name(index)})", concurrently=True)
 
 
-def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
+def vector_index_steps(table: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
     """The HNSW index. Of more than 2,000 dimensions it is in half precision, which costs no recall."""
-    if not home.can_have_hnsw:
+    if not table.can_have_hnsw:
         return
-    column, operators = quoted_name(home.embedding), f"{home.vector_type}_cosine_ops"
-    if home.is_halved:
-        column, operators = f"({column}::halfvec({home.dimensions}))", "halfvec_cosine_ops"
+    column, operators = quoted_name(table.embedding), f"{table.vector_type}_cosine_ops"
+    if table.is_half_precision:
+        column, operators = f"({column}::halfvec({table.dimensions}))", "halfvec_cosine_ops"
     given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
-    memory = f"greatest({given}, {_LEAST_MEMORY * 1024}) || 'kB'"
-    index = _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
+    memory = f"greatest({given}, {_MIN_MEMORY_MB * 1024}) || 'kB'"
+    index = _index_steps(table, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
     if concurrently:
         yield Step(f"SELECT set_config('maintenance_work_mem', {memory}, false)", kind="session")
         yield from index
@@ -210,21 +210,21 @@ def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]
         yield step._replace(sql=f"SELECT set_config('maintenance_work_mem', {memory}, true);\n{step.sql}")
 
 
-def lists_emptied(home: IndexedTable) -> Iterator[Step]:
+def flush_pending_steps(table: IndexedTable) -> Iterator[Step]:
     """Move the last writes from the lists of the indexes to their place."""
-    names = [shortened(home.name, "ctxassembly_tsv"), shortened(home.name, "ctxassembly_metadata")]
-    for name in [*names, *([shortened(home.name, "lexemes_trgm")] if home.has_trigrams else [])]:
-        yield Step(f"SELECT gin_clean_pending_list({text_literal(f'{quoted_name(home.schema)}.{quoted_name(name)}')})")
+    names = [derived_name(table.name, "ctxassembly_tsv"), derived_name(table.name, "ctxassembly_metadata")]
+    for name in [*names, *([derived_name(table.name, "lexemes_trgm")] if table.has_trigrams else [])]:
+        yield Step(f"SELECT gin_clean_pending_list({text_literal(f'{quoted_name(table.schema)}.{quoted_name(name)}')})")
 
 
-def _index(home: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Iterator[Step]:
-    name = shortened(home.name, f"ctxassembly_{ending}")
-    way = "CONCURRENTLY " if concurrently else ""
-    sql = f"CREATE INDEX {way}IF NOT EXISTS {quoted_name(name)} ON {full_name(home)} {on}"
+def _index_steps(table: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Iterator[Step]:
+    name = derived_name(table.name, f"ctxassembly_{ending}")
+    concurrently_sql = "CONCURRENTLY " if concurrently else ""
+    sql = f"CREATE INDEX {concurrently_sql}IF NOT EXISTS {quoted_name(name)} ON {full_name(table)} {on}"
     yield Step(sql, name=name, kind="alone" if concurrently else "transaction")
 
 
-def dropped(home: IndexedTable, names: Sequence[str]) -> Iterator[Step]:
+def drop_index_steps(table: IndexedTable, names: Sequence[str]) -> Iterator[Step]:
     """Indexes that a build broken off left behind: no query uses them, and their names are taken."""
     for name in names:
-        yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(home.schema)}.{quoted_name(name)}", kind="alone")
+        yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(table.schema)}.{quoted_name(name)}", kind="alone")

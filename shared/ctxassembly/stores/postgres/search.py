@@ -5,11 +5,11 @@ does. What it lacks is that rare words weigh more. So a chunk's score is the sum
 `ts_rank`, and it finds as much evidence among 20 chunks as exact BM25 does (.973, .717 and .980 for .974, .720 and .977
 on an English, a Dutch and a German corpus), where `ts_rank_cd` over all words finds .383 to .705.
 
-Common words needn't be matched, only scored. Candidates have one of the rarest words, taken until they have `ENOUGH`
-chunks together, or two of the next ones. A bound on the rarest alone loses hits as the table grows (.87 of the best at
-200,000 chunks), the pairs bring them back (1.00), and the time stays flat. In a table of a million even two words may
-have 50,000 chunks together; those scored of them would be the first stored, and crowd out the ones with a rare word
-(.15 of the best). So there more words go together, or none.
+Common words needn't be matched, only scored. Candidates have one of the rarest words, taken until they have
+`TARGET_CANDIDATES` chunks together, or two of the next ones. A bound on the rarest alone loses hits as the table grows
+(.87 of the best at 200,000 chunks), the pairs bring them back (1.00), and the time stays flat. In a table of a million
+even two words may have 50,000 chunks together; those scored of them would be the first stored, and crowd out the ones
+with a rare word (.15 of the best). So there more words go together, or none.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.data.requests import SearchChunks
-from ctxassembly.data.retrieval import Term, Vocabulary
+from ctxassembly.data.retrieval import QueryVocabulary, TermStats
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.unicode import is_storable
 
-ENOUGH = 1_000
+TARGET_CANDIDATES = 1_000
 """Chunks with one of the rarest words, and as many again with pairs of the next ones."""
-ENOUGH_FILTERED = 10_000
+TARGET_CANDIDATES_FILTERED = 10_000
 """The same under a filter, which leaves few of them: nobody knows of how many it leaves a word."""
-MOST_PAIRED = 6
+MAX_PAIRED = 6
 """Words of which pairs are made."""
-MOST_SCORED = 10_000
+MAX_SCORED = 10_000
 """Chunks scored, if the rarest word of a query is a common one. Of more, the first stored."""
 
 
-_GREATEST = {"vector": 3.4028234663852886e38, "halfvec": 65504.0}
+_MAX_VALUES = {"vector": 3.4028234663852886e38, "halfvec": 65504.0}
 """The greatest number that a type of pgvector holds."""
-LONGEST = 2046
+MAX_LEXEME_BYTES = 2046
 """Bytes of a lexeme."""
 
 
@@ -73,88 +73,101 @@ class TsQuery(UserDefinedType[Any]):
         return "tsquery"
 
 
-def quoted(lexeme: str) -> str:
+def quote_lexeme(lexeme: str) -> str:
     """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it.
 
-    >>> print(quoted("o'brien | x"))
+    >>> print(quote_lexeme("o'brien | x"))
     'o''brien | x'
     """
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def candidates(vocabulary: Vocabulary, enough: int) -> str:
+def candidate_query(vocabulary: QueryVocabulary, target: int) -> str:
     """The `tsquery` of the chunks worth a look; empty if no chunk has a word of the query.
 
-    >>> known = Vocabulary(90_000, (Term("the", 80_000), Term("iron", 950), Term("level", 4_000), Term("ferritin", 20)))
-    >>> print(candidates(known, 1_000))
+    >>> counts = {"the": 80_000, "iron": 950, "level": 4_000, "ferritin": 20}
+    >>> known = QueryVocabulary(90_000, tuple(TermStats(term, count) for term, count in counts.items()))
+    >>> print(candidate_query(known, 1_000))
     'ferritin' | 'iron' | 'level' & 'the'
     """
-    terms = sorted(_searchable(vocabulary.terms), key=lambda term: term.chunks)
+    terms = sorted(_searchable(vocabulary.terms), key=lambda term: term.chunk_count)
     parts: list[str] = []
     total = 0
-    alone = len(terms) == 1 or (terms and terms[0].chunks <= MOST_SCORED)  # else the pairs alone are more than enough
-    while terms and (total + terms[0].chunks <= enough or (alone and not parts)):
+    can_take_rarest = len(terms) == 1 or (
+        terms and terms[0].chunk_count <= MAX_SCORED
+    )  # else the pairs alone are more than enough
+    while terms and (total + terms[0].chunk_count <= target or (can_take_rarest and not parts)):
         term = terms.pop(0)
-        total += term.chunks
-        parts.append(quoted(term.text))
-    room = max(MOST_SCORED, MOST_SCORED // ENOUGH * enough) - total
-    return " | ".join(parts + _together(terms[:MOST_PAIRED], vocabulary.chunks, enough, room, required=not parts))
+        total += term.chunk_count
+        parts.append(quote_lexeme(term.text))
+    room = max(MAX_SCORED, MAX_SCORED // TARGET_CANDIDATES * target) - total
+    return " | ".join(
+        parts + _combine_terms(terms[:MAX_PAIRED], vocabulary.chunk_count, target, room, is_required=not parts)
+    )
 
 
-def _together(terms: Sequence[Term], chunks: int, enough: int, room: int, *, required: bool) -> list[str]:
-    """Pairs of `terms` that a chunk has to have both of, the rarest, until they have `enough` chunks.
+def _combine_terms(
+    terms: Sequence[TermStats], chunks: int, target: int, max_chunks: int, *, is_required: bool
+) -> list[str]:
+    """Pairs of `terms` that a chunk has to have both of, the rarest, until they have `target` chunks.
 
-    Where even the first would have more than there is `room` for, sets of three, and so on; a set that has too many all
-    the same is taken if one is `required`. How many have a set is what would be if words kept to themselves.
+    Where even the first would have more than there is `max_chunks` for, sets of three, and so on; a set that has too
+    many all the same is taken if one is `is_required`. How many have a set is what would be if words kept to
+    themselves.
     """
     for size in range(2, len(terms) + 1):
         sets = sorted(
-            (chunks * math.prod(term.chunks / max(chunks, 1) for term in some), [quoted(term.text) for term in some])
+            (
+                chunks * math.prod(term.chunk_count / max(chunks, 1) for term in some),
+                [quote_lexeme(term.text) for term in some],
+            )
             for some in combinations(terms, size)
         )
-        if sets[0][0] <= room or (required and size == len(terms)):
-            totals = accumulate(having for having, _ in sets)
+        if sets[0][0] <= max_chunks or (is_required and size == len(terms)):
+            totals = accumulate(estimate for estimate, _ in sets)
             return [
                 " & ".join(words)
                 for at, ((_, words), total) in enumerate(zip(sets, totals, strict=True))
-                if not at or total <= enough
+                if not at or total <= target
             ]
     return []
 
 
-class Shape(NamedTuple):
+class SearchShape(NamedTuple):
     """The form of a search's statement, apart from values and filter."""
 
-    by_vector: bool
-    words: int | None
+    has_vector: bool
+    word_count: int | None
     """The number of candidates scored; None if none is asked for."""
     has_candidates: bool
     """True if a chunk may have one of them."""
 
 
-def asked(request: SearchChunks, *, filtered: bool, field_weights: tuple[float, float]) -> tuple[Shape, dict[str, Any]]:
+def bind_search(
+    request: SearchChunks, *, is_filtered: bool, field_weights: tuple[float, float]
+) -> tuple[SearchShape, dict[str, Any]]:
     """The shape of a search, and the values of its parameters."""
     bound: dict[str, Any] = {"limit": request.limit}
     if request.vector is not None:
-        bound["vector"] = as_vector(request.vector)
+        bound["vector"] = format_vector(request.vector)
     if request.vocabulary is None:
-        return Shape(request.vector is not None, None, has_candidates=False), bound
+        return SearchShape(request.vector is not None, None, has_candidates=False), bound
     weights, terms = request.vocabulary.weights, _searchable(request.vocabulary.terms)
     for at, term in enumerate(terms):
-        bound |= {f"word_{at}": term.text, f"query_{at}": quoted(term.text), f"weight_{at}": weights[term.text]}
-    worth = candidates(request.vocabulary, ENOUGH_FILTERED if filtered else ENOUGH)
-    if worth:
-        bound |= {"worth": worth, "most_scored": MOST_SCORED}
+        bound |= {f"word_{at}": term.text, f"query_{at}": quote_lexeme(term.text), f"weight_{at}": weights[term.text]}
+    query_text = candidate_query(request.vocabulary, TARGET_CANDIDATES_FILTERED if is_filtered else TARGET_CANDIDATES)
+    if query_text:
+        bound |= {"candidate_query": query_text, "max_scored": MAX_SCORED}
     if terms:
         # In the order of the labels D, C, B and A; of them all, .1 is what PostgreSQL itself gives a text.
         title, questions = field_weights
         bound["by_field"] = [0.1, 0.1, 0.1 * questions, 0.1 * title]
-    return Shape(request.vector is not None, len(terms), has_candidates=bool(worth)), bound
+    return SearchShape(request.vector is not None, len(terms), has_candidates=bool(query_text)), bound
 
 
-def statement(
-    home: IndexedTable,
-    shape: Shape,
+def search_statement(
+    table: IndexedTable,
+    shape: SearchShape,
     condition: ColumnElement[bool] | None,
     columns: Sequence[ColumnElement[Any]],
     length_weight: float,
@@ -163,94 +176,96 @@ def statement(
 
     None if there is nothing to search by.
     """
-    found: list[Any] = []
+    channels: list[Any] = []
     similarity: ColumnElement[Any] = cast(null(), Double)
     score: ColumnElement[Any] = cast(null(), Double)
     matched: ColumnElement[Any] = cast(null(), ARRAY(Text))
-    key = home.c[home.key]
-    if shape.by_vector:
-        distance = home.distance()
+    key = table.c[table.key]
+    if shape.has_vector:
+        distance = table.distance()
         similarity = 1 - cast(distance, Double)
-        near = select(key.label("key")).where(home.c[home.embedding].is_not(None), *_given(condition))
-        found.append(select(near.order_by(distance).limit(_LIMIT).cte("nearest")))
-    if shape.words is not None:
-        score = _score(home, home.tsv, shape.words, length_weight)
-        matched = _found_in(home.tsv, shape.words)
-    if shape.words and shape.has_candidates:
-        matches = home.tsv.op("@@", is_comparison=True)(_query("worth"))
-        having = select(key.label("key"), home.tsv.label("tsv")).where(matches, *_given(condition))
-        looked_at = having.limit(bindparam("most_scored", type_=Integer)).subquery("looked_at")
-        best = _score(home, looked_at.c.tsv, shape.words, length_weight)
-        found.append(select(select(looked_at.c.key).order_by(best.desc(), looked_at.c.key).limit(_LIMIT).cte("best")))
-    if not found:
+        nearest = select(key.label("key")).where(table.c[table.embedding].is_not(None), *_as_conditions(condition))
+        channels.append(select(nearest.order_by(distance).limit(_LIMIT).cte("nearest")))
+    if shape.word_count is not None:
+        score = _score(table, table.tsv, shape.word_count, length_weight)
+        matched = _matched_terms(table.tsv, shape.word_count)
+    if shape.word_count and shape.has_candidates:
+        matches = table.tsv.op("@@", is_comparison=True)(_tsquery("candidate_query"))
+        matching_rows = select(key.label("key"), table.tsv.label("tsv")).where(matches, *_as_conditions(condition))
+        candidate_rows = matching_rows.limit(bindparam("max_scored", type_=Integer)).subquery("looked_at")
+        best = _score(table, candidate_rows.c.tsv, shape.word_count, length_weight)
+        channels.append(
+            select(select(candidate_rows.c.key).order_by(best.desc(), candidate_rows.c.key).limit(_LIMIT).cte("best"))
+        )
+    if not channels:
         return None
-    keys = (union(*found) if len(found) > 1 else found[0]).subquery("found")
+    keys = (union(*channels) if len(channels) > 1 else channels[0]).subquery("found")
     return select(
         *columns, similarity.label("similarity"), score.label("keyword_score"), matched.label("terms")
-    ).join_from(home.table, keys, keys.c.key == key)
+    ).join_from(table.sql_table, keys, keys.c.key == key)
 
 
 _LIMIT = bindparam("limit", type_=Integer)
 
 
-def _given(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
+def _as_conditions(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
     return [] if condition is None else [condition]
 
 
-def as_vector(vector: Sequence[float]) -> str:
+def format_vector(vector: Sequence[float]) -> str:
     """A vector as pgvector reads it."""
     return str(list(map(float, vector)))
 
 
-def check_vector(vector: Sequence[float], home: IndexedTable) -> None:
+def check_vector(vector: Sequence[float], table: IndexedTable) -> None:
     """Check that the table takes `vector`.
 
     Raises:
         ConfigError: it has another length, or numbers that aren't finite or that the column can't hold.
     """
-    greatest = _GREATEST["halfvec" if home.is_halved else home.vector_type]
+    greatest = _MAX_VALUES["halfvec" if table.is_half_precision else table.vector_type]
     try:
         numbers = array_of("d", vector)
         length = len(vector)
     except (TypeError, OverflowError):
         raise ConfigError("embed", "a function that gives finite numbers", vector) from None
-    if home.dimensions not in (None, length):
-        raise ConfigError("embed", f"of {home.dimensions} dimensions, as the table is", length)
+    if table.dimensions not in (None, length):
+        raise ConfigError("embed", f"of {table.dimensions} dimensions, as the table is", length)
     if not all(map(greatest.__ge__, map(abs, numbers))):  # NaN is not, either
         raise ConfigError("embed", f"a function that gives finite numbers from -{greatest:g} to {greatest:g}", vector)
 
 
-def _searchable(terms: Sequence[Term]) -> list[Term]:
+def _searchable(terms: Sequence[TermStats]) -> list[TermStats]:
     """The words that chunks have and that PostgreSQL can hold, each once."""
-    kept = {term.text: term for term in terms if term.chunks and term.text and is_storable(term.text)}
-    return [term for term in kept.values() if len(term.text.encode()) <= LONGEST]
+    kept = {term.text: term for term in terms if term.chunk_count and term.text and is_storable(term.text)}
+    return [term for term in kept.values() if len(term.text.encode()) <= MAX_LEXEME_BYTES]
 
 
-def _score(home: IndexedTable, tsv: ColumnElement[Any], words: int, length_weight: float) -> ColumnElement[Any]:
+def _score(table: IndexedTable, tsv: ColumnElement[Any], word_count: int, length_weight: float) -> ColumnElement[Any]:
     """The keyword score of a chunk; 0 without a word."""
     by_field = cast(bindparam("by_field", type_=ARRAY(REAL)), ARRAY(REAL))
     total: ColumnElement[Any] = cast(literal(0.0), Double)
-    for at in range(words):
+    for at in range(word_count):
         # One word at a time, written out: as a join with a table of words it takes twice the time.
-        counted = cast(func.ts_rank(by_field, tsv, _query(f"query_{at}")), Double)
-        total = total + bindparam(f"weight_{at}", type_=Double) * counted
+        rank = cast(func.ts_rank(by_field, tsv, _tsquery(f"query_{at}")), Double)
+        total = total + bindparam(f"weight_{at}", type_=Double) * rank
     if not length_weight:
         return total
-    length = func.pg_column_size(tsv) / cast(_mean_size(home), Double)
+    length = func.pg_column_size(tsv) / cast(_mean_size(table), Double)
     return total / (1 - length_weight + length_weight * func.coalesce(length, 1.0))
 
 
-def _found_in(tsv: ColumnElement[Any], words: int) -> ColumnElement[Any]:
+def _matched_terms(tsv: ColumnElement[Any], word_count: int) -> ColumnElement[Any]:
     """The words that a chunk has, as an array."""
-    has = [
-        case((tsv.op("@@", is_comparison=True)(_query(f"query_{at}")), bindparam(f"word_{at}", type_=Text)))
-        for at in range(words)
+    matching = [
+        case((tsv.op("@@", is_comparison=True)(_tsquery(f"query_{at}")), bindparam(f"word_{at}", type_=Text)))
+        for at in range(word_count)
     ]
-    all_of_them: ColumnElement[Any] = array(has, type_=Text())
+    all_of_them: ColumnElement[Any] = array(matching, type_=Text())
     return func.array_remove(all_of_them, null(), type_=ARRAY(Text))
 
 
-def _query(parameter: str) -> ColumnElement[Any]:
+def _tsquery(parameter: str) -> ColumnElement[Any]:
     return cast(bindparam(parameter, type_=Text), TsQuery)
 
 

@@ -32,7 +32,7 @@ Dialect = Literal["mapping", "llamaindex"]
 """The form of a filter."""
 OWN_COLUMNS: Mapping[str, str] = {"document_id": "text", "chunk_index": "bigint", "start_index": "bigint"}
 """The columns of a table of our own that a filter reads, before it looks into the metadata."""
-MOST_INDEXED: Mapping[str, int] = {"vector": 2000, "halfvec": 4000}
+MAX_DIMENSIONS: Mapping[str, int] = {"vector": 2000, "halfvec": 4000}
 """The most dimensions that pgvector's HNSW takes of a type."""
 TSV = "ctxassembly_tsv"
 """The column with the words of a chunk."""
@@ -42,7 +42,7 @@ NOTES = (SUMMARY, CONTEXT, QUESTIONS, NOTES_MARK)
 """The columns for a model's notes on a chunk, and for the mark of what they were made of."""
 
 
-class VectorOf(UserDefinedType[Any]):
+class VectorType(UserDefinedType[Any]):
     """A type of pgvector, `vector` or `halfvec`. Values are bound as texts."""
 
     cache_ok = True
@@ -83,25 +83,25 @@ class IndexedTable:
     """False if there is no pg_trgm, so that nobody knows of near words."""
     has_notes: bool = False
     """True if it has the columns for notes, and the words of a chunk are also those of its notes."""
-    reads_lexemes: bool = True
+    can_read_lexemes: bool = True
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
 
     def __post_init__(self) -> None:
         for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
-            checked_name("table", name)
+            check_name("table", name)
 
     @property
-    def lexemes(self) -> str:
+    def lexemes_name(self) -> str:
         """The name of the table of lexemes: every word that a chunk has or had, and the share of the common ones."""
-        return shortened(self.name, "lexemes")
+        return derived_name(self.name, "lexemes")
 
     @cached_property
-    def table(self) -> Table:
+    def sql_table(self) -> Table:
         """The same for SQLAlchemy."""
         kinds: dict[str, Any] = dict.fromkeys((*self.columns, self.key, self.id))
-        kinds |= {self.content: Text, TSV: TSVECTOR, self.embedding: VectorOf(self.vector_type, self.dimensions)}
+        kinds |= {self.content: Text, TSV: TSVECTOR, self.embedding: VectorType(self.vector_type, self.dimensions)}
         if self.has_notes:
             kinds |= dict.fromkeys(NOTES, Text)
         if self.is_own:
@@ -109,33 +109,35 @@ class IndexedTable:
             kinds |= dict.fromkeys(("chunk_index", "start_index"), BigInteger)
         if self.metadata:
             kinds[self.metadata] = JSONB if self.is_jsonb else JSON
-        made = [Column(quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
-        return Table(quoted_name(self.name, quote=True), MetaData(), *made, schema=quoted_name(self.schema, quote=True))
+        sql_columns = [Column(quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
+        return Table(
+            quoted_name(self.name, quote=True), MetaData(), *sql_columns, schema=quoted_name(self.schema, quote=True)
+        )
 
     @property
     def c(self) -> Any:
         """The columns."""
-        return self.table.c
+        return self.sql_table.c
 
     @property
     def tsv(self) -> ColumnElement[Any]:
         """The words of a chunk."""
-        return self.table.c[TSV]
+        return self.sql_table.c[TSV]
 
     @property
-    def is_halved(self) -> bool:
+    def is_half_precision(self) -> bool:
         """True if HNSW takes so many dimensions only in half precision, which the column hasn't."""
-        return self.vector_type == "vector" and (self.dimensions or 0) > MOST_INDEXED["vector"]
+        return self.vector_type == "vector" and (self.dimensions or 0) > MAX_DIMENSIONS["vector"]
 
     @property
     def can_have_hnsw(self) -> bool:
         """True if HNSW takes the embeddings: of one length, and not too long."""
-        return 0 < (self.dimensions or 0) <= MOST_INDEXED["halfvec"]
+        return 0 < (self.dimensions or 0) <= MAX_DIMENSIONS["halfvec"]
 
     def distance(self) -> ColumnElement[Any]:
         """The cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
-        kind = VectorOf("halfvec" if self.is_halved else self.vector_type, self.dimensions)
-        column = cast(self.c[self.embedding], kind) if self.is_halved else self.c[self.embedding]
+        kind = VectorType("halfvec" if self.is_half_precision else self.vector_type, self.dimensions)
+        column = cast(self.c[self.embedding], kind) if self.is_half_precision else self.c[self.embedding]
         return column.op("<=>")(cast(bindparam("vector", type_=Text), kind))
 
     def json(self, *path: str) -> ColumnElement[Any]:
@@ -149,7 +151,7 @@ class IndexedTable:
         return func.nullif(found, cast(literal("null", Text), JSONB), type_=JSONB()) if path else found
 
 
-def checked_name(parameter: str, name: str) -> str:
+def check_name(parameter: str, name: str) -> str:
     """`name`, which PostgreSQL can hold.
 
     Raises:
@@ -160,11 +162,11 @@ def checked_name(parameter: str, name: str) -> str:
     return name
 
 
-def shortened(table: str, ending: str) -> str:
+def derived_name(table: str, ending: str) -> str:
     """The name of something that belongs to a table, within the 63 bytes that PostgreSQL keeps of it."""
     name = f"{table}_{ending}"
     if len(name.encode()) <= 63:
         return name
-    told_apart = hashlib.sha256(table.encode()).hexdigest()[:8]
-    room = 63 - len(ending) - len(told_apart) - 2
-    return f"{table.encode()[:room].decode(errors='ignore')}_{told_apart}_{ending}"
+    digest = hashlib.sha256(table.encode()).hexdigest()[:8]
+    room = 63 - len(ending) - len(digest) - 2
+    return f"{table.encode()[:room].decode(errors='ignore')}_{digest}_{ending}"

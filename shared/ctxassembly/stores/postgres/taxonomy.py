@@ -11,13 +11,13 @@ from sqlalchemy.exc import ProgrammingError
 from ctxassembly.data.validation import check_number
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.stores.postgres.connection import Server, arows, rows, server_url
-from ctxassembly.stores.postgres.table import checked_name
+from ctxassembly.stores.postgres.connection import Server, aquery_rows, query_rows, server_url
+from ctxassembly.stores.postgres.table import check_name
 
 EF_SEARCH = 200
 """That of an index by default, so that both share a pool of connections."""
-_NEEDED = {"nodes": frozenset({"id", "type", "name"}), "relations": frozenset({"source", "type", "target"})}
-_OF_NODES = _NEEDED["nodes"] | {"aliases", "metadata"}
+_REQUIRED_COLUMNS = {"nodes": frozenset({"id", "type", "name"}), "relations": frozenset({"source", "type", "target"})}
+_NODE_COLUMNS = _REQUIRED_COLUMNS["nodes"] | {"aliases", "metadata"}
 
 
 def read_taxonomy(
@@ -45,7 +45,7 @@ def read_taxonomy(
         relations: that of the table with columns `source`, `type` and `target`.
         schema: where both stand.
         timeout_seconds: for the wait for a connection and the answer.
-        settings: those of `Taxonomy`: `name`, `leads_by`, `type_words`, `lists`, `facts`.
+        settings: those of `Taxonomy`: `name`, `triggered_by`, `type_words`, `lists`, `facts`.
 
     Raises:
         ConfigError: there is no such table, a column is missing, or the rows make no taxonomy.
@@ -53,10 +53,10 @@ def read_taxonomy(
     """
     statement = _statement(nodes, relations, schema)
     try:
-        found = rows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
+        found = query_rows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
     except ProgrammingError as error:
-        raise _unreadable(error) from error
-    return _made(found, settings)
+        raise _unreadable_error(error) from error
+    return _build_taxonomy(found, settings)
 
 
 async def aread_taxonomy(
@@ -76,10 +76,10 @@ async def aread_taxonomy(
     """
     statement = _statement(nodes, relations, schema)
     try:
-        found = await arows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
+        found = await aquery_rows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
     except ProgrammingError as error:
-        raise _unreadable(error) from error
-    return _made(found, settings)
+        raise _unreadable_error(error) from error
+    return _build_taxonomy(found, settings)
 
 
 def _server(url: str, timeout_seconds: float) -> Server:
@@ -89,38 +89,40 @@ def _server(url: str, timeout_seconds: float) -> Server:
 
 def _statement(nodes: str, relations: str, schema: str) -> CompoundSelect[Any]:
     """All rows of both tables as JSON, in an order that stays: one statement sees both at one moment."""
-    checked_name("schema", schema)
-    kinds = {"nodes": checked_name("nodes", nodes), "relations": checked_name("relations", relations)}
-    of_tables = []
+    check_name("schema", schema)
+    kinds = {"nodes": check_name("nodes", nodes), "relations": check_name("relations", relations)}
+    selects = []
     for kind, name in kinds.items():
-        home = Table(quoted_name(name, quote=True), MetaData(), schema=quoted_name(schema, quote=True)).alias(kind)
-        of_tables.append(select(literal(kind, Text).label("kind"), func.to_jsonb(home.table_valued()).label("entry")))
-    return union_all(*of_tables).order_by("kind", "entry")
+        source = Table(quoted_name(name, quote=True), MetaData(), schema=quoted_name(schema, quote=True)).alias(kind)
+        selects.append(select(literal(kind, Text).label("kind"), func.to_jsonb(source.table_valued()).label("entry")))
+    return union_all(*selects).order_by("kind", "entry")
 
 
-def _unreadable(error: ProgrammingError) -> ConfigError:
+def _unreadable_error(error: ProgrammingError) -> ConfigError:
     return ConfigError("nodes and relations", "tables or views that this user may read", str(error.orig).strip())
 
 
-def _made(found: Iterable[Row[Any]], settings: Mapping[str, Any]) -> Taxonomy:
+def _build_taxonomy(found: Iterable[Row[Any]], settings: Mapping[str, Any]) -> Taxonomy:
     """The taxonomy of rows of kind and entry."""
-    kept: dict[str, list[dict[str, Any]]] = {"nodes": [], "relations": []}
+    entries: dict[str, list[dict[str, Any]]] = {"nodes": [], "relations": []}
     for kind, entry in found:
-        if missing := _NEEDED[kind] - entry.keys():
-            raise ConfigError(kind, f"a table with columns {', '.join(sorted(_NEEDED[kind]))}", sorted(missing))
-        kept[kind].append(_node(entry) if kind == "nodes" else _with_texts(entry, "source", "target"))
-    return Taxonomy.from_dict(kept, **settings)
+        if missing := _REQUIRED_COLUMNS[kind] - entry.keys():
+            raise ConfigError(
+                kind, f"a table with columns {', '.join(sorted(_REQUIRED_COLUMNS[kind]))}", sorted(missing)
+            )
+        entries[kind].append(_node(entry) if kind == "nodes" else _with_text_ids(entry, "source", "target"))
+    return Taxonomy.from_dict(entries, **settings)
 
 
 def _node(entry: Mapping[str, Any]) -> dict[str, Any]:
     metadata = entry.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         raise ConfigError("metadata", "a JSON object", metadata)
-    more = {key: value for key, value in entry.items() if key not in _OF_NODES and value is not None}
-    own = {key: entry[key] for key in _NEEDED["nodes"]}
-    return {**_with_texts(own, "id"), "aliases": entry.get("aliases") or (), "metadata": {**more, **metadata}}
+    more = {key: value for key, value in entry.items() if key not in _NODE_COLUMNS and value is not None}
+    own = {key: entry[key] for key in _REQUIRED_COLUMNS["nodes"]}
+    return {**_with_text_ids(own, "id"), "aliases": entry.get("aliases") or (), "metadata": {**more, **metadata}}
 
 
-def _with_texts(entry: Mapping[str, Any], *ids: str) -> dict[str, Any]:
+def _with_text_ids(entry: Mapping[str, Any], *ids: str) -> dict[str, Any]:
     """`entry` with ids as texts, which in a database may be numbers."""
     return {**entry, **{key: str(entry[key]) for key in ids if entry[key] is not None}}

@@ -15,90 +15,92 @@ from typing import Any
 from sqlalchemy import TextClause, bindparam, text
 
 from ctxassembly.data.requests import FindTerms
-from ctxassembly.data.retrieval import Term, Vocabulary
-from ctxassembly.stores.postgres.catalog import Described
+from ctxassembly.data.retrieval import QueryVocabulary, TermStats
+from ctxassembly.stores.postgres.catalog import TableInfo
 from ctxassembly.stores.postgres.schema import Step, full_name, quoted_name, text_literal
-from ctxassembly.stores.postgres.table import TSV, IndexedTable, shortened
-from ctxassembly.wording.unicode import sendable
+from ctxassembly.stores.postgres.table import TSV, IndexedTable, derived_name
+from ctxassembly.wording.unicode import make_encodable
 
-LONGEST_KEPT = 100
+MAX_LEXEME_CHARS = 100
 """Characters of a lexeme in the table; longer ones are no words."""
 
 
-def lexemes_missing(home: IndexedTable, found: Described) -> Iterator[Step]:
+def missing_lexeme_steps(table: IndexedTable, info: TableInfo) -> Iterator[Step]:
     """What the table of lexemes still needs. One that is older than the column of words has those of another."""
-    if not found.has_lexemes:
-        yield from lexemes_made(home)
-    elif TSV not in found.types:
-        yield from lexemes_refreshed(home)
-    if home.has_trigrams and not found.has_near:
-        yield near_indexed(home)
-    if not found.is_owned:
+    if not info.has_lexemes:
+        yield from create_lexemes_steps(table)
+    elif TSV not in info.types:
+        yield from refresh_lexemes_steps(table)
+    if table.has_trigrams and not info.has_trigram_index:
+        yield trigram_index_step(table)
+    if not info.is_owned:
         return
-    if found.has_lexemes and not found.hides_lexemes:
-        yield _hidden(home)
-    word, way, roles = ("REVOKE", "FROM", found.read_by) if found.has_policies else ("GRANT", "TO", found.unread_by)
+    if info.has_lexemes and not info.has_lexeme_policy:
+        yield _policy_step(table)
+    word, way, roles = (
+        ("REVOKE", "FROM", info.lexeme_readers) if info.has_policies else ("GRANT", "TO", info.readers_without_lexemes)
+    )
     for role in roles:
-        yield Step(f"{word} SELECT ON {lexemes_name(home)} {way} {role}")
+        yield Step(f"{word} SELECT ON {lexemes_name(table)} {way} {role}")
 
 
-def lexemes_name(home: IndexedTable) -> str:
+def lexemes_name(table: IndexedTable) -> str:
     """The table of lexemes, quoted."""
-    return f"{quoted_name(home.schema)}.{quoted_name(home.lexemes)}"
+    return f"{quoted_name(table.schema)}.{quoted_name(table.lexemes_name)}"
 
 
-def lexemes_made(home: IndexedTable) -> Iterator[Step]:
+def create_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
     """The table of lexemes, and what is in it."""
-    table = f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)"
-    yield Step(f"{table};\n{_hidden(home).sql}")
-    yield from lexemes_refreshed(home)
+    lexemes_table = f"CREATE TABLE IF NOT EXISTS {lexemes_name(table)} (word text PRIMARY KEY, share real)"
+    yield Step(f"{lexemes_table};\n{_policy_step(table).sql}")
+    yield from refresh_lexemes_steps(table)
 
 
-def _hidden(home: IndexedTable) -> Step:
+def _policy_step(table: IndexedTable) -> Step:
     """Show the words to nobody who doesn't see all chunks, from the moment on that a policy hides some."""
     # The table by its name: as `regclass` nobody could drop it anymore.
-    active = f"row_security_active({text_literal(full_name(home))})"
+    active = f"row_security_active({text_literal(full_name(table))})"
     return Step(
-        f"ALTER TABLE {lexemes_name(home)} ENABLE ROW LEVEL SECURITY;\n"
-        f"DROP POLICY IF EXISTS ctxassembly_all_rows ON {lexemes_name(home)};\n"
-        f"CREATE POLICY ctxassembly_all_rows ON {lexemes_name(home)} FOR SELECT USING (NOT {active})"
+        f"ALTER TABLE {lexemes_name(table)} ENABLE ROW LEVEL SECURITY;\n"
+        f"DROP POLICY IF EXISTS ctxassembly_all_rows ON {lexemes_name(table)};\n"
+        f"CREATE POLICY ctxassembly_all_rows ON {lexemes_name(table)} FOR SELECT USING (NOT {active})"
     )
 
 
-def near_indexed(home: IndexedTable) -> Step:
+def trigram_index_step(table: IndexedTable) -> Step:
     """The index by which lexemes near to a word are found."""
-    name = quoted_name(shortened(home.name, "lexemes_trgm"))
-    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} USING gin (word gin_trgm_ops)")
+    name = quoted_name(derived_name(table.name, "lexemes_trgm"))
+    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(table)} USING gin (word gin_trgm_ops)")
 
 
-def lexemes_refreshed(home: IndexedTable) -> Iterator[Step]:
+def refresh_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
     """The words of all chunks, in the place of those of before, after an ANALYZE."""
-    every = text_literal(f"SELECT {TSV} FROM {full_name(home)}")
-    table = lexemes_name(home)
+    every = text_literal(f"SELECT {TSV} FROM {full_name(table)}")
+    lexemes_table = lexemes_name(table)
     yield Step(
-        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every}) WHERE length(word) <= {LONGEST_KEPT}),\n"
-        f"  gone AS (DELETE FROM {table} WHERE word NOT IN (SELECT word FROM fresh))\n"
-        f"INSERT INTO {table} SELECT word FROM fresh ON CONFLICT DO NOTHING"
+        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every}) WHERE length(word) <= {MAX_LEXEME_CHARS}),\n"
+        f"  gone AS (DELETE FROM {lexemes_table} WHERE word NOT IN (SELECT word FROM fresh))\n"
+        f"INSERT INTO {lexemes_table} SELECT word FROM fresh ON CONFLICT DO NOTHING"
     )
-    yield shares_known(home)
-    yield Step(f"ANALYZE {table}")
+    yield update_shares_step(table)
+    yield Step(f"ANALYZE {lexemes_table}")
 
 
-def shares_known(home: IndexedTable) -> Step:
+def update_shares_step(table: IndexedTable) -> Step:
     """The shares of the chunks that have each of the common words, from the statistics.
 
     Looked up there, all 10,000 of them would be unpacked for each query, which takes longer than its search.
     """
-    table = lexemes_name(home)
+    lexemes_table = lexemes_name(table)
     return Step(
         "WITH common AS MATERIALIZED (\n"
         "  SELECT word, max(share) AS share FROM pg_catalog.pg_stats,\n"
         "    unnest(most_common_elems::text::text[], most_common_elem_freqs) AS each(word, share)\n"
-        f"  WHERE schemaname = {text_literal(home.schema)} AND tablename = {text_literal(home.name)}\n"
-        f"    AND attname = '{TSV}' AND length(word) <= {LONGEST_KEPT} GROUP BY word\n"
-        f"), rare AS (\n  UPDATE {table} SET share = NULL\n"
+        f"  WHERE schemaname = {text_literal(table.schema)} AND tablename = {text_literal(table.name)}\n"
+        f"    AND attname = '{TSV}' AND length(word) <= {MAX_LEXEME_CHARS} GROUP BY word\n"
+        f"), rare AS (\n  UPDATE {lexemes_table} SET share = NULL\n"
         "  WHERE share IS NOT NULL AND word NOT IN (SELECT word FROM common)\n"
-        f")\nINSERT INTO {table} SELECT word, share FROM common\n"
+        f")\nINSERT INTO {lexemes_table} SELECT word, share FROM common\n"
         "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
     )
 
@@ -111,15 +113,15 @@ def shares_known(home: IndexedTable) -> Step:
 # chunk has is looked up among those that there are: what it is part of, then what has most of its trigrams.
 
 
-MOST_CHARACTERS = 20_000
+MAX_QUERY_CHARS = 20_000
 """Of a query, so much is read: more than 1 MB of lexemes is an error to PostgreSQL, and no question is so long."""
-MOST_LEXEMES = 400
+MAX_LEXEMES = 400
 """The first ones of a query are looked up."""
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """Chunks counted of a lexeme that the statistics don't have."""
-MOST_MISSING = 16
+MAX_MISSING = 16
 """Lexemes of a query for which near ones are looked up, 1 to 10 ms each: the first that no chunk has."""
-SHORTEST = 3
+MIN_CHARS = 3
 """Letters of a lexeme for which near ones are looked up. A shorter one has no trigram of its own."""
 
 _STATEMENT = """
@@ -128,7 +130,7 @@ WITH asked AS (
   FROM unnest(to_tsvector(CAST(:language AS regconfig), :text))
   ORDER BY place, lexeme LIMIT :most_lexemes
 ), size AS (
-  -- As the planner estimates it, by the pages that there are now; counted if nobody has analysed the table.
+  -- As the planner estimates it, by the pages that there are now; counted if nobody has analyzed the table.
   SELECT CASE WHEN reltuples > 0 THEN round(greatest(reltuples, reltuples / greatest(relpages, 1)
       * (pg_relation_size(oid) / CAST(current_setting('block_size') AS float8))))
     ELSE (SELECT count(*) FROM {table}) END AS chunks
@@ -159,42 +161,44 @@ _INSIDE = r"""'%' || replace(replace(replace(lexeme, '\', '\\'), '%', '\%'), '_'
 """The pattern of words that a lexeme is part of."""
 
 
-def statement(home: IndexedTable, request: FindTerms, language: str) -> TextClause:
+def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> TextClause:
     """The words in `request` with their counts: rows of number of chunks, lexeme, its chunks, near lexemes.
 
     Without a word there is one row, with the number of chunks alone.
     """
     bound = {
         "language": language,
-        "text": sendable(request.text.replace("\0", " "))[:MOST_CHARACTERS],
-        "most_lexemes": MOST_LEXEMES,
-        "most_counted": MOST_COUNTED,
-        "most": request.most,
+        "text": make_encodable(request.text.replace("\0", " "))[:MAX_QUERY_CHARS],
+        "most_lexemes": MAX_LEXEMES,
+        "most_counted": MAX_COUNTED,
+        "most": request.max_terms,
     }
-    looks_near = home.has_trigrams and home.reads_lexemes and request.near > 0
-    if looks_near:
-        bound |= {"most_missing": MOST_MISSING, "shortest": SHORTEST, "near": request.near}
-    return _made(home, looks_near=looks_near).bindparams(*(bindparam(name, value) for name, value in bound.items()))
+    should_find_near = table.has_trigrams and table.can_read_lexemes and request.max_variants > 0
+    if should_find_near:
+        bound |= {"most_missing": MAX_MISSING, "shortest": MIN_CHARS, "near": request.max_variants}
+    return _build_statement(table, should_find_near=should_find_near).bindparams(
+        *(bindparam(name, value) for name, value in bound.items())
+    )
 
 
 @lru_cache(maxsize=64)
-def _made(home: IndexedTable, *, looks_near: bool) -> TextClause:
-    written = {
-        "table": full_name(home),
-        "name": text_literal(full_name(home)),
+def _build_statement(table: IndexedTable, *, should_find_near: bool) -> TextClause:
+    values = {
+        "table": full_name(table),
+        "name": text_literal(full_name(table)),
         "words": TSV,
         "quoted": _QUOTED,
-        "lexemes": lexemes_name(home) if home.reads_lexemes else _NO_LEXEMES,
+        "lexemes": lexemes_name(table) if table.can_read_lexemes else _NO_LEXEMES,
         "inside": _INSIDE,
     }
     # SQLAlchemy takes a colon for the beginning of a parameter.
-    names = {name: text.replace("\\:", ":").replace(":", "\\:") for name, text in written.items()}
-    near = _NEAR if looks_near else "CAST(NULL AS text[])"
+    names = {name: text.replace("\\:", ":").replace(":", "\\:") for name, text in values.items()}
+    near = _NEAR if should_find_near else "CAST(NULL AS text[])"
     return text(_STATEMENT.replace("{near}", near).format_map(names))
 
 
-def vocabulary(rows: Iterable[Any]) -> Vocabulary:
-    """The rows of `statement` as retrieval takes them."""
+def read_vocabulary(rows: Iterable[Any]) -> QueryVocabulary:
+    """The rows of `terms_statement` as retrieval takes them."""
     rows = list(rows)
-    terms = tuple(Term(word, df, tuple(near or ())) for _, word, df, near in rows if word is not None)
-    return Vocabulary(int(max([rows[0][0], *(term.chunks for term in terms)])) if rows else 0, terms)
+    terms = tuple(TermStats(word, df, tuple(near or ())) for _, word, df, near in rows if word is not None)
+    return QueryVocabulary(int(max([rows[0][0], *(term.chunk_count for term in terms)])) if rows else 0, terms)

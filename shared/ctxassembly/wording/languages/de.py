@@ -46,7 +46,7 @@ LANGUAGE = Language(
         "und behalten Sie ihre Labels bei. Fügt dieser Teil nichts hinzu, wiederholen Sie sie "
         "unverändert."
     ),
-    function_words=(
+    stop_words=(
         "aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes anderm andern "
         "anders auch auf aus bei bin bis bist da damit dann das dass dasselbe dazu dein deine deinem deinen deiner "
         "deines dem demselben den denn denselben der derer derselbe derselben des desselben dessen dich die dies "
@@ -61,7 +61,7 @@ LANGUAGE = Language(
         "weil weiter welche welchem welchen welcher welches wenn werde werden wie wieder will wir wird wirst wo "
         "wollen wollte während würde würden zu zum zur zwar zwischen über"
     ),
-    asking_words=(
+    question_words=(
         "auflisten beschreibe beschreiben bitte darf definiere denen deren dürfen erklär erkläre erklären erläutere "
         "erläutern fasse gib liste müssen nenne nennen wann warum wem wen wer weshalb wessen wieso wieviel wieviele "
         "woher wohin worden wozu wurde wurden zeige zusammen"

@@ -44,7 +44,7 @@ LANGUAGE = Language(
         "An answer from earlier parts of the context stands below. Improve it with this part and keep "
         "its labels. If this part adds nothing, repeat it as it is."
     ),
-    function_words=(
+    stop_words=(
         "a about above after again against ain all am an and any are aren as at be because been before being below "
         "between both but by can couldn did didn do does doesn doing don down during each few for from further had "
         "hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn it its "
@@ -53,7 +53,7 @@ LANGUAGE = Language(
         "themselves then there these they this those through to too under until up ve very was wasn we were weren "
         "what when where which while who whom why will with won wouldn you your yours yourself yourselves"
     ),
-    asking_words=(
+    question_words=(
         "also could define describe explain give list many may might much must please shall show summarise summarize "
         "tell us whose would"
     ),

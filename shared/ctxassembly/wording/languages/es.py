@@ -43,7 +43,7 @@ LANGUAGE = Language(
         "Abajo figura una respuesta basada en partes anteriores del contexto. Mejórela con esta parte y "
         "conserve sus etiquetas. Si esta parte no aporta nada, repítala tal cual."
     ),
-    function_words=(
+    stop_words=(
         "a al algo algunas algunos ante antes como con contra cual cuando de del desde donde durante e el ella ellas "
         "ellos en entre era erais eran eras eres es esa esas ese eso esos esta estaba estabais estaban estabas estad "
         "estada estadas estamos estando estar estaremos estará estarán estarás estaré estaréis estaría estaríais "
@@ -65,7 +65,7 @@ LANGUAGE = Language(
         "tuya tuyas tuyo tuyos tú un una uno unos vosotras vosotros vuestra vuestras vuestro vuestros y ya yo él "
         "éramos"
     ),
-    asking_words=(
+    question_words=(
         "cuales cuanta cuantas cuanto cuantos cuál cuáles cuándo cuánta cuántas cuánto cuántos cómo dame debe deben "
         "defina define describa describe dime dónde enumera enumere explica explique favor lista muestra muestre "
         "puede pueden quién quiénes resuma resume según ser"

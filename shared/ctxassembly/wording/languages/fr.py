@@ -44,7 +44,7 @@ LANGUAGE = Language(
         "de cette partie et conservez ses étiquettes. Si cette partie n'apporte rien, répétez-la telle "
         "quelle."
     ),
-    function_words=(
+    stop_words=(
         "ai aie aient aies ait as au aura aurai auraient aurais aurait auras aurez auriez aurions aurons auront aux "
         "avaient avais avait avec avez aviez avions avons ayant ayez ayons c ce ces d dans de des du elle en es est "
         "et eu eue eues eurent eus eusse eussent eusses eussiez eussions eut eux eûmes eût eûtes furent fus fusse "
@@ -53,7 +53,7 @@ LANGUAGE = Language(
         "seras serez seriez serions serons seront ses soient sois soit sommes son sont soyez soyons suis sur t ta te "
         "tes toi ton tu un une vos votre vous y à étaient étais était étant étiez étions êtes"
     ),
-    asking_words=(
+    question_words=(
         "avoir cet cette ceux cite citez combien comme comment doit doivent donne donnez décris décrivez définis "
         "définissez elles explique expliquer expliquez faire fait laquelle lequel lesquelles lesquels liste listez "
         "montre montrez nomme nommez où peut peuvent plus pourquoi quand quel quelle quelles quels quoi résume "

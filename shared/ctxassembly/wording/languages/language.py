@@ -10,7 +10,7 @@ _ENDING = re.compile(r"(?:(?<=\w{4})\w{1,2})?[\W_]*\Z")
 four letters or more."""
 
 
-def without_ending(line: str) -> str:
+def strip_ending(line: str) -> str:
     """`line` without the ending of its last word, so that any form of the word is found. A single word is kept whole.
 
     Its stem alone would find every word that begins with it.
@@ -88,17 +88,17 @@ class Language:
     """In place of a context that had to make room."""
 
     # In queries: small letters, parted by blanks.
-    function_words: str
+    stop_words: str
     """Articles, pronouns, prepositions and the like, which say little of what is asked for.
 
     Those of Snowball (BSD-3-Clause, https://snowballstem.org/algorithms/) in NLTK's edition, as bm25s 0.3.16 (MIT) has
     them, less what is more often another word ("estado", "été"). No package of such words is a dependency: the longer
     lists of stop-words and stopwordsiso have "computer" and "research" among them, bm25s and NLTK bring much else.
     """
-    asking_words: str
+    question_words: str
     """More of them, our own: words that ask a question or tell what to do with the answer."""
 
     def guarded_lines(self) -> tuple[str, ...]:
         """The beginnings of our lines in this language."""
-        supplement = without_ending(self.supplement)
+        supplement = strip_ending(self.supplement)
         return self.summary.partition("{")[0], supplement, self.context, self.nothing, self.question, self.draft

@@ -9,9 +9,15 @@ import pytest
 
 from builders import candidate_of, decision, hits_of, numbered, split, standing
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
-from ctxassembly.assembly.adjacency.hierarchy import MOST_LEVELS, in_document, kin_wanted
-from ctxassembly.assembly.adjacency.positions import CHAIN_GAP, Answered, contained, page_name, positions
-from ctxassembly.data.chunks import Origin
+from ctxassembly.assembly.adjacency.hierarchy import MAX_LEVELS, missing_relatives, with_document_offset
+from ctxassembly.assembly.adjacency.positions import (
+    CHAIN_GAP,
+    KnownComplete,
+    chunk_positions,
+    find_containers,
+    page_key,
+)
+from ctxassembly.data.chunks import ChunkOrigin
 from stopwatch import grows_less
 
 TEXT = numbered("w", 400)
@@ -19,12 +25,12 @@ PLAIN = split("D", TEXT, size=200, overlap=40, indexed=False)
 
 
 def paged(page: int, chunk: Chunk, **more: object) -> Chunk:
-    return replace(chunk, id=f"{page}/{chunk.id}", origin=Origin((("page", page),), **more))  # type: ignore[arg-type]
+    return replace(chunk, id=f"{page}/{chunk.id}", origin=ChunkOrigin((("page", page),), **more))  # type: ignore[arg-type]
 
 
-def steps(chunks: list[Chunk], answered: Answered = Answered()) -> list[int]:  # noqa: B008
+def steps(chunks: list[Chunk], answered: KnownComplete = KnownComplete()) -> list[int]:  # noqa: B008
     """From each chunk to the next one, in their order."""
-    placed = sorted(positions(chunks, pages=("page_label", "page"), answered=answered).values())
+    placed = sorted(chunk_positions(chunks, page_keys=("page_label", "page"), complete=answered).values())
     return [after - before for before, after in pairwise(placed)]
 
 
@@ -48,27 +54,27 @@ def test_adjacent_is_what_offsets_prove(rule: str, chunks: list[Chunk], expected
 
 def test_pages_come_by_their_numbers_not_by_their_labels():
     first, second = (
-        replace(PLAIN[0], id=name, origin=Origin((("page", page), ("page_label", label))))
+        replace(PLAIN[0], id=name, origin=ChunkOrigin((("page", page), ("page_label", label))))
         for name, page, label in (("front", 2, "iii"), ("main", 3, "1"))
     )
-    assert page_name([first, second], ("page_label", "page")) == "page"
-    placed = positions([second, first], pages=("page_label", "page"))
+    assert page_key([first, second], ("page_label", "page")) == "page"
+    placed = chunk_positions([second, first], page_keys=("page_label", "page"))
     assert placed["front"] < placed["main"]
 
 
 @pytest.mark.parametrize(
     ("rule", "first", "second", "answered", "adjacent"),
     [
-        ("nobody knows", {}, {}, Answered(), False),
-        ("the store gave both pages whole", {}, {}, Answered(whole={"D"}), True),
-        ("the store gave what is beside the first", {}, {}, Answered(beside={"3/D6"}, reach=1), True),
-        ("the store gave what is beside the second", {}, {}, Answered(beside={"4/D0"}, reach=1), True),
-        ("it begins later on its page", {}, {"start": 300}, Answered(whole={"D"}), False),
-        ("a page is between", {}, {"page": 5}, Answered(whole={"D"}), False),
+        ("nobody knows", {}, {}, KnownComplete(), False),
+        ("the store gave both pages whole", {}, {}, KnownComplete(documents={"D"}), True),
+        ("the store gave what is beside the first", {}, {}, KnownComplete(chunks={"3/D6"}, window=1), True),
+        ("the store gave what is beside the second", {}, {}, KnownComplete(chunks={"4/D0"}, window=1), True),
+        ("it begins later on its page", {}, {"start": 300}, KnownComplete(documents={"D"}), False),
+        ("a page is between", {}, {"page": 5}, KnownComplete(documents={"D"}), False),
     ],
 )
 def test_a_page_goes_on_where_nothing_is_known_to_be_between(
-    rule: str, first: dict, second: dict, answered: Answered, adjacent: bool
+    rule: str, first: dict, second: dict, answered: KnownComplete, adjacent: bool
 ):
     one = paged(3, PLAIN[6])
     two = paged(second.get("page", 4), replace(PLAIN[0], start=second.get("start", 0)))
@@ -89,12 +95,12 @@ def test_what_is_only_said_to_lie_in_a_larger_chunk_stays():
     whole = split("D", TEXT, size=len(TEXT), indexed=False)[0]
     other = replace(PLAIN[3], id="other", text=PLAIN[3].text.upper())
     candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate((other, whole))]
-    assert contained(candidates) == {}
+    assert find_containers(candidates) == {}
 
 
 def test_chunks_with_an_index_are_left_to_it():
     whole, inner = split("D", TEXT, size=len(TEXT))[0], replace(PLAIN[3], index=1)
-    assert contained([candidate_of(inner, 0), candidate_of(whole, 1)]) == {}
+    assert find_containers([candidate_of(inner, 0), candidate_of(whole, 1)]) == {}
 
 
 def family() -> dict[str, Chunk]:
@@ -104,44 +110,44 @@ def family() -> dict[str, Chunk]:
         names = tuple(f"{parent}{n}" for n in range(3))
         text = TEXT[begin : begin + 600]
         link = {"next_id": "Q"} if parent == "P" else {"prev_id": "P"}
-        chunks[parent] = Chunk(parent, "D", text, start=begin, origin=Origin(child_ids=names), **link)
+        chunks[parent] = Chunk(parent, "D", text, start=begin, origin=ChunkOrigin(child_ids=names), **link)
         for n, name in enumerate(names):
-            origin = Origin((("parent", parent),), parent_id=parent)
+            origin = ChunkOrigin((("parent", parent),), parent_id=parent)
             chunks[name] = Chunk(name, "D", text[200 * n : 200 * n + 200], start=200 * n, origin=origin)
     return chunks
 
 
 def test_kin_are_found_step_by_step():
     chunks = family()
-    assert kin_wanted(chunks["P2"], {}, 1) == ("P",)
+    assert missing_relatives(chunks["P2"], {}, 1) == ("P",)
     known = {"P": chunks["P"]}
-    assert kin_wanted(chunks["P2"], known, 1) == ("P1", "Q")
+    assert missing_relatives(chunks["P2"], known, 1) == ("P1", "Q")
     known["Q"] = chunks["Q"]
-    assert kin_wanted(chunks["P2"], known, 1) == ("P1", "Q0")
+    assert missing_relatives(chunks["P2"], known, 1) == ("P1", "Q0")
     known |= {name: chunks[name] for name in ("P1", "Q0")}
-    assert kin_wanted(chunks["P2"], known, 1) == ()
-    assert kin_wanted(chunks["P2"], known, 2) == ("P0", "Q1")
-    assert kin_wanted(chunks["P"], known, 1) is None
-    assert kin_wanted(chunks["P2"], {}, 1, missing={"P"}) is None
+    assert missing_relatives(chunks["P2"], known, 1) == ()
+    assert missing_relatives(chunks["P2"], known, 2) == ("P0", "Q1")
+    assert missing_relatives(chunks["P"], known, 1) is None
+    assert missing_relatives(chunks["P2"], {}, 1, absent={"P"}) is None
 
 
 def test_an_offset_in_a_parent_is_one_in_the_document_if_the_text_bears_it_out():
     chunks = family()
-    found = in_document(chunks["Q1"], chunks)
-    assert (found.start, found.origin and found.origin.part) == (800, ())
-    assert in_document(replace(chunks["Q1"], start=3), chunks).start is None
-    assert in_document(chunks["Q1"], {}) == chunks["Q1"]
+    found = with_document_offset(chunks["Q1"], chunks)
+    assert (found.start, found.origin and found.origin.section) == (800, ())
+    assert with_document_offset(replace(chunks["Q1"], start=3), chunks).start is None
+    assert with_document_offset(chunks["Q1"], {}) == chunks["Q1"]
 
 
 def test_parents_of_each_other_end():
     one, two = (
-        Chunk(name, "D", TEXT, start=0, origin=Origin((("parent", other),), parent_id=other, child_ids=(other,)))
+        Chunk(name, "D", TEXT, start=0, origin=ChunkOrigin((("parent", other),), parent_id=other, child_ids=(other,)))
         for name, other in (("one", "two"), ("two", "one"))
     )
     known = {"one": one, "two": two}
-    assert kin_wanted(one, known, 3) == ()
-    assert in_document(one, known).start == 0
-    assert MOST_LEVELS >= 3
+    assert missing_relatives(one, known, 3) == ()
+    assert with_document_offset(one, known).start == 0
+    assert MAX_LEVELS >= 3
     context = assemble(hits_of([one, two]), store=MemoryStore([one, two]))
     assert context.text.count("w000") == 1
 
@@ -149,7 +155,7 @@ def test_parents_of_each_other_end():
 def test_leaves_are_read_in_order_with_the_leaves_beside_them():
     chunks = family()
     store = MemoryStore(chunks.values())
-    context = assemble(hits_of([chunks["Q0"]]), AssemblyConfig(neighbours="unfiltered"), store=store)
+    context = assemble(hits_of([chunks["Q0"]]), AssemblyConfig(neighbors="unfiltered"), store=store)
     assert standing(context) == ["P2", "Q0", "Q1"]
     assert next(source.start for source in context.provenance) == 400
     assert "[...]" not in context.text
@@ -158,7 +164,7 @@ def test_leaves_are_read_in_order_with_the_leaves_beside_them():
 def test_thousands_of_blank_chunks_of_a_document_take_no_longer_than_they_are_many():
     def prepared(number: int):
         chunks = [Chunk(str(index), "D", "text", index) for index in range(0, number, 2)]
-        return lambda: positions(chunks, empty=set(range(1, number, 2)))
+        return lambda: chunk_positions(chunks, empty_indexes=set(range(1, number, 2)))
 
     assert prepared(10)() == {str(index): index // 2 for index in range(0, 10, 2)}
     assert grows_less(prepared, 2_000, 16_000, 24)

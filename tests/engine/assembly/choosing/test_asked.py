@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from ctxassembly.assembly.scoring.weights import LITTLE, factors_of
+from ctxassembly.assembly.scoring.weights import STOP_WORD_WEIGHT, stop_word_weights
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from ctxassembly.assembly.scoring.weights import LITTLE, factors_of
             "zusamm zusammenfassung",
         ),
         ("not what begins alike: 'underwriting' isn't 'under'", "what is underwriting", None, "what is"),
-        ("a stem that another word has, too, keeps its weight", "summarise the summary of sea", None, "of the"),
+        ("a stem that another word has, too, keeps its weight", "summarize the summary of sea", None, "of the"),
         ("so does a long word", "Zusammenfassung, zusammenfassend: Rente", ["zusammenfassung"], "zusammenfassu"),
         ("only function words: all weigh alike", "What is it about?", None, ""),
         ("words of the caller's in place of them", "what ferritin level", ["level"], "level"),
@@ -29,4 +29,4 @@ from ctxassembly.assembly.scoring.weights import LITTLE, factors_of
     ],
 )
 def test_what_weighs_half(rule: str, query: str, lesser: Collection[str] | None, half: str):
-    assert factors_of(query, lesser) == dict.fromkeys(half.split(), LITTLE)
+    assert stop_word_weights(query, lesser) == dict.fromkeys(half.split(), STOP_WORD_WEIGHT)

@@ -9,7 +9,7 @@ import pytest
 from builders import cited, count, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble, presets
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.tokens.counter import LONGEST_TOKEN
+from ctxassembly.tokens.counter import MAX_TOKEN_CHARS
 from stopwatch import grows_less, takes_less
 from strategies import words
 
@@ -80,19 +80,19 @@ B = [worded("B", n, 10) for n in range(9)]
 @pytest.mark.parametrize(
     ("rule", "limit", "stands"),
     [
-        ("hits before neighbours", 26, ["A4", "B4"]),
-        ("hits before neighbours, the better hit's first", 36, ["A3", "A4", "B4"]),
-        ("then the better hit's other neighbour", 46, ["A3", "A4", "A5", "B4"]),
+        ("hits before neighbors", 26, ["A4", "B4"]),
+        ("hits before neighbors, the better hit's first", 36, ["A3", "A4", "B4"]),
+        ("then the better hit's other neighbor", 46, ["A3", "A4", "A5", "B4"]),
         ("nearest before better", 66, ["A3", "A4", "A5", "B3", "B4", "B5"]),
         ("then two steps away", 76, ["A2", "A3", "A4", "A5", "B3", "B4", "B5"]),
     ],
 )
-def test_hits_come_before_neighbours(rule: str, limit: int, stands: list[str]):
+def test_hits_come_before_neighbors(rule: str, limit: int, stands: list[str]):
     context = fitted([A[4], B[4]], limit, store=[*A, *B], window=2)
     assert standing(context) == stands
 
 
-def test_the_first_document_is_cut_to_its_hits_before_its_neighbours():
+def test_the_first_document_is_cut_to_its_hits_before_its_neighbors():
     context = fitted([A[4], B[4]], 23, store=[*A, *B], granularity="document")
     assert standing(context) == ["A3", "A4"]
     assert standing(fitted([A[4], B[4]], 22, store=[*A, *B], granularity="document")) == ["A4"]
@@ -180,9 +180,9 @@ def test_of_a_chunk_that_is_sure_to_be_too_long_as_much_stands_as_of_a_shorter_o
     text = "The word is said. " * 300
     long, shorter = (
         assemble([Hit(replace(DESCRIBED, text=each))], AssemblyConfig(max_tokens=limit))
-        for each in (text, text[: limit * LONGEST_TOKEN])
+        for each in (text, text[: limit * MAX_TOKEN_CHARS])
     )
-    assert len(text) > limit * LONGEST_TOKEN
+    assert len(text) > limit * MAX_TOKEN_CHARS
     assert 0 < count(long.text) <= limit
     assert long.text == shorter.text
 
@@ -225,11 +225,11 @@ def test_the_trace_gives_what_was_left_out():
     context = fitted([SMALL, LARGE, LITTLE, worded("C", 7, 10)], 27, window=0)
     trace = context.trace
     assert standing(context) == ["A0", "C0"]
-    assert [each.chunk_id for each in trace.left_out] == ["B0", "C7"]
+    assert [each.chunk_id for each in trace.excluded] == ["B0", "C7"]
     assert decision(context, "B0").tokens == 50 + HEADER_WORDS
     assert decision(context, "C7").tokens == 10 + len(["[...]"])
-    assert trace.left_out_tokens == 64
-    assert trace.left_out_rate == 0.5
+    assert trace.excluded_tokens == 64
+    assert trace.excluded_share == 0.5
     assert trace.documents_dropped == 1
     assert "1 document dropped for budget" in trace.summary
     assert (trace.token_count, trace.max_tokens) == (26, 27)
@@ -237,13 +237,13 @@ def test_the_trace_gives_what_was_left_out():
 
 def test_nothing_is_left_out_where_everything_fits():
     trace = fitted([SMALL, LARGE], 100, window=0).trace
-    assert (trace.left_out, trace.left_out_tokens, trace.left_out_rate, trace.documents_dropped) == ((), 0, 0.0, 0)
+    assert (trace.excluded, trace.excluded_tokens, trace.excluded_share, trace.documents_dropped) == ((), 0, 0.0, 0)
 
 
 def test_the_chunks_of_a_dropped_document_share_its_tokens_exactly():
     chunks = [SMALL, *(worded("B", n, 7 + n) for n in range(3))]
     context = fitted(chunks, 20, granularity="document", window=0)
-    assert context.trace.left_out_tokens == 7 + 8 + 9 + HEADER_WORDS
+    assert context.trace.excluded_tokens == 7 + 8 + 9 + HEADER_WORDS
     assert all((decision(context, f"B{n}").tokens or 0) > 0 for n in range(3))
 
 
@@ -334,15 +334,15 @@ LONG = Chunk("L0", "L", "One two three four five. Six seven eight nine ten. Elev
 
 
 @pytest.mark.parametrize(
-    ("rule", "at_edge", "limit", "stands"),
+    ("rule", "overflow", "limit", "stands"),
     [
         ("skip: keep filling", "skip", 26, ["A0", "C0"]),
         ("stop", "stop", 26, ["A0"]),
         ("stop: where everything fits nothing ends", "stop", 79, ["A0", "B0", "C0"]),
     ],
 )
-def test_what_follows_an_item_that_does_not_fit(rule: str, at_edge: str, limit: int, stands: list[str]):
-    assert standing(fitted([SMALL, LARGE, LITTLE], limit, at_edge=at_edge, window=0)) == stands
+def test_what_follows_an_item_that_does_not_fit(rule: str, overflow: str, limit: int, stands: list[str]):
+    assert standing(fitted([SMALL, LARGE, LITTLE], limit, overflow=overflow, window=0)) == stands
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_what_follows_an_item_that_does_not_fit(rule: str, at_edge: str, limit: 
     ],
 )
 def test_truncate_cuts_what_does_not_fit_and_ends_there(rule: str, limit: int, text: str | None):
-    context = fitted([SMALL, LONG, LITTLE], limit, at_edge="truncate", window=0)
+    context = fitted([SMALL, LONG, LITTLE], limit, overflow="truncate", window=0)
     assert standing(context) == (["A0"] if text is None else ["A0", "L0"])
     if text is not None:
         assert context.blocks[1].text == f"[2] Source: unknown\n{text}"
@@ -366,7 +366,7 @@ def test_truncate_cuts_what_does_not_fit_and_ends_there(rule: str, limit: int, t
 @pytest.mark.parametrize(("least", "stands"), [(1, ["A0", "L0"]), (2, ["A0"])])
 def test_only_a_meaningful_rest_is_kept(least: int, stands: list[str]):
     """Three times min_chunk_tokens: of five words, at most one."""
-    context = fitted([SMALL, LONG, LITTLE], 22, at_edge="truncate", min_chunk_tokens=least, window=0)
+    context = fitted([SMALL, LONG, LITTLE], 22, overflow="truncate", min_chunk_tokens=least, window=0)
     assert standing(context) == stands
 
 
@@ -376,8 +376,8 @@ def test_degenerate_chunks_make_room_first():
     assert standing(fitted(hits, 30, window=0)) == ["D0", "D1", "D2", "A0"]
     context = fitted(hits, 30, window=0, min_chunk_tokens=3)
     assert standing(context) == ["A0", "C0"]
-    assert {each.chunk_id: each.tokens for each in context.trace.left_out} == {"D0": 2, "D1": 2, "D2": 2}
-    assert {each.reason for each in context.trace.left_out} == {"too short"}
+    assert {each.chunk_id: each.tokens for each in context.trace.excluded} == {"D0": 2, "D1": 2, "D2": 2}
+    assert {each.reason for each in context.trace.excluded} == {"too short"}
 
 
 def test_while_everything_fits_degenerate_chunks_stay():
@@ -396,7 +396,7 @@ def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_ga
     whole = len(" ".join(sentences).split())
     context = fitted([stored[0], stored[3]], whole, store=stored, format="minimal", granularity=granularity)
     assert context.text == " ".join(sentences)
-    assert fitted([stored[0], stored[3]], whole - 1, store=stored, format="minimal").trace.left_out
+    assert fitted([stored[0], stored[3]], whole - 1, store=stored, format="minimal").trace.excluded
 
 
 VISIT = "The visit takes long."
@@ -410,7 +410,7 @@ def compressed(chunks: list[Chunk], limit: int, query: str = "visit doors", **op
             "max_tokens": limit,
             "encoding": words,
             "window": 0,
-            "choose_by": "rank",
+            "rank_by": "rank",
             "compress": "extractive",
             **options,
         }
@@ -425,7 +425,7 @@ def texts_of(context: Context) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "at_edge", "compress", "limit", "stands", "edge"),
+    ("rule", "overflow", "compress", "limit", "stands", "edge"),
     [
         ("skip: its beginning, then keep filling", "skip", "none", 34, ["A0", "L0", "C0"], "Parking is free here."),
         ("skip: the sentences that answer, then keep filling", "skip", "extractive", 34, ["A0", "L0", "C0"], VISIT),
@@ -441,9 +441,9 @@ def texts_of(context: Context) -> list[str]:
     ],
 )
 def test_the_edge_with_and_without_compression(
-    rule: str, at_edge: str, compress: str, limit: int, stands: list[str], edge: str | None
+    rule: str, overflow: str, compress: str, limit: int, stands: list[str], edge: str | None
 ):
-    context = compressed([SMALL, EDGE, LITTLE], limit, at_edge=at_edge, compress=compress)
+    context = compressed([SMALL, EDGE, LITTLE], limit, overflow=overflow, compress=compress)
     assert standing(context) == stands
     if edge is not None:
         assert texts_of(context)[1] == edge + " [...]" * (not EDGE.text.endswith(edge))
@@ -499,7 +499,7 @@ def test_no_higher_ranked_chunk_gives_way_to_a_lower_one():
 
 
 def characters(chunks: list[Chunk], limit: int, **options: Any) -> Context:
-    config = AssemblyConfig(**{"max_characters": limit, "window": 0, "choose_by": "rank", **options})
+    config = AssemblyConfig(**{"max_characters": limit, "window": 0, "rank_by": "rank", **options})
     context = assemble(hits_of(chunks), config, query="visit doors")
     assert len(context.text) <= limit
     return context
@@ -514,7 +514,7 @@ ALL = len("[1] Source: unknown\n") * 3 + len(SMALL.text) + len(EDGE.text) + len(
         ("everything fits", ALL, {}, ["A0", "L0", "C0"]),
         ("one character too many", ALL - 1, {}, ["A0", "L0"]),
         ("filling goes on", ALL - len(EDGE.text) - 22, {}, ["A0", "C0"]),
-        ("stop", ALL - len(EDGE.text) - 22, {"at_edge": "stop"}, ["A0"]),
+        ("stop", ALL - len(EDGE.text) - 22, {"overflow": "stop"}, ["A0"]),
         ("whole documents are dropped from the tail", ALL - 1, {"granularity": "document"}, ["A0", "L0"]),
         ("compressed into the room left", ALL - len(EDGE.text) + 21, {"compress": "extractive"}, ["A0", "L0", "C0"]),
         ("one character less", ALL - len(EDGE.text) + 20, {"compress": "extractive"}, ["A0", "L0"]),
@@ -556,7 +556,7 @@ def test_the_tries_are_few_where_characters_decide(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Layout, "fits", counted)
     chunks = [Chunk(f"{n}", f"D{n}", numbered(f"{n}.", 20)) for n in range(1_000)]
-    context = characters(chunks, 9_000, max_tokens=10**6, at_edge="stop", encoding=words)
+    context = characters(chunks, 9_000, max_tokens=10**6, overflow="stop", encoding=words)
     assert 40 < len(context.citations) < 60
     assert len(tries) < 25
     assert sum(tries) < 3_000
@@ -572,7 +572,7 @@ def test_time_to_compress_is_linear_in_the_chunks(options: dict[str, Any]):
             for n in range(number)
         )
         config = AssemblyConfig(max_tokens=1_000, compress="extractive", window=0, **options)
-        return lambda: assemble(hits, config, query="which visit tells 7").trace.left_out
+        return lambda: assemble(hits, config, query="which visit tells 7").trace.excluded
 
     assert compressing(200)()
     assert grows_less(compressing, 200, 1_600, 30)

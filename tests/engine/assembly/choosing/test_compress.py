@@ -7,9 +7,9 @@ import pytest
 
 from builders import candidate_of, decision, hits_of, numbered, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
-from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.pipeline import assemble_flow
-from ctxassembly.assembly.selection.compress import MOST_TEXTS, SENTENCE_TOKENS, Extracted, extract
+from ctxassembly.assembly.selection.compress import MAX_TEXTS, SENTENCE_TOKENS, ExtractionResult, extract_relevant
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.requests import CompressTexts
@@ -23,11 +23,11 @@ TEXT = "Parking costs three euro. The visit takes thirty minutes. Bring â€œyourâ
 VISIT, CARD, DOORS = (26, 58), (58, 77), (77, 99)
 DESK = "Emma Bakker sits at the front desk of the library until noon"
 ROOMS = "dogs are not allowed in any of the reading rooms"
-LLM = AssemblyConfig(compress="llm", choose_by="rank", llm_timeout_seconds=7)
+LLM = AssemblyConfig(compress="llm", rank_by="rank", llm_timeout_seconds=7)
 
 
 def candidate(text: str = TEXT, name: str = "a", kept: tuple[Span, ...] | None = None) -> Candidate:
-    return candidate_of(Chunk(name, name, text), 0, kept=kept)
+    return candidate_of(Chunk(name, name, text), 0, kept_spans=kept)
 
 
 def asked(
@@ -37,10 +37,10 @@ def asked(
     room: int = 1_000,
     query: str | None = QUERY,
     config: AssemblyConfig = LLM,
-) -> tuple[CompressTexts, Extracted, list[str]]:
+) -> tuple[CompressTexts, ExtractionResult, list[str]]:
     """What `extract` asks, what it makes of the answers, and its notes."""
     notes: list[str] = []
-    steps = extract(candidates, room, query, config, notes)
+    steps = extract_relevant(candidates, room, query, config, notes)
     request = next(steps)
     try:
         if isinstance(answers, Exception):
@@ -84,9 +84,9 @@ def test_an_answer_that_stands_in_the_source_is_accepted(rule: str, answer: str,
     source = candidate()
     _, extracted, notes = asked([source], [answer])
     form = extracted.forms[source.key]
-    assert form.kept == kept
+    assert form.kept_spans == kept
     assert (form.chunk, form.rank, form.shortened_by) == (source.chunk, source.rank, "llm")
-    assert (extracted.irrelevant, notes) == (frozenset(), [])
+    assert (extracted.irrelevant_keys, notes) == (frozenset(), [])
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_an_answer_that_stands_in_the_source_is_accepted(rule: str, answer: str,
 )
 def test_an_answer_that_does_not_is_refused_and_a_note_says_so(rule: str, answer: str):
     _, extracted, notes = asked([candidate()], [answer])
-    assert extracted == Extracted({}, frozenset())
+    assert extracted == ExtractionResult({}, frozenset())
     assert notes == ["compress: 'a': the answer is not in the source, extractive instead"]
 
 
@@ -137,7 +137,7 @@ def test_an_answer_that_does_not_is_refused_and_a_note_says_so(rule: str, answer
 def test_which_sentence_of_other_texts(rule: str, text: str, answer: str, kept: tuple[Span, ...]):
     source = candidate(text)
     _, extracted, _ = asked([source], [answer])
-    assert extracted.forms[source.key].kept == kept
+    assert extracted.forms[source.key].kept_spans == kept
 
 
 def test_an_answer_of_all_sentences_leaves_the_chunk_as_it_is():
@@ -151,7 +151,7 @@ def test_of_a_chunk_that_was_cut_only_what_is_kept_is_asked_about_and_chosen_fro
     source = candidate(kept=(VISIT, DOORS))
     request, extracted, notes = asked([source], ["Doors close at ten."])
     assert request.prompts[0].endswith("Text:\nThe visit takes thirty minutes. - Doors close at ten.\n")
-    assert extracted.forms[source.key].kept == (DOORS,)
+    assert extracted.forms[source.key].kept_spans == (DOORS,)
     _, extracted, notes = asked([source], ["No dogs."])
     assert (extracted.forms, len(notes)) == ({}, 1)
 
@@ -163,7 +163,7 @@ def test_of_a_chunk_that_was_cut_only_what_is_kept_is_asked_about_and_chosen_fro
 def test_irrelevant_drops(answer: str):
     source, other = candidate(), candidate(name="b")
     _, extracted, notes = asked([source, other], [answer, "No dogs."])
-    assert extracted.irrelevant == {source.key}
+    assert extracted.irrelevant_keys == {source.key}
     assert extracted.forms.keys() == {other.key}
     assert notes == []
 
@@ -177,7 +177,7 @@ def test_a_model_that_fails_stands_in_the_place_of_its_answer():
 
 def test_a_caller_that_fails_as_a_whole_has_no_answer_at_all():
     _, extracted, notes = asked([candidate(), candidate(name="b")], ConnectionError("refused"))
-    assert extracted == Extracted({}, frozenset())
+    assert extracted == ExtractionResult({}, frozenset())
     assert notes == [
         f"compress: {name!r} has no answer (ConnectionError: refused), extractive instead" for name in "ab"
     ]
@@ -185,7 +185,7 @@ def test_a_caller_that_fails_as_a_whole_has_no_answer_at_all():
 
 @pytest.mark.parametrize("answers", [ConnectionError("refused"), ["No dogs.", ConnectionError("refused")]])
 def test_on_store_error_raise_raises_one_clear_error(answers: Any):
-    config = AssemblyConfig(compress="llm", choose_by="rank", on_store_error="raise")
+    config = AssemblyConfig(compress="llm", rank_by="rank", on_store_error="raise")
     with pytest.raises(StoreError, match=r"^texts could not be compressed: ConnectionError: refused$") as caught:
         asked([candidate(), candidate(name="b")], answers, config=config)
     assert isinstance(caught.value.__cause__, ConnectionError)
@@ -194,17 +194,17 @@ def test_on_store_error_raise_raises_one_clear_error(answers: Any):
 @pytest.mark.parametrize("query", [None, "", " \n"])
 def test_without_a_query_nothing_is_asked(query: str | None):
     notes: list[str] = []
-    steps = extract([candidate()], 1_000, query, LLM, notes)
+    steps = extract_relevant([candidate()], 1_000, query, LLM, notes)
     with pytest.raises(StopIteration) as end:
         next(steps)
-    assert end.value.value == Extracted({}, frozenset())
+    assert end.value.value == ExtractionResult({}, frozenset())
     assert notes == ["compress: a language model needs a query, extractive instead"]
 
 
 @pytest.mark.parametrize(
     ("rule", "room", "number"),
     [
-        ("as many as may be waited for", 100_000, MOST_TEXTS),
+        ("as many as may be waited for", 100_000, MAX_TEXTS),
         ("no more than there is room for a sentence of each", 5 * SENTENCE_TOKENS, 5),
         ("a part of a sentence is none", 5 * SENTENCE_TOKENS - 1, 4),
         ("one at least", 0, 1),
@@ -212,11 +212,11 @@ def test_without_a_query_nothing_is_asked(query: str | None):
     ],
 )
 def test_how_many_are_asked_about(rule: str, room: int, number: int):
-    many = [candidate(f"{n}. No dogs.", f"c{n}") for n in range(MOST_TEXTS + 9)]
+    many = [candidate(f"{n}. No dogs.", f"c{n}") for n in range(MAX_TEXTS + 9)]
     request, extracted, notes = asked(many, ["IRRELEVANT"] * number, room=room)
     assert len(request.prompts) == number
     assert request.timeout_seconds == 7
-    assert extracted.irrelevant == {each.key for each in many[:number]}
+    assert extracted.irrelevant_keys == {each.key for each in many[:number]}
     assert notes == []
 
 
@@ -282,9 +282,9 @@ def flowing(
         "encoding": words,
         "format": "minimal",
         "compress": "llm",
-        "choose_by": "rank",
+        "rank_by": "rank",
     }
-    call = Call(hits_of(chunks), AssemblyConfig(**settings | options), query)
+    call = AssemblyCall(hits_of(chunks), AssemblyConfig(**settings | options), query)
     flow = assemble_flow(call, Services(can_compress=True), lambda: 0.0)
     prompts: list[str] = []
     reply: Any = None
@@ -337,7 +337,7 @@ def test_what_does_not_fit_is_asked_about_and_stands_as_the_model_chose():
 
 
 def test_a_refused_answer_leaves_the_extractive_result_and_the_trace_says_so():
-    extractive, _ = flowing(never, [SHORT, LONG], 35, compress="extractive", choose_by="rank")
+    extractive, _ = flowing(never, [SHORT, LONG], 35, compress="extractive", rank_by="rank")
     context, _ = flowing(lambda text: "The visit lasts half an hour.", [SHORT, LONG], 35)
     assert context.text == extractive.text
     assert (decision(context, "long").outcome, decision(context, "long").reason) == ("compressed", "extractive")
@@ -348,7 +348,7 @@ def test_a_refused_answer_leaves_the_extractive_result_and_the_trace_says_so():
 def test_without_a_query_the_result_is_extractive(query: str | None):
     context, prompts = flowing(never, [SHORT, LONG], 35, query)
     assert prompts == []
-    assert context.text == flowing(never, [SHORT, LONG], 35, query, compress="extractive", choose_by="rank")[0].text
+    assert context.text == flowing(never, [SHORT, LONG], 35, query, compress="extractive", rank_by="rank")[0].text
     assert context.trace.notes == ("compress: a language model needs a query, extractive instead",)
 
 
@@ -357,7 +357,7 @@ def test_what_is_irrelevant_is_dropped_and_in_the_trace():
     assert context.text == SHORT.text
     dropped = decision(context, "long")
     assert (dropped.outcome, dropped.reason, dropped.tokens) == ("dropped", "irrelevant", 30)
-    assert context.trace.left_out == (dropped,)
+    assert context.trace.excluded == (dropped,)
     assert context.trace.documents_dropped == 1
 
 
@@ -366,16 +366,16 @@ def test_where_all_is_irrelevant_all_stay_and_a_note_says_so():
     chunks = [Chunk(name, name, f"The visit to {name} is short. {numbered(name, 60)}.") for name in "XY"]
     context, prompts = flowing(lambda text: "IRRELEVANT", chunks, 60)
     assert len(prompts) == 2
-    assert context.text == flowing(never, chunks, 60, compress="extractive", choose_by="rank")[0].text
+    assert context.text == flowing(never, chunks, 60, compress="extractive", rank_by="rank")[0].text
     assert context.trace.notes == ("compress: the model finds nothing relevant in any chunk, all stay",)
 
 
 def test_what_was_let_go_before_does_not_count_as_relevant():
     """The long one is all that there is above the floor."""
     config = AssemblyConfig(
-        max_tokens=29, encoding=words, format="minimal", compress="llm", choose_by="rank", relevance_floor=0.5
+        max_tokens=29, encoding=words, format="minimal", compress="llm", rank_by="rank", relevance_floor=0.5
     )
-    call = Call([Hit(LONG, 0.9), Hit(SHORT, 0.1)], config, QUERY)
+    call = AssemblyCall([Hit(LONG, 0.9), Hit(SHORT, 0.1)], config, QUERY)
     flow = assemble_flow(call, Services(can_compress=True), lambda: 0.0)
     (prompt,) = next(flow).prompts
     assert prompt.endswith(LONG.text)
@@ -393,7 +393,7 @@ def test_a_hit_below_the_floor_does_not_come_back_into_the_room_that_the_model_m
     def answer(limit: int, **options: Any) -> Context:
         hits = [Hit(LONG, 0.9), Hit(SHORT, 0.1)]
         config = AssemblyConfig(
-            max_tokens=limit, encoding=words, format="minimal", compress="llm", choose_by="rank", **options
+            max_tokens=limit, encoding=words, format="minimal", compress="llm", rank_by="rank", **options
         )
         return assemble(hits, config, query=QUERY, llm=lambda prompt: "The visit takes thirty minutes.")
 
@@ -416,7 +416,7 @@ def test_what_fits_whole_once_the_others_are_shorter_is_not_compressed(said: str
     second = Chunk("second", "X", f"It is long, {numbered('x', 45)}. The visit to Xi is short. All the rest is there.")
     third = Chunk("third", "T", f"Soup is hot. {numbered('t', 40)}.")
     chunks = [SHORT, second, third]
-    assert decision(flowing(never, chunks, 60, compress="extractive", choose_by="rank")[0], "third").outcome != "kept"
+    assert decision(flowing(never, chunks, 60, compress="extractive", rank_by="rank")[0], "third").outcome != "kept"
     context, prompts = flowing(lambda text: said if "Xi" in text else "Soup is hot.", chunks, 60)
     assert len(prompts) == 2
     assert standing(context) == stands
@@ -453,7 +453,7 @@ def test_no_more_is_asked_than_the_characters_have_room_for():
 @pytest.mark.parametrize("error", [TimeoutError("late"), RuntimeError("broken")])
 def test_a_model_that_fails_leaves_the_extractive_result(error: Exception):
     context, _ = flowing(lambda text: error, [SHORT, LONG], 35)
-    assert context.text == flowing(never, [SHORT, LONG], 35, compress="extractive", choose_by="rank")[0].text
+    assert context.text == flowing(never, [SHORT, LONG], 35, compress="extractive", rank_by="rank")[0].text
     assert context.trace.notes == (
         f"compress: 'long' has no answer ({type(error).__name__}: {error}), extractive instead",
     )
@@ -462,7 +462,7 @@ def test_a_model_that_fails_leaves_the_extractive_result(error: Exception):
 
 
 async def test_sync_and_async_models_give_the_same_context():
-    config = AssemblyConfig(max_tokens=35, encoding=words, format="minimal", compress="llm", choose_by="rank")
+    config = AssemblyConfig(max_tokens=35, encoding=words, format="minimal", compress="llm", rank_by="rank")
 
     def llm(prompt: str) -> str:
         return visit(prompt.rpartition("Text:\n")[2])

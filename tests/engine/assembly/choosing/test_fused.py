@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
-from ctxassembly.assembly.scoring.sentences import units_of
-from ctxassembly.assembly.scoring.weights import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights
+from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, HIT_MARGIN, MAX_FEW_HITS, WEIGHTS, Weights
 from ctxassembly.assembly.selection import granularity, selector
 
 QUERY = "Which deposit does a tenant pay?"
@@ -18,7 +18,7 @@ TEXTS = [
     "A deposit is a deposit. The tenant who pays a deposit pays a deposit. Deposit, tenant, pay.",
     "Cats sleep. Dogs bark. Birds sing.",
 ]
-CHUNKS = [Chunk(f"c{number}", f"d{number}", f"{TEXTS[number % 3]} {number}.") for number in range(FEW_HITS + 1)]
+CHUNKS = [Chunk(f"c{number}", f"d{number}", f"{TEXTS[number % 3]} {number}.") for number in range(MAX_FEW_HITS + 1)]
 
 
 @pytest.fixture
@@ -27,21 +27,26 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
     seen: list[Weights] = []
 
     def spy(
-        lines: Any, query: str, stop_below: float | None = None, weights: Weights = WEIGHTS, *others: Any, **more: Any
+        lines: Any,
+        query: str,
+        min_relevance: float | None = None,
+        weights: Weights = WEIGHTS,
+        *others: Any,
+        **more: Any,
     ) -> Any:
         seen.append(weights)
-        return units_of(lines, query, stop_below, weights, *others, **more)
+        return split_and_score(lines, query, min_relevance, weights, *others, **more)
 
     for module in (granularity, selector):
-        monkeypatch.setattr(module, "units_of", spy)
+        monkeypatch.setattr(module, "split_and_score", spy)
     return seen
 
 
 @pytest.mark.parametrize(
     ("strategy", "most", "weights"),
     [
-        ("hybrid", 20, FUSED),
-        ("hybrid", FEW_HITS, WEIGHTS),
+        ("hybrid", 20, FUSED_WEIGHTS),
+        ("hybrid", MAX_FEW_HITS, WEIGHTS),
         ("keyword", 20, WEIGHTS),  # too few chunks have a word of the query
         ("vector", 20, WEIGHTS),
         (None, 20, WEIGHTS),
@@ -61,9 +66,9 @@ def test_the_weights_are_those_of_how_hits_were_found(
 
 def test_a_cap_on_worth_keeps_its_scale(weighed: list[Weights]):
     hits = [Hit(replace(chunk, metadata={"keyword_rank": rank})) for rank, chunk in enumerate(CHUNKS)]
-    assemble(hits, AssemblyConfig(max_tokens=25, stop_below=0.5), query=QUERY)
+    assemble(hits, AssemblyConfig(max_tokens=25, min_relevance=0.5), query=QUERY)
     assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY)
-    assert weighed == [WEIGHTS, FUSED]
+    assert weighed == [WEIGHTS, FUSED_WEIGHTS]
 
 
 def test_the_margin_of_hits_is_added(weighed: list[Weights]):
@@ -73,7 +78,7 @@ def test_the_margin_of_hits_is_added(weighed: list[Weights]):
     fits = assemble(hits).token_count
     assemble(hits, AssemblyConfig(max_tokens=fits // 2), query=QUERY, store=store)
     assemble(hits, AssemblyConfig(max_tokens=fits + 30), query=QUERY, store=store)
-    assert weighed == [FUSED, FUSED._replace(neighbour=FUSED.neighbour + MARGIN)]
+    assert weighed == [FUSED_WEIGHTS, FUSED_WEIGHTS._replace(neighbor=FUSED_WEIGHTS.neighbor + HIT_MARGIN)]
 
 
 def test_what_a_scorer_is_asked_about_is_weighed_alike(weighed: list[Weights]):
@@ -83,8 +88,8 @@ def test_what_a_scorer_is_asked_about_is_weighed_alike(weighed: list[Weights]):
         return [float("tenant" in each) for each in sentences]
 
     assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY, scorer=scorer)
-    assemble(hits, AssemblyConfig(max_tokens=25, stop_below=0.5), query=QUERY, scorer=scorer)
-    assert weighed == [FUSED, FUSED, WEIGHTS, WEIGHTS]
+    assemble(hits, AssemblyConfig(max_tokens=25, min_relevance=0.5), query=QUERY, scorer=scorer)
+    assert weighed == [FUSED_WEIGHTS, FUSED_WEIGHTS, WEIGHTS, WEIGHTS]
 
 
 def test_what_may_stand_beyond_the_window_is_weighed_alike(weighed: list[Weights]):
@@ -92,9 +97,9 @@ def test_what_may_stand_beyond_the_window_is_weighed_alike(weighed: list[Weights
     beside = [Chunk(f"n{n}", "d", f"Nothing is said here of {n}. " * 9, n) for n in range(100) if n % 9]
     store = MemoryStore([*(hit.chunk for hit in hits), *beside])
     fits = assemble(hits).token_count
-    config = AssemblyConfig(max_tokens=fits + 30, window=0, pool_window=2)
+    config = AssemblyConfig(max_tokens=fits + 30, window=0, candidate_window=2)
     assemble(hits, config, query=QUERY, store=store)
-    assert weighed == [FUSED]
+    assert weighed == [FUSED_WEIGHTS]
 
 
 def test_a_good_place_outweighs_the_words_of_a_chunk():

@@ -9,8 +9,8 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import Chunk
-from ctxassembly.assembly.rendering.excerpt import Line
-from ctxassembly.assembly.selection.repeated_sentences import END_BYTES, GLANCED_CHARS, may_repeat
+from ctxassembly.assembly.rendering.excerpt import DocumentText
+from ctxassembly.assembly.selection.repeated_sentences import FINGERPRINT_BYTES, FINGERPRINT_CHARS, may_share_sentences
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import FULL_STOPS
 
@@ -19,12 +19,12 @@ LONG = "Cards are issued to readers on the ground floor, which is open to all wh
 _PIECE = re.compile(rf"(?=\S)(?:(?!\n\n)[^.!?{FULL_STOPS}])+")
 
 
-def line(text: str, *kept: Span) -> tuple[Line, str]:
+def line(text: str, *kept: Span) -> tuple[DocumentText, str]:
     """The line of one chunk, of which the slices `kept` stand, or all of it."""
-    return Line(candidate_of(Chunk(text, "A", text), 0, kept=kept or None)), text
+    return DocumentText(candidate_of(Chunk(text, "A", text), 0, kept_spans=kept or None)), text
 
 
-def only(text: str, *kept: str) -> tuple[Line, str]:
+def only(text: str, *kept: str) -> tuple[DocumentText, str]:
     """The line of one chunk, of which each of `kept` stands."""
     return line(text, *((text.index(part), text.index(part) + len(part)) for part in kept))
 
@@ -43,8 +43,10 @@ def only(text: str, *kept: str) -> tuple[Line, str]:
         ("nor where both were cut", *[only(f"South. {SHARED} It is far.", "South.")] * 2, False),
     ],
 )
-def test_what_two_lines_may_repeat(rule: str, one: tuple[Line, str], other: tuple[Line, str], both: bool):
-    assert may_repeat([one, line("A third one has nothing of either."), other]) == ([0, 2] if both else [])
+def test_what_two_lines_may_repeat(
+    rule: str, one: tuple[DocumentText, str], other: tuple[DocumentText, str], both: bool
+):
+    assert may_share_sentences([one, line("A third one has nothing of either."), other]) == ([0, 2] if both else [])
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -53,18 +55,18 @@ def test_no_piece_of_what_stands_is_passed_over(seed: int):
     sentences = [f"Of the wing {n} nothing else is known to anybody" for n in range(12)]
     ends = [". ", "! ", "。", "\n\n", "\n\n\n", ".\n", "\n", " "]
 
-    def drawn() -> tuple[Line, str]:
+    def drawn() -> tuple[DocumentText, str]:
         text = "".join(draw.choice(sentences) + draw.choice(ends) for _ in range(8))
         cuts = sorted(draw.sample(range(len(text)), 6))
         return line(text, *zip(cuts[::2], cuts[1::2], strict=True))
 
-    def pieces(given: tuple[Line, str], *, standing: bool) -> set[str]:
+    def pieces(given: tuple[DocumentText, str], *, standing: bool) -> set[str]:
         (_, candidate), *_ = given[0].members
         return {
-            piece[-END_BYTES:]
+            piece[-FINGERPRINT_BYTES:]
             for match in _PIECE.finditer(given[1])
-            if not standing or any(start < match.end() and match.start() < end for start, end in candidate.slices)
-            if len(piece := "".join(match[0].split())) > GLANCED_CHARS
+            if not standing or any(start < match.end() and match.start() < end for start, end in candidate.spans)
+            if len(piece := "".join(match[0].split())) > FINGERPRINT_CHARS
         }
 
     def sharing(standing: bool) -> set[int]:
@@ -72,4 +74,4 @@ def test_no_piece_of_what_stands_is_passed_over(seed: int):
         return {at for at, own in enumerate(found) if any(own & other for n, other in enumerate(found) if n != at)}
 
     lines = [drawn() for _ in range(4)]
-    assert sharing(standing=True) <= set(may_repeat(lines)) <= sharing(standing=False)
+    assert sharing(standing=True) <= set(may_share_sentences(lines)) <= sharing(standing=False)

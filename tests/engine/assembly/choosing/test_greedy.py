@@ -6,24 +6,24 @@ import pytest
 
 from builders import candidate_of, count
 from ctxassembly import AssemblyConfig, Chunk
-from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import Units, units_of
-from ctxassembly.assembly.selection.knapsack import Costs, greedy
+from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
+from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.tokens.counter import counter_for
 
 FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
 
 
-def sentences(*documents: list[str]) -> Units:
+def sentences(*documents: list[str]) -> ScoredSentences:
     """The units of chunks that have each text of their document on a line of its own."""
     names = "ABCDEFGH"[: len(documents)]
     chunks = [Chunk(name, name, "\n".join(texts)) for name, texts in zip(names, documents, strict=True)]
-    return units_of([Line(candidate_of(chunk, rank)) for rank, chunk in enumerate(chunks)], "")
+    return split_and_score([DocumentText(candidate_of(chunk, rank)) for rank, chunk in enumerate(chunks)], "")
 
 
-def costs(units: Units) -> Costs:
-    return Costs(empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {}), units, 4.0)
+def costs(units: ScoredSentences) -> TokenCosts:
+    return TokenCosts(empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {}), units, 4.0)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def costs(units: Units) -> Costs:
 )
 def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
     units = sentences(texts)
-    assert greedy(units, order, 1_000, costs(units)).places == taken
+    assert pick_greedily(units, order, 1_000, costs(units)).indexes == taken
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
 def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
     units = sentences(FILLER[:6])
     room = 2 * count(FILLER[0]) + 20
-    assert greedy(units, [0, 5, 1, 3], room, costs(units), sooner).places == taken
+    assert pick_greedily(units, [0, 5, 1, 3], room, costs(units), sooner).indexes == taken
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,6 @@ def test_what_is_counted(
 ):
     units = sentences(*documents)
     seen: list[int] = []
-    monkeypatch.setattr(Costs, "of", lambda _, place: seen.append(place) or 12.0)
-    greedy(units, range(2), room, costs(units))
+    monkeypatch.setattr(TokenCosts, "estimate", lambda _, place: seen.append(place) or 12.0)
+    pick_greedily(units, range(2), room, costs(units))
     assert set(seen) == counted

@@ -11,9 +11,9 @@ import pytest
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.sentences import Units
-from ctxassembly.assembly.selection.knapsack import reduced
-from ctxassembly.data.candidates import Candidate, Header
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.selection.knapsack import restrict_to_sentences
+from ctxassembly.data.candidates import Candidate, HeaderDetail
 from stopwatch import grows_less
 from strategies import words
 
@@ -45,7 +45,7 @@ def packed(chunks: list[Chunk], limit: int, query: str | None = QUERY, **options
 def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
     chunks = [leaflet(document_id="A"), leaflet(document_id="B"), leaflet(20, document_id="C")]
     assert "Stop taking blood thinners" in packed(chunks, 60).text
-    assert "Stop taking blood thinners" not in packed(chunks, 60, choose_by="rank").text
+    assert "Stop taking blood thinners" not in packed(chunks, 60, rank_by="rank").text
 
 
 def test_sentences_stand_in_their_order_with_markers_where_text_is_missing():
@@ -137,7 +137,7 @@ def test_the_room_beside_the_window_is_all_that_what_is_beyond_it_may_take():
     chunks = [words_of("A", n) for n in range(9)]
     chunks[6], chunks[7] = Chunk("A6", "A", ANSWER, index=6), Chunk("A7", "A", f"{ANSWER} {ANSWER}", index=7)
     config = AssemblyConfig(granularity="chunk")
-    window = assemble(hits_of(chunks[4:5]), replace(config, pool_window=1), query=QUERY, store=MemoryStore(chunks))
+    window = assemble(hits_of(chunks[4:5]), replace(config, candidate_window=1), query=QUERY, store=MemoryStore(chunks))
     for more in range(2 * count(ANSWER)):
         limited = replace(config, max_tokens=window.token_count + more)
         context = assemble(hits_of(chunks[4:5]), limited, query=QUERY, store=MemoryStore(chunks))
@@ -147,7 +147,7 @@ def test_the_room_beside_the_window_is_all_that_what_is_beyond_it_may_take():
 
 def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
     chunks = [words_of("A", n) for n in range(9)]
-    for options, query in (({"pool_window": 0}, QUERY), ({}, None), ({"choose_by": "rank"}, QUERY), ({}, "  ")):
+    for options, query in (({"candidate_window": 0}, QUERY), ({}, None), ({"rank_by": "rank"}, QUERY), ({}, "  ")):
         store = MemoryStore(chunks)
         assemble(hits_of(chunks[4:5]), AssemblyConfig(**options), query=query, store=store)
         assert [ref.index for ref in store.requests[0]] == [3, 5, 4]
@@ -164,7 +164,7 @@ def test_without_a_window_nothing_is_fetched_at_all():
     [
         ("sentences if there is a query", {}, QUERY, "cut"),
         ("chunks without one, and a hit that doesn't fit whole is cut", {}, None, "cut"),
-        ("chunks where something else is said of what doesn't fit", {"at_edge": "stop"}, QUERY, "cut"),
+        ("chunks where something else is said of what doesn't fit", {"overflow": "stop"}, QUERY, "cut"),
         ("such as compression", {"compress": "extractive"}, QUERY, "compressed"),
     ],
 )
@@ -180,7 +180,7 @@ def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, o
         ("where half of all fits, chunks stay whole", 450, {}, True),
         ("where less does, sentences are chosen", 230, {}, False),
         ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
-        ("or if what is worth too little is to go", 450, {"stop_below": 0.5}, False),
+        ("or if what is worth too little is to go", 450, {"min_relevance": 0.5}, False),
         ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
         ("half of all characters", 8_000, {"max_characters": 1_700}, True),
     ],
@@ -202,7 +202,7 @@ def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, op
 def test_the_passage_that_answers_stands_whatever_its_rank():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "C")]
     hits = [each for each in chunks if each.index == 1]
-    for options, stands in (({}, {"C"}), ({"choose_by": "rank"}, {"A"})):
+    for options, stands in (({}, {"C"}), ({"rank_by": "rank"}, {"A"})):
         config = AssemblyConfig(granularity="passage", max_tokens=60, **options)
         context = assemble(hits_of(hits), config, query=QUERY, store=MemoryStore(chunks))
         assert {source.document_id for source in context.provenance} == stands
@@ -221,7 +221,7 @@ def test_auto_keeps_passages_together_under_the_least_pressure_then_chunks(limit
 
 def test_a_passage_is_worth_what_its_best_sentence_is():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
-    context = packed(chunks, 8_000, granularity="passage", stop_below=0.5)
+    context = packed(chunks, 8_000, granularity="passage", min_relevance=0.5)
     assert standing(context) == ["B0", "B1", "B2"]
     assert decision(context, "A0").reason == "worth too little"
 
@@ -253,16 +253,16 @@ def test_what_was_too_much_is_not_tried_again(limit: int, monkeypatch: pytest.Mo
     too_much: list[frozenset[int]] = []
     fits = Layout.fits
 
-    def seen(units: Units, places: Collection[int], *held: Collection[int]) -> dict[int, Candidate]:
+    def seen(units: ScoredSentences, places: Collection[int], *held: Collection[int]) -> dict[int, Candidate]:
         tried.append(frozenset(places))
-        return reduced(units, places, *held)
+        return restrict_to_sentences(units, places, *held)
 
-    def asked(layout: Layout, candidates: Sequence[Candidate], *level: Header) -> bool:
+    def asked(layout: Layout, candidates: Sequence[Candidate], *level: HeaderDetail) -> bool:
         if not (fitting := fits(layout, candidates, *level)):
             too_much.extend(tried[-1:])
         return fitting
 
-    monkeypatch.setattr("ctxassembly.assembly.selection.knapsack.reduced", seen)
+    monkeypatch.setattr("ctxassembly.assembly.selection.knapsack.restrict_to_sentences", seen)
     monkeypatch.setattr(Layout, "fits", asked)
     packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit)
     assert tried
@@ -293,42 +293,42 @@ def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granula
     chunks = [leaflet(3, 4, 5, document_id="A"), leaflet(document_id="B"), leaflet(document_id="C")]
     whole = packed(chunks, 8_000, granularity=granularity, dedup="none")
     assert standing(whole) == ["A0", "B0", "C0"]
-    context = packed(chunks, 8_000, granularity=granularity, dedup="none", stop_below=0.9)
+    context = packed(chunks, 8_000, granularity=granularity, dedup="none", min_relevance=0.9)
     assert standing(context) == ["A0"]
     assert decision(context, "A0").outcome == ("kept" if granularity == "chunk" else "cut")
     assert [decision(context, name).reason for name in ("B0", "C0")] == ["worth too little"] * 2
-    assert context.trace.left_out_tokens > 2 * 300
+    assert context.trace.excluded_tokens > 2 * 300
     assert context.trace.documents_dropped == 0  # for the budget
 
 
 def test_what_the_budget_leaves_out_is_told_from_what_is_worth_too_little():
     chunks = [leaflet(3, 9, 15), leaflet(4, document_id="B"), leaflet(document_id="C")]
-    reasons = {each.chunk_id: each.reason for each in packed(chunks, 40, stop_below=0.3).trace.decisions}
+    reasons = {each.chunk_id: each.reason for each in packed(chunks, 40, min_relevance=0.3).trace.decisions}
     assert reasons == {"A0": "sentence", "B0": "budget", "C0": "worth too little"}
 
 
-@pytest.mark.parametrize("stop_below", [0, 0.5, 1])
+@pytest.mark.parametrize("min_relevance", [0, 0.5, 1])
 @pytest.mark.parametrize("limit", [5, 60, 8_000])
-def test_the_best_is_always_worth_its_room(limit: int, stop_below: float):
+def test_the_best_is_always_worth_its_room(limit: int, min_relevance: float):
     for query in (QUERY, "Nothing of that."):
-        assert packed([leaflet(3), leaflet(4, document_id="B")], limit, query, stop_below=stop_below).text
+        assert packed([leaflet(3), leaflet(4, document_id="B")], limit, query, min_relevance=min_relevance).text
 
 
 def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_little():
     chunks = [leaflet(document_id=name) for name in "ABCDEFGHIJ"]
-    context = packed(chunks, 8_000, "Xylophone?", granularity="chunk", dedup="none", stop_below=0.5)
+    context = packed(chunks, 8_000, "Xylophone?", granularity="chunk", dedup="none", min_relevance=0.5)
     assert len(standing(context)) == 10
 
 
 def test_without_a_query_nothing_is_worth_too_little():
     chunks = [leaflet(3), leaflet(document_id="B")]
-    assert standing(packed(chunks, 8_000, None, granularity="auto", stop_below=1)) == ["A0", "B0"]
+    assert standing(packed(chunks, 8_000, None, granularity="auto", min_relevance=1)) == ["A0", "B0"]
 
 
 def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():
     chunks = [words_of("A", n) for n in range(9)]
     chunks[7] = Chunk("A7", "A", ANSWER, index=7)
-    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(stop_below=0.5), query=QUERY, store=MemoryStore(chunks))
+    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(min_relevance=0.5), query=QUERY, store=MemoryStore(chunks))
     assert standing(context) == ["A7"]
     assert decision(context, "A4").reason == "worth too little"
     assert decision(context, "A1").reason == "beyond the window"

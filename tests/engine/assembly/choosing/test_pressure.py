@@ -51,7 +51,7 @@ def test_what_is_below_the_floor_is_in_the_trace_with_its_tokens():
     context = relieved(SCORED, 39, relevance_floor=0.5)
     assert (decision(context, "B0").outcome, decision(context, "B0").reason) == ("dropped", "below the relevance floor")
     assert decision(context, "B0").tokens == 10
-    assert context.trace.left_out == (decision(context, "B0"),)
+    assert context.trace.excluded == (decision(context, "B0"),)
     assert context.trace.documents_dropped == 1
 
 
@@ -62,7 +62,7 @@ def test_where_no_hit_reaches_the_floor_all_stay_and_a_note_says_so():
     assert relieved(SCORED, 39, relevance_floor=0.5).trace.notes == ()
 
 
-def test_neighbours_go_with_the_hit_that_they_were_fetched_for():
+def test_neighbors_go_with_the_hit_that_they_were_fetched_for():
     stored = [chunk(name, 10, n) for name in "AB" for n in range(3)]
     hits = [Hit(stored[1], 0.9), Hit(stored[4], 0.2)]
     options = {"max_tokens": 59, "encoding": words, "format": "minimal"}
@@ -73,7 +73,7 @@ def test_neighbours_go_with_the_hit_that_they_were_fetched_for():
     assert standing(without) == ["A0", "A1", "A2", "B0", "B1"]
 
 
-def test_a_neighbours_decayed_score_is_not_held_against_it():
+def test_a_neighbors_decayed_score_is_not_held_against_it():
     """0.9 and half of it: the hit reaches the floor, and what was fetched for it stays with it."""
     stored = [chunk("A", 10, n) for n in range(3)]
     hits = [Hit(stored[1], 0.9), Hit(B, 0.2)]

@@ -7,8 +7,8 @@ import pytest
 from builders import candidate_of
 from ctxassembly import AssemblyConfig
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import units_of
-from ctxassembly.assembly.selection.shorten import Sentence, best_sentences, sentences
+from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.selection.shorten import CandidateSentence, candidate_sentences, sentence_ranker
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.tokens.counter import counter_for
@@ -21,8 +21,8 @@ def candidate(name: str, text: str, rank: int = 0) -> Candidate:
     return candidate_of(Chunk(name, name, text), rank)
 
 
-def ranking(query: str | None, *candidates: Candidate) -> Callable[[Sequence[Candidate]], Sequence[Sentence]]:
-    return best_sentences(lambda: units_of(LAYOUT.lines(candidates), query or ""), query)
+def ranking(query: str | None, *candidates: Candidate) -> Callable[[Sequence[Candidate]], Sequence[CandidateSentence]]:
+    return sentence_ranker(lambda: split_and_score(LAYOUT.document_texts(candidates), query or ""), query)
 
 
 def ranked(query: str | None, *lines: str) -> list[str]:
@@ -81,7 +81,7 @@ def test_useless_sentences_are_left_out():
 
 def test_where_all_are_useless_all_are_there_in_their_order():
     useless = candidate("c", "A hall. A shed. A cellar.")
-    assert list(ranking("garden", FIRST, SECOND, useless)([useless])) == sentences(useless)
+    assert list(ranking("garden", FIRST, SECOND, useless)([useless])) == candidate_sentences(useless)
 
 
 def test_equal_ones_keep_their_order():
@@ -92,9 +92,9 @@ def test_equal_ones_keep_their_order():
 def test_sentences_are_valued_as_selection_values_them():
     """The sentence between two that answer beside one that stands alone, neither with a word of the query."""
     one = candidate("a", "Cold milk. Nothing here. Nothing there. No water. It is so. No water.")
-    units = units_of(LAYOUT.lines([one]), "water")
+    units = split_and_score(LAYOUT.document_texts([one]), "water")
     order = [each.text.strip() for each in ranking("water", one)([one])]
-    values = {unit.text.strip(): value for unit, value in zip(units.units, units.values, strict=True)}
+    values = {unit.text.strip(): value for unit, value in zip(units.spans, units.scores, strict=True)}
     assert order == sorted(order, key=lambda text: -values[text])
 
 
@@ -108,7 +108,7 @@ def test_the_words_of_a_sentence_itself_weigh_more_than_those_beside_it(monkeypa
         return ranking("water garden", one, *others)([one])[0].text.strip()
 
     assert first() == "The garden."
-    monkeypatch.setattr("ctxassembly.assembly.selection.shorten.OWN", 0.0)
+    monkeypatch.setattr("ctxassembly.assembly.selection.shorten.OWN_TERMS_BONUS", 0.0)
     assert first() == "Cold water."
 
 
@@ -121,7 +121,7 @@ def test_how_rare_a_word_is_follows_from_all_candidates():
 
 
 def test_of_a_chunk_that_is_cut_only_what_is_kept_is_ranked():
-    cut = FIRST._replace(kept=((8, 28),))
+    cut = FIRST._replace(kept_spans=((8, 28),))
     assert [each.text for each in ranking("garden", FIRST)([cut])] == ["The garden. "]
 
 
@@ -136,7 +136,9 @@ def test_a_sentence_that_two_chunks_share_is_found_in_each():
 
 def test_nothing_is_read_before_the_function_is_asked():
     read: list[str] = []
-    best = best_sentences(lambda: read.append("read") or units_of(LAYOUT.lines([FIRST, SECOND]), "garden"), "garden")
+    best = sentence_ranker(
+        lambda: read.append("read") or split_and_score(LAYOUT.document_texts([FIRST, SECOND]), "garden"), "garden"
+    )
     assert read == []
     best([FIRST])
     best([SECOND])

@@ -6,49 +6,52 @@ import numpy as np
 import pytest
 
 from ctxassembly.assembly.scoring import features
-from ctxassembly.assembly.scoring.features import read
+from ctxassembly.assembly.scoring.features import get_text_indexes
 from ctxassembly.text import query_terms
-from ctxassembly.text.query_terms import Reading, numbers
-from ctxassembly.tokens.cache import Remembered
+from ctxassembly.text.query_terms import TextIndex, concat_numbers
+from ctxassembly.tokens.cache import TextCache
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are really read."""
-    features._readings.clear()
+    features._CACHE.clear()
     texts: list[str] = []
-    really = query_terms.read
+    really = query_terms.index_texts
 
-    def spy(some: list[str]) -> list[Reading]:
+    def spy(some: list[str]) -> list[TextIndex]:
         texts.extend(some)
         return really(some)
 
-    monkeypatch.setattr(query_terms, "read", spy)
+    monkeypatch.setattr(query_terms, "index_texts", spy)
     return texts
 
 
 def test_a_text_is_read_once_whatever_stands_beside_it(asked: list[str]):
-    first = read(["One. Two.", "Three.", "One. Two."])
-    again = read(["Four.", "Three.", "One. Two."])
+    first = get_text_indexes(["One. Two.", "Three.", "One. Two."])
+    again = get_text_indexes(["Four.", "Three.", "One. Two."])
     assert asked == ["One. Two.", "Three.", "Four."]
     assert again[1:] == [first[1], first[0]]
 
 
 def test_what_is_remembered_stays_bounded(asked: list[str], monkeypatch: pytest.MonkeyPatch):
-    few = Remembered[Reading](100_000, features._readings._bytes_of)
-    monkeypatch.setattr(features, "_readings", few)
+    few = TextCache[TextIndex](100_000, features._CACHE._bytes_of)
+    monkeypatch.setattr(features, "_CACHE", few)
     texts = [f"Text {number}. " + "Drink water. " * 20 for number in range(1_000)]
     for text in texts:
-        read([text])
-    kept = [*few.young.values(), *few._old.values()]
+        get_text_indexes([text])
+    kept = [*few.recent.values(), *few._old.values()]
     assert 10 < len(kept) < 100
     assert sum(one.nbytes for one in kept) <= 100_000
-    read(texts[-1:])
+    get_text_indexes(texts[-1:])
     assert asked == texts
 
 
 def test_threads_that_read_at_once_read_the_same(asked: list[str]):
     texts = [[f"Text {number % 7}. One. Two."] * 3 for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
-        found = [[numbers([one.sentences], np.uint32).tolist() for one in own] for own in pool.map(read, texts)]
+        found = [
+            [concat_numbers([one.sentences], np.uint32).tolist() for one in own]
+            for own in pool.map(get_text_indexes, texts)
+        ]
     assert found == [[[2 * 13]] * 3] * 200  # "0. One" may be an ordinal

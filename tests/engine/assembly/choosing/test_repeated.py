@@ -64,7 +64,7 @@ def test_a_chunk_of_which_nothing_else_is_left_is_a_duplicate_of_the_one_that_ha
     assert (told.outcome, told.reason, told.because_of) == ("duplicate", "repeated", "south0")
     assert decision(context, "south0").replaced == ("copy0",)
     assert context.trace.documents_dropped == 0
-    assert context.trace.left_out == ()
+    assert context.trace.excluded == ()
 
 
 def test_borders_of_chunks_hide_nothing():
@@ -157,7 +157,7 @@ def test_what_had_no_room_stands_in_the_place_of_what_is_said_once():
     context = once(chunks, max_tokens=limit)
     assert "What came late has room now, and is read." in context.text
     assert decision(context, "late0").outcome == "kept"
-    assert context.trace.left_out == ()
+    assert context.trace.excluded == ()
 
 
 def test_what_comes_in_repeats_nothing_either():
@@ -217,7 +217,7 @@ def test_sources_quotes_and_a_saved_context_are_those_of_what_stands():
     assert "south0" in page
 
 
-def test_a_labelled_chunk_each_reads_the_same():
+def test_a_labeled_chunk_each_reads_the_same():
     context = once([own_and_shared("south"), own_and_shared("north")], cite="chunk", order="edges")
     assert context.text.count("Cards are issued") == 1
     assert [each.best_chunk_id for each in context.citations] == ["south0", "north0"]

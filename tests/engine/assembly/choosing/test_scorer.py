@@ -32,9 +32,9 @@ from ctxassembly import (
     compare_budgets,
 )
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import units_of
-from ctxassembly.assembly.scoring.weights import BEST, scaled
-from ctxassembly.assembly.selection.scorer import ASKED, best_texts
+from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.scoring.weights import TOP_SCORES, normalize_scores
+from ctxassembly.assembly.selection.scorer import MAX_SENTENCES, best_texts
 from ctxassembly.tokens.counter import counter_for
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
@@ -114,7 +114,7 @@ def test_it_is_asked_once_and_again_only_for_what_is_new():
         (AssemblyConfig(max_tokens=8_000), QUERY),  # everything fits
         (CONFIG, None),
         (CONFIG, "  "),
-        (AssemblyConfig(max_tokens=24, granularity="chunk", choose_by="rank"), QUERY),
+        (AssemblyConfig(max_tokens=24, granularity="chunk", rank_by="rank"), QUERY),
         (AssemblyConfig(max_tokens=24, granularity="document"), QUERY),
         (AssemblyConfig(max_tokens=24, enabled=False), QUERY),
     ],
@@ -129,7 +129,7 @@ def test_it_is_not_asked_where_no_query_chooses(config: AssemblyConfig, query: s
 
 
 def test_a_worth_that_stops_is_asked_for_though_everything_fits():
-    config = AssemblyConfig(format="minimal", granularity="sentence", stop_below=0.1)
+    config = AssemblyConfig(format="minimal", granularity="sentence", min_relevance=0.1)
     hits = [Hit(Chunk("letter", "letter", "Before your examination you get a letter.")), Hit(Chunk("b", "b", ANSWER))]
     assert ANSWER not in context(None, config, hits).text
     assert ANSWER in context(Fluids(), config, hits).text
@@ -141,7 +141,7 @@ def test_the_best_are_asked_for_and_no_more_than_so_many():
     text = f"{long} The examination takes an hour. {long.replace('Wing', 'Hall')}"
     context(scorer, hits=[Hit(Chunk("long", "long", text)), *HITS])
     (asked,) = scorer.asked
-    assert len(asked) == len(set(asked)) == ASKED
+    assert len(asked) == len(set(asked)) == MAX_SENTENCES
     assert "The examination takes an hour." in asked
 
 
@@ -239,8 +239,8 @@ def test_labels_of_a_conversation_are_not_held_while_it_is_asked():
     labels = Labels()
 
     def beside(query: str, sentences: list[str]) -> list[float]:
-        assert labels.take(1) == 1
-        labels.give_back(1, 2)
+        assert labels.reserve(1) == 1
+        labels.release(1, 2)
         return Fluids()(query, sentences)
 
     found = context(beside, AssemblyConfig(max_tokens=24, granularity="sentence"), labels=labels)
@@ -266,7 +266,7 @@ async def test_an_answer_chain_takes_one():
     every = {"retrieval": KEYWORDS, "assembly": CONFIG}
 
     def chain(**options: Any) -> AnswerChain:
-        return AnswerChain.over(index, Scripted("Yes [1]."), **every, **options)
+        return AnswerChain.from_index(index, Scripted("Yes [1]."), **every, **options)
 
     question = "May I drink before the examination? Keep the leaflet."
 
@@ -285,10 +285,10 @@ async def test_an_answer_chain_takes_one():
 
 def test_the_best_scores_count_by_their_distances_and_all_others_not_at_all():
     scores = {f"{n}.": float(n) for n in range(30)}
-    found = scaled([*scores, "Not asked."], scores)
+    found = normalize_scores([*scores, "Not asked."], scores)
     assert found[29] == 1.0
-    assert found[: 30 - BEST] == [0.0] * (30 - BEST)
-    assert found[30 - BEST : 30] == pytest.approx([n / BEST for n in range(1, BEST + 1)])
+    assert found[: 30 - TOP_SCORES] == [0.0] * (30 - TOP_SCORES)
+    assert found[30 - TOP_SCORES : 30] == pytest.approx([n / TOP_SCORES for n in range(1, TOP_SCORES + 1)])
     assert found[30] == 0.0
 
 
@@ -297,18 +297,18 @@ def test_the_best_scores_count_by_their_distances_and_all_others_not_at_all():
 def test_the_scale_of_scores_makes_no_difference(factor: float, offset: float):
     scores = {"a.": 1.0, "b.": 2.0, "c.": 4.0}
     moved = {text: (score + offset) * factor for text, score in scores.items()}
-    assert scaled([*scores], moved) == pytest.approx([0.0, 1 / 3, 1.0])
+    assert normalize_scores([*scores], moved) == pytest.approx([0.0, 1 / 3, 1.0])
 
 
 def test_equal_scores_count_as_one():
-    yes = {f"{n}.": 1.0 for n in range(3 * BEST)}
-    assert scaled([*yes, "no."], {**yes, "no.": 0.0}) == [1.0] * len(yes) + [0.0]
-    assert scaled([*yes], yes) == [0.0] * len(yes)
+    yes = {f"{n}.": 1.0 for n in range(3 * TOP_SCORES)}
+    assert normalize_scores([*yes, "no."], {**yes, "no.": 0.0}) == [1.0] * len(yes) + [0.0]
+    assert normalize_scores([*yes], yes) == [0.0] * len(yes)
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_every_signal_is_from_0_to_1(scores: dict[str, float]):
-    assert all(0.0 <= each <= 1.0 for each in scaled([*scores], scores))
+    assert all(0.0 <= each <= 1.0 for each in normalize_scores([*scores], scores))
 
 
 @given(st.lists(st.one_of(st.floats(), st.just("x"), st.none()), max_size=16), st.integers(1, 80))
@@ -325,4 +325,8 @@ def test_sentences_are_asked_for_by_their_worth_each_once():
         candidate_of(Chunk("a", "a", "Nothing here. Drink water. Drink water."), 0),
         candidate_of(Chunk("b", "b", "Drink water.\n\n \n\nOr tea."), 1),
     ]
-    assert best_texts(units_of(layout.lines(candidates), "drink?")) == ("Drink water.", "Nothing here.", "Or tea.")
+    assert best_texts(split_and_score(layout.document_texts(candidates), "drink?")) == (
+        "Drink water.",
+        "Nothing here.",
+        "Or tea.",
+    )

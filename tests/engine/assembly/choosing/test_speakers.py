@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.assembly.scoring.sentences import units_of
-from ctxassembly.assembly.scoring.speakers import may_name, said_by_named
-from ctxassembly.text.sentences import tiles
+from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.scoring.speakers import lines_by_mentioned_speaker, might_mention_speaker
+from ctxassembly.text.sentences import sentence_spans
 from stopwatch import grows_less
 
 MEETING = """\
@@ -41,14 +41,18 @@ def turns(texts: Sequence[str], query: str) -> list[float]:
     edges, continues = [0], list[bool]()
     for text in texts:
         base = edges[-1]
-        edges += [base + end for _, end in tiles(text)]
-        continues += [start > 0 for start, _ in tiles(text)]
-    return said_by_named("".join(texts), edges, continues, query)
+        edges += [base + end for _, end in sentence_spans(text)]
+        continues += [start > 0 for start, _ in sentence_spans(text)]
+    return lines_by_mentioned_speaker("".join(texts), edges, continues, query)
 
 
 def said(text: str, query: str) -> list[str]:
     """The sentences in turns of a speaker whom `query` names."""
-    return [text[start:end] for (start, end), value in zip(tiles(text), turns([text], query), strict=False) if value]
+    return [
+        text[start:end]
+        for (start, end), value in zip(sentence_spans(text), turns([text], query), strict=False)
+        if value
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,16 +101,16 @@ def test_without_speakers_no_value_changes(text: str, monkeypatch: pytest.Monkey
         seen: list[float] = []
 
         def spy(*given: object, **options: object) -> object:
-            found = units_of(*given, **options)  # type: ignore[arg-type]
-            seen.extend(found.values.tolist())
+            found = split_and_score(*given, **options)  # type: ignore[arg-type]
+            seen.extend(found.scores.tolist())
             return found
 
-        monkeypatch.setattr("ctxassembly.assembly.selection.granularity.units_of", spy)
+        monkeypatch.setattr("ctxassembly.assembly.selection.granularity.split_and_score", spy)
         assemble([Hit(Chunk("a", "A", text))], AssemblyConfig(max_tokens=15), query="What is ferritin, a disk?")
         return seen
 
     before = values()
-    monkeypatch.setattr("ctxassembly.assembly.scoring.features.said_by_named", lambda *_: [])
+    monkeypatch.setattr("ctxassembly.assembly.scoring.features.lines_by_mentioned_speaker", lambda *_: [])
     assert values() == before != []
 
 
@@ -127,16 +131,16 @@ def test_the_speaker_asked_for_is_heard_first():
 
 @given(st.text("Ann: Bo\n[01：*.\x00\u202e"), st.text("Ann Bo*"))
 def test_any_text_will_do(text: str, query: str):
-    assert len(turns([text], query)) in (0, len(tiles(text)))
+    assert len(turns([text], query)) in (0, len(sentence_spans(text)))
 
 
 @pytest.mark.parametrize("piece", ["Ann: a\nBo: b\n", "a" * 39 + " ", "[00:00:00] " * 3 + "\n", "\n", "** ", "A. B "])
 def test_time_is_linear(piece: str):
     def looking(length: int) -> Callable[[], object]:
         text = (piece * (length // len(piece) + 1))[:length]
-        edges = [0, *(end for _, end in tiles(text))]
-        continues = [start > 0 for start, _ in tiles(text)]
-        return lambda: said_by_named(text, edges, continues, "What did Ann say to A. B about it?")
+        edges = [0, *(end for _, end in sentence_spans(text))]
+        continues = [start > 0 for start, _ in sentence_spans(text)]
+        return lambda: lines_by_mentioned_speaker(text, edges, continues, "What did Ann say to A. B about it?")
 
     assert grows_less(looking, 10_000, 320_000, 300)
 
@@ -154,4 +158,6 @@ def test_time_is_linear(piece: str):
 def test_turns_are_looked_for_only_where_one_may_be_of_whom_the_query_names(
     rule: str, text: str, begins: list[int], word: str, named: bool
 ):
-    assert may_name(text, begins, [text.index(word)], "What did Sarah Jones say of the budget?") is named, rule
+    assert (
+        might_mention_speaker(text, begins, [text.index(word)], "What did Sarah Jones say of the budget?") is named
+    ), rule

@@ -7,7 +7,7 @@ import pytest
 
 from builders import count, hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Supplement, assemble
-from ctxassembly.assembly.selection.supplement import Situation
+from ctxassembly.assembly.selection.supplement import SupplementGateInput
 from ctxassembly.errors import ConfigError, InputError
 
 FACTS = "Aspirin is a blood thinner. It interacts with warfarin."
@@ -131,7 +131,7 @@ def test_its_room_is_reserved_and_the_documents_have_the_rest():
     alone = assemble(hits_of(chunks), AssemblyConfig(max_tokens=limit))
     assert context.supplement
     assert 0 < len(context.citations) < len(alone.citations)
-    assert context.trace.left_out
+    assert context.trace.excluded
 
 
 def test_it_gives_way_to_the_best_hit():
@@ -218,9 +218,9 @@ def test_a_gate_of_the_callers_sees(rule: str, gate: Any, stands: bool):
 
 
 def test_where_nobody_knows_the_gate_sees_nothing():
-    seen: list[Situation] = []
+    seen: list[SupplementGateInput] = []
     supplemented(hits=[], supplement_gate=lambda each: bool(seen.append(each)))
-    assert seen == [Situation(None, None, None, None)]
+    assert seen == [SupplementGateInput(None, None, None, None)]
 
 
 @pytest.mark.parametrize(

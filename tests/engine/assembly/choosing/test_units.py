@@ -8,10 +8,10 @@ import pytest
 from builders import candidate_of
 from ctxassembly import Chunk
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import Units, units_of
+from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
 from ctxassembly.assembly.scoring.weights import WEIGHTS
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, Share
+from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.tokens.counter import counter_for
 
 
@@ -24,17 +24,17 @@ def candidate(
 def valued(
     query: str,
     *candidates: Candidate,
-    stop_below: float | None = None,
+    min_relevance: float | None = None,
     function_words: tuple[str, ...] | None = None,
-) -> Units:
+) -> ScoredSentences:
     layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
-    return units_of(layout.lines(candidates), query, stop_below, function_words=function_words)
+    return split_and_score(layout.document_texts(candidates), query, min_relevance, stop_words=function_words)
 
 
 def ranked(query: str, *candidates: Candidate, function_words: tuple[str, ...] | None = None) -> list[str]:
     units = valued(query, *candidates, function_words=function_words)
-    order = sorted(range(len(units.units)), key=lambda place: -units.values[place])
-    return [units.units[place].text.strip() for place in order]
+    order = sorted(range(len(units.spans)), key=lambda place: -units.scores[place])
+    return [units.spans[place].text.strip() for place in order]
 
 
 FILLER = "Nothing here. "
@@ -54,7 +54,7 @@ FILLER = "Nothing here. "
             "Another.",
         ),
         (
-            "of equal ones the hit before its neighbour",
+            "of equal ones the hit before its neighbor",
             [
                 candidate("n", "No water here.", distance=1, position=0, document="D"),
                 candidate("h", "No water there.", position=1, document="D"),
@@ -140,7 +140,7 @@ def test_function_words_alone_weigh_alike():
     texts = ("What is it about?", "Something about it.", *[FILLER] * 6)
     candidates = [candidate(f"c{number}", text) for number, text in enumerate(texts)]
     asked, alike = (valued("What is it about?", *candidates, function_words=given) for given in (None, ()))
-    assert asked.values.tolist() == alike.values.tolist()
+    assert asked.scores.tolist() == alike.scores.tolist()
 
 
 def test_what_a_heading_says_holds_for_its_section():
@@ -150,7 +150,7 @@ def test_what_a_heading_says_holds_for_its_section():
     # without the headings there is nothing to tell them by but the sentence beside them
     units = valued("water", candidate("a", text))
     plain = valued("water", candidate("a", text.replace("# ", "")))
-    assert units.values[3] - units.values[1] > plain.values[3] - plain.values[1]
+    assert units.scores[3] - units.scores[1] > plain.scores[3] - plain.scores[1]
 
 
 def test_units_are_the_sentences_of_what_the_chunks_make_together():
@@ -159,9 +159,9 @@ def test_units_are_the_sentences_of_what_the_chunks_make_together():
     other = candidate("c", "Elsewhere.", document="E", rank=2)
     joined = [each._replace(chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
     units = valued("query", *joined, other)
-    assert [unit.text for unit in units.units] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
-    assert [unit.continues for unit in units.units] == [False, True, True, False]
-    assert [(share.candidate.chunk.id, list(share.places)) for share in units.shares] == [
+    assert [unit.text for unit in units.spans] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
+    assert [unit.continues for unit in units.spans] == [False, True, True, False]
+    assert [(share.candidate.chunk.id, list(share.sentence_range)) for share in units.candidate_spans] == [
         ("a", [0, 1]),
         ("b", [1, 2]),
         ("c", [3]),
@@ -170,23 +170,23 @@ def test_units_are_the_sentences_of_what_the_chunks_make_together():
 
 def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_better_mean():
     even, uneven = candidate("a", "One. Two. Three."), candidate("b", "One. Two. Three.")
-    shares = [Share(even, 0, 16, range(3)), Share(uneven, 0, 16, range(3, 6))]
+    shares = [CandidateSpan(even, 0, 16, range(3)), CandidateSpan(uneven, 0, 16, range(3, 6))]
     for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
         values = np.array([3.0, 3.0, 3.0, 0.0, answer, 0.0])
-        assert Units("", [], [], [], values, values, values, shares).by_value([even, uneven]) == order
+        assert ScoredSentences("", [], [], [], values, values, values, shares).rank_candidates([even, uneven]) == order
 
 
 def test_what_is_worth_its_room_follows_from_the_best_alone():
     good, bad, worse = candidate("a", "No water."), candidate("b", "Parking is free."), candidate("c", "So.", rank=9)
-    for stop_below, poor in ((-0.01, {worse.key}), (0.01, {bad.key, worse.key}), (1.0, {bad.key, worse.key})):
-        units = valued("water", good, bad, worse, stop_below=stop_below)
-        assert units.least == pytest.approx(max(units.values) - (1 - stop_below) * WEIGHTS.words)
-        assert units.values[0] - units.values[1] == pytest.approx(WEIGHTS.words)
-        assert units.poor() == poor
-    assert valued("water", good, bad).poor() == set()
+    for min_relevance, poor in ((-0.01, {worse.key}), (0.01, {bad.key, worse.key}), (1.0, {bad.key, worse.key})):
+        units = valued("water", good, bad, worse, min_relevance=min_relevance)
+        assert units.cutoff == pytest.approx(max(units.scores) - (1 - min_relevance) * WEIGHTS.max_lexical_score)
+        assert units.scores[0] - units.scores[1] == pytest.approx(WEIGHTS.max_lexical_score)
+        assert units.below_cutoff() == poor
+    assert valued("water", good, bad).below_cutoff() == set()
 
 
 def test_chunks_are_ordered_by_what_their_sentences_are_worth():
     low, high = candidate("a", "Parking is free. It is."), candidate("b", "No water. None.", rank=1)
-    assert valued("water", low, high).by_value([low, high]) == [high, low]
-    assert valued("nothing of that", low, high).by_value([low, high]) == [low, high]
+    assert valued("water", low, high).rank_candidates([low, high]) == [high, low]
+    assert valued("nothing of that", low, high).rank_candidates([low, high]) == [low, high]

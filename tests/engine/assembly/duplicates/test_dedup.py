@@ -6,8 +6,8 @@ import pytest
 
 from builders import candidate_of, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.dedup.exact import collapse_exact
-from ctxassembly.tracing.lineage import inherit
+from ctxassembly.assembly.dedup.exact import dedup_exact
+from ctxassembly.tracing.lineage import inherit_ranks
 
 A = [words_of("A", n) for n in range(5)]
 BEGINNING = "These sixty-four characters stand at the head of both the chunks"
@@ -77,7 +77,7 @@ def test_dedup_none_keeps_copies():
     assert context.text.count(SAME) == 2
 
 
-def test_a_fetched_neighbour_that_copies_a_hit_adds_nothing():
+def test_a_fetched_neighbor_that_copies_a_hit_adds_nothing():
     copy = replace(A[3], id="A4", index=4)
     context = assemble(hits_of([A[3]]), store=MemoryStore([A[2], A[3], copy]))
     assert standing(context) == ["A2", "A3"]
@@ -95,12 +95,12 @@ def test_a_copy_of_a_hit_that_the_budget_drops_is_dropped_as_well():
 
 
 def test_no_candidates():
-    assert collapse_exact([]) == {}
-    assert inherit([], {}) == {}
+    assert dedup_exact([]) == {}
+    assert inherit_ranks([], {}) == {}
 
 
 def test_inputs_keep_their_order():
     candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
-    stands_for = collapse_exact(candidates)
+    stands_for = dedup_exact(candidates)
     assert stands_for == {candidates[2].key: candidates[0]}
-    assert tuple(inherit(candidates, stands_for).values()) == (candidates[0], candidates[1], candidates[3])
+    assert tuple(inherit_ranks(candidates, stands_for).values()) == (candidates[0], candidates[1], candidates[3])

@@ -8,7 +8,7 @@ import pytest
 
 from builders import candidate_of, count, decision, hits_of, numbered, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.dedup.exact import overlap
+from ctxassembly.assembly.dedup.exact import is_overlap
 
 NEAR = AssemblyConfig(dedup="near")
 TEXT = numbered("w", 60)
@@ -139,12 +139,12 @@ def test_two_versions_in_one_place_of_a_document_collapse():
 )
 def test_overlap(rule: str, first: Chunk, second: Chunk, expected: tuple[int, int, bool]):
     one, other, yes = expected
-    assert overlap(candidate_of(first, 0, position=one), candidate_of(second, 1, position=other)) is yes
-    assert overlap(candidate_of(second, 0, position=other), candidate_of(first, 1, position=one)) is yes
+    assert is_overlap(candidate_of(first, 0, position=one), candidate_of(second, 1, position=other)) is yes
+    assert is_overlap(candidate_of(second, 0, position=other), candidate_of(first, 1, position=one)) is yes
 
 
-def test_neighbours_are_compared_too_below_the_hits():
-    """A neighbour that is near to a hit goes, even to a hit of a lower rank; of two neighbours the lower-ranked one."""
+def test_neighbors_are_compared_too_below_the_hits():
+    """A neighbor that is near to a hit goes, even to a hit of a lower rank; of two neighbors the lower-ranked one."""
     a, b = [words_of("A", n) for n in range(4)], [words_of("B", n) for n in range(4)]
     a[2], b[1] = replace(a[2], text=TEXT), replace(b[1], text=EDITED.text)
     context = assemble(hits_of([a[1], b[1]]), NEAR, store=MemoryStore([*a, *b]))

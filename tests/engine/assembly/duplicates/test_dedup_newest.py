@@ -1,4 +1,4 @@
-"""`prefer="newest"`: of two versions the newer one stays, in the better one's place."""
+"""`prefer_version="newest"`: of two versions the newer one stays, in the better one's place."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from builders import candidate_of, cited, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
-from ctxassembly.assembly.dedup.exact import collapse_similar
+from ctxassembly.assembly.dedup.exact import dedup_similar
 from ctxassembly.assembly.dedup.near import NearIndex
 from ctxassembly.assembly.expansion import expand, long_chunks
 from ctxassembly.data.candidates import Match
 
-NEWEST = AssemblyConfig(dedup="near", prefer="newest")
+NEWEST = AssemblyConfig(dedup="near", prefer_version="newest")
 TEXT = numbered("w", 60)
 
 
@@ -46,7 +46,7 @@ def test_the_trace_tells_ranks_as_they_were():
 
 
 def test_with_prefer_score_the_better_ranked_stays():
-    assert standing(newest(OLD, OTHER, NEW, prefer="score")) == ["old", "O1"]
+    assert standing(newest(OLD, OTHER, NEW, prefer_version="score")) == ["old", "O1"]
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_a_newer_part_does_not_displace_the_whole():
     assert standing(newest(OLD, part)) == ["old"]
 
 
-def test_a_newer_neighbour_takes_a_hits_place():
+def test_a_newer_neighbor_takes_a_hits_place():
     a, b = [words_of("C", n) for n in range(3)], [words_of("D", n) for n in range(3)]
     old = replace(a[1], text=OLD.text, metadata=OLD.metadata)
     new = replace(b[2], text=NEW.text, metadata=NEW.metadata)
     context = assemble(hits_of([old, b[1]]), NEWEST, store=MemoryStore([a[0], old, a[2], *b[:2], new]))
     assert decision(context, "C1").because_of == "D2"
-    assert (decision(context, "D2").outcome, decision(context, "D2").reason) == ("kept", "neighbour")
+    assert (decision(context, "D2").outcome, decision(context, "D2").reason) == ("kept", "neighbor")
     assert standing(context) == ["D0", "D1", "D2", "C0", "C2"]
 
 
@@ -142,7 +142,7 @@ def test_of_many_versions_each_is_tried_a_few_times(drift: int):
     chunks = [Chunk(str(at), str(at), text, metadata={"at": at}) for at, text in enumerate(texts)]
     candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate(chunks)]
     index = Counted(texts, 0.9)
-    found = collapse_similar(candidates, index, lambda each: float(each.chunk.metadata["at"]))
+    found = dedup_similar(candidates, index, lambda each: float(each.chunk.metadata["at"]))
     assert index.looked_up <= 2 * len(texts)
     kept = [each for each in candidates if each.key not in found]
     assert kept[-1] is candidates[-1]
@@ -153,14 +153,14 @@ def test_of_many_versions_each_is_tried_a_few_times(drift: int):
         stands = found.get(each.key)
         assert stands is None or stands in kept
     for at, each in enumerate(candidates):
-        near = {candidates[match.place].chunk.id for match in whole.find(at)} - {each.chunk.id}
+        near = {candidates[match.text_index].chunk.id for match in whole.find(at)} - {each.chunk.id}
         stands = found.get(each.key)
         assert stands.chunk.id in near if stands else near.isdisjoint(other.chunk.id for other in kept)
 
 
 def test_of_chunks_too_long_to_be_read_the_newer_one_stays_as_well(monkeypatch: pytest.MonkeyPatch):
     """Only a part of each is compared, which has the date of all of it."""
-    for module, name in ((long_chunks, "READ_CHARS"), (expand, "READ_CHARS"), (long_chunks, "PART_CHARS")):
+    for module, name in ((long_chunks, "MAX_CHARS"), (expand, "MAX_CHARS"), (long_chunks, "MIN_PART_CHARS")):
         monkeypatch.setattr(module, name, 1_000)
     text = numbered("w", 1_000)
     old = Chunk("old", "A", f"{text} old", metadata={"updated_at": "2024-01-01"})

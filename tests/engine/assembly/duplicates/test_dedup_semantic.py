@@ -100,7 +100,7 @@ def test_vectors_of_the_chunks_need_no_embeddings():
     assert standing(assemble(hits_of(with_vectors(WATER, PARK, DRINK)), SEMANTIC)) == ["water", "park"]
 
 
-def test_only_what_has_no_vector_is_embedded_neighbours_too_in_one_batch():
+def test_only_what_has_no_vector_is_embedded_neighbors_too_in_one_batch():
     a = [words_of("A", n) for n in range(3)]
     hit = replace(a[1], vector=(0.0, -1.0))
     store = MemoryStore([*a, WATER])

@@ -18,7 +18,7 @@ HUNDRED = [f"w{n:03}" for n in range(100)]
 @pytest.fixture(params=[1_000, 0], ids=["each with each", "by the rarest words"], scope="module", autouse=True)
 def few_texts(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ctxassembly.assembly.dedup.near.FEW_TEXTS", request.param)
+        patch.setattr("ctxassembly.assembly.dedup.near.MAX_PAIRWISE_TEXTS", request.param)
         yield
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_missed_that_comparing_each_with_each_finds(
                 expected.append(Match(other))
             elif _is_part(text, texts[other], threshold):
                 expected.append(Match(other, is_part=True))
-        assert [match for match in index.find(place) if match.place != place] == expected
+        assert [match for match in index.find(place) if match.text_index != place] == expected
 
 
 def _is_part(small: list[str], large: list[str], threshold: float) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ctxassembly.assembly.dedup.near import FEW_TEXTS, NearIndex, Rarest
+from ctxassembly.assembly.dedup.near import MAX_PAIRWISE_TEXTS, NearIndex, PrefixFilter
 
 FIXED = [f"fixed{n}" for n in range(140)]
 MOST = 3
@@ -50,15 +50,15 @@ def test_among_many_no_more_are_compared_than_among_few(kind: Callable[[random.R
         draw = random.Random(number)
         index = NearIndex([kind(draw) for _ in range(number)], 0.9)
         kept = index._kept
-        assert number > FEW_TEXTS
-        assert isinstance(kept, Rarest)
+        assert number > MAX_PAIRWISE_TEXTS
+        assert isinstance(kept, PrefixFilter)
         for place in range(number):
             kept.add(place)
-        met = sum(1 for place in range(number) for _ in kept.met(place))
+        met = sum(1 for place in range(number) for _ in kept.possible_matches(place))
         assert met <= MOST * number
 
 
 def test_a_threshold_next_to_0_is_one():
     index = NearIndex([f"word{n} common" for n in range(200)], 5e-324)
     index.add(0)
-    assert [match.place for match in index.find(1)] == [0]
+    assert [match.text_index for match in index.find(1)] == [0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly.assembly.dedup.semantic import NUMPY_FROM, Vector, VectorIndex, _Few, _Many, unit
+from ctxassembly.assembly.dedup.semantic import MIN_NUMPY_VECTORS, Vector, VectorIndex, _Blocked, _Pairwise, unit_vector
 from ctxassembly.data.candidates import Match
 
 
@@ -31,7 +31,7 @@ from ctxassembly.data.candidates import Match
     ],
 )
 def test_unit(rule: str, value: Any, expected: Vector | None):
-    found = unit(value)
+    found = unit_vector(value)
     assert (found is None) == (expected is None)
     assert found is None or tuple(found) == pytest.approx(expected)
 
@@ -40,7 +40,7 @@ def kept(vectors: list[Vector | None], threshold: float = 0.92) -> tuple[VectorI
     index = VectorIndex(vectors, threshold)
     for place in range(len(vectors)):
         index.add(place)
-    return index, [[match.place for match in index.find(place)] for place in range(len(vectors))]
+    return index, [[match.text_index for match in index.find(place)] for place in range(len(vectors))]
 
 
 def test_close_means_at_the_threshold_or_above():
@@ -50,7 +50,7 @@ def test_close_means_at_the_threshold_or_above():
 
 def test_a_vector_is_close_to_itself_at_any_threshold():
     draw = random.Random(3)
-    vectors = [unit([draw.gauss(0, 1) for _ in range(50)]) for _ in range(50)]
+    vectors = [unit_vector([draw.gauss(0, 1) for _ in range(50)]) for _ in range(50)]
     assert kept(vectors, 1)[1] == [[place] for place in range(50)]
 
 
@@ -67,13 +67,13 @@ def test_what_is_discarded_is_not_found():
 def test_with_and_without_numpy_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch):
     draw = random.Random(5)
     vectors: list[Vector | None] = [None, (1.0,)]
-    while len(vectors) < NUMPY_FROM + 150:
-        vectors.append(unit([draw.gauss(0, 1) for _ in range(4)]))
+    while len(vectors) < MIN_NUMPY_VECTORS + 150:
+        vectors.append(unit_vector([draw.gauss(0, 1) for _ in range(4)]))
     index, with_numpy = kept(vectors)
-    assert isinstance(index._kept[4], _Many)
+    assert isinstance(index._kept[4], _Blocked)
     monkeypatch.setitem(sys.modules, "numpy", None)
     index, without = kept(vectors)
-    assert isinstance(index._kept[4], _Few)
+    assert isinstance(index._kept[4], _Pairwise)
     assert with_numpy == without
     assert sum(map(len, without)) > 2 * len(vectors)
 
@@ -96,14 +96,14 @@ def drawn(kind: str, number: int, dimensions: int = 384) -> list[Vector | None]:
         spread = originals[draw.integers(len(originals), size=number)] + 0.28 * spread
     elif kind == "all copies of one":
         spread = 1 + 0.2 * spread
-    return [unit(vector) for vector in spread.tolist()]
+    return [unit_vector(vector) for vector in spread.tolist()]
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.92, 1])
 @pytest.mark.parametrize("kind", KINDS)
 def test_fewer_coordinates_miss_nothing(kind: str, threshold: float, monkeypatch: pytest.MonkeyPatch):
     """Whatever stands while they come in their order, some are tried again later, and at last all are sought."""
-    monkeypatch.setattr("ctxassembly.assembly.dedup.semantic._REDUCED_FROM", NUMPY_FROM)
+    monkeypatch.setattr("ctxassembly.assembly.dedup.semantic._MIN_REDUCED_VECTORS", MIN_NUMPY_VECTORS)
     vectors = drawn(kind, 360)
     matrix = np.array(vectors)
     cosines = (matrix @ matrix.T).round(12)
@@ -111,7 +111,7 @@ def test_fewer_coordinates_miss_nothing(kind: str, threshold: float, monkeypatch
     for place in [*range(330), *range(0, 360, 4)]:
         for at in (place, draw.randrange(place + 1)):
             expected = [each for each in sorted(standing) if cosines[at, each] >= threshold]
-            assert [match.place for match in index.find(at)] == expected
+            assert [match.text_index for match in index.find(at)] == expected
         if place not in standing and not expected:
             index.add(place)
             standing.add(place)
@@ -123,5 +123,5 @@ def test_fewer_coordinates_miss_nothing(kind: str, threshold: float, monkeypatch
 @pytest.mark.parametrize("kind", KINDS)
 def test_for_a_high_threshold_few_coordinates_are_enough(kind: str):
     many = VectorIndex(drawn(kind, 1_200), 0.92)._kept[384]
-    assert isinstance(many, _Many)
+    assert isinstance(many, _Blocked)
     assert many._reduced.shape[1] <= 129

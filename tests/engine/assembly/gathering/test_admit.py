@@ -7,7 +7,7 @@ import pytest
 
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.expansion.admit import admit, admit_fetched
+from ctxassembly.assembly.expansion.admit import admit_chunks, admit_hits
 from ctxassembly.errors import CtxAssemblyError, InputError
 
 A = [words_of("A", n) for n in range(9)]
@@ -17,7 +17,7 @@ OF_ITS_OWN = "no document id, stands as a document of its own"
 
 
 def admitted(chunk: Any) -> tuple[Chunk, tuple[str, ...]]:
-    found = admit([Hit(chunk)])
+    found = admit_hits([Hit(chunk)])
     return (found.candidates or found.empty)[0].chunk, found.notes
 
 
@@ -47,7 +47,7 @@ def test_odd_indexes(rule: str, given: Any, index: int | None, noted: bool):
 
 
 @pytest.mark.parametrize("index", ["5", 5.0])
-def test_an_odd_index_finds_its_neighbours(index: Any):
+def test_an_odd_index_finds_its_neighbors(index: Any):
     hit = Hit(Chunk("A5", "A", A[5].text, index))
     assert standing(assemble([hit], store=MemoryStore(A))) == ["A4", "A5", "A6"]
 
@@ -104,7 +104,7 @@ def test_missing_ids(rule: str, chunk: Chunk, chunk_id: str, document_id: str, n
     assert notes[-1:] == ((f"hit {chunk_id!r}: {note}",) if note else ())
 
 
-def test_chunks_without_a_document_id_are_documents_of_their_own_and_have_no_neighbours():
+def test_chunks_without_a_document_id_are_documents_of_their_own_and_have_no_neighbors():
     store = MemoryStore(A)
     context = assemble([Hit(Chunk("x", "", "One.", 5)), Hit(Chunk("y", "", "Two.", 6))], store=store)
     assert [citation.document_id for citation in context.citations] == ["x", "y"]
@@ -179,19 +179,19 @@ def test_a_tuple_of_hits_is_fine():
     assert assemble(tuple(hits_of(A[:2]))) == assemble(hits_of(A[:2]))
 
 
-def test_odd_neighbours_are_mended_and_noted_as_well():
+def test_odd_neighbors_are_mended_and_noted_as_well():
     """A value in a chunk is a traced fallback, wherever the chunk comes from."""
-    chunks, empty, notes = admit_fetched(
+    chunks, empty, notes = admit_chunks(
         [Chunk("", "A", "Text.", "4"), Chunk("b", "A", " "), Chunk("c", "A", "Text.", -1)]
     )  # type: ignore[arg-type]
     assert [(chunk.id, chunk.index) for chunk in chunks] == [("A#4", 4), ("c", None)]
     assert [chunk.id for chunk in empty] == ["b"]
     assert notes == (
-        "neighbour 'A#4': no id, named by its place",
-        "neighbour 'c': index -1 is not a whole number from 0, left out",
+        "neighbor 'A#4': no id, named by its place",
+        "neighbor 'c': index -1 is not a whole number from 0, left out",
     )
     with pytest.raises(InputError, match="the store must return chunks"):
-        admit_fetched(["text"])
+        admit_chunks(["text"])
 
 
 def test_ranks_are_places_in_the_list_also_after_an_empty_one():

@@ -4,9 +4,9 @@ import pytest
 
 from builders import candidate_of, cited, decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, assemble
-from ctxassembly.assembly.adjacency.positions import positions
-from ctxassembly.assembly.expansion.references import index_refs, link_refs, neighbours
-from ctxassembly.data.chunks import Beside
+from ctxassembly.assembly.adjacency.positions import chunk_positions
+from ctxassembly.assembly.expansion.references import index_refs, link_refs, score_neighbors
+from ctxassembly.data.chunks import OffsetRange
 
 A = [words_of("A", n) for n in range(15)]
 B = [words_of("B", n) for n in range(15)]
@@ -20,9 +20,9 @@ def fetched(store: MemoryStore) -> list[tuple[str, int | str | None]]:
     ("rule", "window", "hits", "asked"),
     [
         ("Hits 5, 8, 12 of document A fetch 4, 6, 7, 9, 11, 13", 1, [5, 8, 12], [4, 6, 7, 9, 11, 13, 5, 8, 12]),
-        ("neighbours at index +- window (0-3)", 2, [5], [3, 4, 6, 7, 5]),
-        ("neighbours at index +- window (0-3)", 3, [5], [2, 3, 4, 6, 7, 8, 5]),
-        ("neighbours at index +- window (default 1)", AssemblyConfig().window, [5], [4, 6, 5]),
+        ("neighbors at index +- window (0-3)", 2, [5], [3, 4, 6, 7, 5]),
+        ("neighbors at index +- window (0-3)", 3, [5], [2, 3, 4, 6, 7, 8, 5]),
+        ("neighbors at index +- window (default 1)", AssemblyConfig().window, [5], [4, 6, 5]),
         ("no negative index", 3, [1], [0, 2, 3, 4, 1]),
         ("no negative index", 1, [0], [1, 0]),
         ("a hit stays a hit", 1, [5, 6], [4, 7, 5, 6]),
@@ -60,7 +60,7 @@ def test_one_batched_fetch_for_all_documents():
     ]
 
 
-def test_nothing_is_asked_where_every_neighbour_is_a_hit():
+def test_nothing_is_asked_where_every_neighbor_is_a_hit():
     store = MemoryStore([])
     assemble(hits_of([A[0], A[1]]), AssemblyConfig(window=1), store=MemoryStore(A[:2]))
     assert index_refs([A[0]], 0) == ()
@@ -82,14 +82,14 @@ def test_a_document_ends(rule: str, hit: int, stands: list[str]):
 @pytest.mark.parametrize(
     ("rule", "scores", "chunk_id", "score"),
     [
-        ("a neighbour's score is its best hit's x 0.5 per step", {5: 0.8}, "A4", 0.4),
+        ("a neighbor's score is its best hit's x 0.5 per step", {5: 0.8}, "A4", 0.4),
         ("x 0.5 per step", {5: 0.8}, "A3", 0.2),
         ("x 0.5 per step", {5: 0.8}, "A8", 0.1),
         ("its best hit's: 0.9 x 0.25 beats 0.3 x 0.5", {5: 0.3, 8: 0.9}, "A6", 0.225),
         ("a hit stays a hit with its own score", {5: 0.8, 6: 0.1}, "A6", 0.1),
         ("decay never raises a score (half of a negative score does not outrank its hit)", {5: -0.8}, "A4", -0.8),
         ("decay never raises a score", {5: 0.0}, "A4", 0.0),
-        ("no scores: a neighbour has none either", {5: None}, "A4", None),
+        ("no scores: a neighbor has none either", {5: None}, "A4", None),
         ("a scored hit counts where another has no score", {5: None, 7: 0.8}, "A6", 0.4),
     ],
 )
@@ -100,34 +100,36 @@ def test_decay(rule: str, scores: dict[int, float | None], chunk_id: str, score:
 
 @pytest.mark.parametrize(("decay", "score"), [(0.5, 0.4), (0.0, 0.0), (1.0, 0.8), (0.25, 0.2)])
 def test_the_decay_can_be_set(decay: float, score: float):
-    config = AssemblyConfig(neighbour_decay=decay)
+    config = AssemblyConfig(neighbor_decay=decay)
     assert decision(assemble([Hit(A[5], 0.8)], config, store=MemoryStore(A)), "A6").score == pytest.approx(score)
 
 
-def test_neighbours_are_told_from_hits_and_know_their_distance():
+def test_neighbors_are_told_from_hits_and_know_their_distance():
     context = assemble(hits_of([A[5]]), AssemblyConfig(window=2), store=MemoryStore(A))
     told = {each.chunk_id: (each.distance, each.reason) for each in context.trace.decisions}
     assert told == {
         "A5": (0, "hit"),
-        "A4": (1, "neighbour"),
-        "A6": (1, "neighbour"),
-        "A3": (2, "neighbour"),
-        "A7": (2, "neighbour"),
+        "A4": (1, "neighbor"),
+        "A6": (1, "neighbor"),
+        "A3": (2, "neighbor"),
+        "A7": (2, "neighbor"),
     }
 
 
-def test_neighbours_come_nearest_first_then_by_the_rank_of_their_hit():
+def test_neighbors_come_nearest_first_then_by_the_rank_of_their_hit():
     placed = [candidate_of(B[5], 0, 0.9, 0, 5), candidate_of(A[5], 1, 0.8, 0, 5)]
     pool = [A[3], A[4], B[7], B[6], A[9]]
     places = {(chunk.document_id, chunk.id): chunk.index for chunk in pool}
-    found = neighbours(placed, enumerate(pool, 2), places, 2, 0.5)
+    found = score_neighbors(placed, enumerate(pool, 2), places, 2, 0.5)
     assert [(c.chunk.id, c.rank, c.distance) for c in found] == [("B6", 0, 1), ("A4", 1, 1), ("B7", 0, 2), ("A3", 1, 2)]
 
 
-def test_a_neighbour_between_two_hits_belongs_to_the_nearest_then_to_the_better():
+def test_a_neighbor_between_two_hits_belongs_to_the_nearest_then_to_the_better():
     placed = [candidate_of(A[2], 0, None, 0, 2), candidate_of(A[5], 1, None, 0, 5), candidate_of(A[7], 2, None, 0, 7)]
     places = {("A", "A4"): 4, ("A", "A6"): 6}
-    found = {c.chunk.id: (c.rank, c.distance) for c in neighbours(placed, enumerate([A[4], A[6]], 3), places, 2, 0.5)}
+    found = {
+        c.chunk.id: (c.rank, c.distance) for c in score_neighbors(placed, enumerate([A[4], A[6]], 3), places, 2, 0.5)
+    }
     assert found == {"A4": (1, 1), "A6": (1, 1)}
 
 
@@ -227,8 +229,8 @@ def test_a_circle_of_links_ends(window: int):
 def test_a_document_with_neither_index_nor_links_is_asked_for_what_is_beside_the_offset():
     chunks = split("D", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False)
     store = MemoryStore(chunks[::-1])
-    context = assemble([Hit(chunks[4])], AssemblyConfig(neighbours="unfiltered"), store=store)
-    assert store.requests == [(ChunkRef("D", beside=Beside(60, 1)),)]
+    context = assemble([Hit(chunks[4])], AssemblyConfig(neighbors="unfiltered"), store=store)
+    assert store.requests == [(ChunkRef("D", around_offset=OffsetRange(60, 1)),)]
     assert standing(context) == ["D3", "D4", "D5"]
 
 
@@ -272,9 +274,9 @@ def test_chunks_with_an_index_need_no_links():
     assert link_refs([chunk], {"A5": chunk}, 3) == ()
 
 
-def test_runs_of_links_whose_distance_is_unknown_are_no_neighbours():
+def test_runs_of_links_whose_distance_is_unknown_are_no_neighbors():
     chunks = linked(8, "pn")
-    placed = positions([chunks[5], chunks[6], chunks[0], chunks[1]])
+    placed = chunk_positions([chunks[5], chunks[6], chunks[0], chunks[1]])
     assert placed["L6"] == placed["L5"] + 1
     assert placed["L1"] == placed["L0"] + 1
     assert abs(placed["L0"] - placed["L6"]) > 3

@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.expansion.long_chunks import PART_CHARS, READ_CHARS, part_with
-from ctxassembly.tokens.counter import LONGEST_TOKEN, Counter, counter_for
+from ctxassembly.assembly.expansion.long_chunks import MAX_CHARS, MIN_PART_CHARS, best_window
+from ctxassembly.tokens.counter import MAX_TOKEN_CHARS, TokenCounter, counter_for
 from ctxassembly.tokens.tiktoken_files import load_encoding
 from stopwatch import FLOOR, TRIES, seconds
 
@@ -28,11 +28,11 @@ def book(millions: int) -> Chunk:
 
 
 def read(chunk: Chunk, query: str | None = None, *, role: str = "alone") -> Context:
-    counter_for("cl100k_base").forget()
+    counter_for("cl100k_base").clear_caches()
     hits = {
         "alone": [Hit(chunk, 0.9)],
         "last": [Hit(BEFORE, 0.9), Hit(chunk, 0.1)],
-        "neighbour": [Hit(BEFORE, 0.9)],
+        "neighbor": [Hit(BEFORE, 0.9)],
     }[role]
     return assemble(hits, AssemblyConfig(max_tokens=BUDGET), query=query, store=MemoryStore([BEFORE, chunk]))
 
@@ -107,15 +107,15 @@ def _takes_less_than_two_passes(
     text: str, encoding: str | Callable[[str], int], max_tokens: int, query: str | None
 ) -> None:
     counter = counter_for(encoding)
-    can_fit = text[: max((max_tokens + 1) * LONGEST_TOKEN, READ_CHARS)]
+    can_fit = text[: max((max_tokens + 1) * MAX_TOKEN_CHARS, MAX_CHARS)]
     hits, config = [Hit(Chunk("long", "A", text, 0))], AssemblyConfig(max_tokens=max_tokens, encoding=encoding)
 
     def assembled() -> None:
-        counter.forget()
+        counter.clear_caches()
         assert assemble(hits, config, query=query).text
 
     def encoded() -> None:
-        counter.forget()
+        counter.clear_caches()
         counter.count(can_fit)
 
     assembled()  # it warms up
@@ -141,12 +141,12 @@ def test_no_more_is_encoded_than_what_is_read_and_what_can_fit(
     kind: str, query: str | None, monkeypatch: pytest.MonkeyPatch
 ):
     lengths = counted(monkeypatch)
-    counter_for("cl100k_base").forget()
+    counter_for("cl100k_base").clear_caches()
     assemble([Hit(Chunk("long", "A", million(kind) * 3, 0))], AssemblyConfig(max_tokens=BUDGET), query=query)
-    assert sum(lengths) <= 2 * READ_CHARS
+    assert sum(lengths) <= 2 * MAX_CHARS
 
 
-@pytest.mark.parametrize("role", ["alone", "last", "neighbour"])
+@pytest.mark.parametrize("role", ["alone", "last", "neighbor"])
 def test_no_more_is_encoded_than_several_times_what_can_fit(role: str, monkeypatch: pytest.MonkeyPatch):
     lengths = counted(monkeypatch)
     context = read(book(3), role=role)
@@ -155,7 +155,7 @@ def test_no_more_is_encoded_than_several_times_what_can_fit(role: str, monkeypat
 
 
 @pytest.mark.parametrize("query", [None, "Where is chapter 7?"])
-@pytest.mark.parametrize("role", ["alone", "last", "neighbour"])
+@pytest.mark.parametrize("role", ["alone", "last", "neighbor"])
 def test_ten_times_as_much_takes_next_to_no_longer(role: str, query: str | None):
     def least(chunk: Chunk) -> float:
         def once() -> float:
@@ -171,7 +171,7 @@ def test_ten_times_as_much_takes_next_to_no_longer(role: str, query: str | None)
 def test_of_what_can_not_be_read_the_trace_tells():
     chunk = book(3)
     context = read(chunk, "Where is chapter 7?")
-    note = f"chunk 'book': of {len(chunk.text):,} characters only the first {PART_CHARS:,} are read"
+    note = f"chunk 'book': of {len(chunk.text):,} characters only the first {MIN_PART_CHARS:,} are read"
     assert context.trace.notes == (note,)
     (decision,) = (each for each in context.trace.decisions if each.chunk_id == "book")
     assert decision.outcome == "cut"
@@ -205,35 +205,35 @@ def test_the_answer_is_found_wherever_it_stands(kind: str, place: float, encodin
 def test_without_words_to_look_for_it_is_the_beginning():
     text = million("prose") * 2
     for query in ("", "???", "Qqzzxy", "Qqzzxy wwjjvq"):
-        assert part_with(text, query, PART_CHARS) == 0
+        assert best_window(text, query, MIN_PART_CHARS) == 0
 
 
 def test_a_word_that_stands_everywhere_says_nothing():
     text = million("prose") * 2
     place = len(text) - 500_000
     text = f"{text[:place]} Hangar {text[place:]}"
-    begin = part_with(text, "the hangar of " + " ".join(million("prose").split()[:3]), PART_CHARS)
-    assert begin < place < begin + PART_CHARS
+    begin = best_window(text, "the hangar of " + " ".join(million("prose").split()[:3]), MIN_PART_CHARS)
+    assert begin < place < begin + MIN_PART_CHARS
 
 
 def test_words_together_count_for_more_than_one_alone():
     text = million("prose") * 3
     both, alone = 2_500_000, 1_000_000
     text = f"{text[:alone]} zeppelin {text[alone:both]} zeppelin hangar {text[both:]}"
-    begin = part_with(text, "hangar zeppelin", PART_CHARS)
-    assert begin < both < begin + PART_CHARS
+    begin = best_window(text, "hangar zeppelin", MIN_PART_CHARS)
+    assert begin < both < begin + MIN_PART_CHARS
 
 
 def test_what_is_looked_for_has_an_end():
     text, many = million("prose") * 20, " ".join(f"{chr(97 + n % 26)}unknown{n}" for n in range(300))
 
     def took(query: str) -> float:
-        return seconds(lambda: part_with(text, query, PART_CHARS))
+        return seconds(lambda: best_window(text, query, MIN_PART_CHARS))
 
     assert any(took(many) < 10 * max(took("unknown"), FLOOR) for _ in range(TRIES))
 
 
-@pytest.mark.parametrize("config", [{"granularity": "document"}, {"enabled": False}, {"choose_by": "rank"}])
+@pytest.mark.parametrize("config", [{"granularity": "document"}, {"enabled": False}, {"rank_by": "rank"}])
 def test_where_sentences_are_not_chosen_by_the_query_the_beginning_is_read(config: dict[str, object]):
     text = million("prose") * 2 + ANSWER
     context = assemble([Hit(Chunk("long", "A", text, 0))], AssemblyConfig(max_tokens=500, **config), query=QUESTION)  # type: ignore[arg-type]
@@ -241,7 +241,7 @@ def test_where_sentences_are_not_chosen_by_the_query_the_beginning_is_read(confi
 
 
 def test_a_budget_with_room_for_all_of_it_gets_all_of_it():
-    chunk = Chunk("long", "A", "word " * (READ_CHARS // 5) + "and the last one", 0)
+    chunk = Chunk("long", "A", "word " * (MAX_CHARS // 5) + "and the last one", 0)
     for query in (None, "Which is the last one?"):
         context = assemble([Hit(chunk)], AssemblyConfig(max_tokens=300_000), query=query)
         assert context.text.endswith("and the last one")
@@ -258,7 +258,7 @@ def test_two_long_chunks_that_begin_alike_both_stand():
 
 
 def test_an_estimate_is_made_only_of_what_is_too_much_anyway():
-    counter = Counter(lambda text: len(text.split()), additive=False)
+    counter = TokenCounter(lambda text: len(text.split()), additive=False)
     text = "word " * 100_000
-    assert counter.about(text, 100_000) == counter.about(text, 99_999) == 100_000
-    assert counter.about(text, 10) == pytest.approx(100_000, rel=0.1)
+    assert counter.estimate(text, 100_000) == counter.estimate(text, 99_999) == 100_000
+    assert counter.estimate(text, 10) == pytest.approx(100_000, rel=0.1)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryStore, Origin, assemble
+from ctxassembly import AssemblyConfig, Chunk, ChunkOrigin, ChunkRef, Context, Hit, MemoryStore, assemble
 
-UNFILTERED = AssemblyConfig(neighbours="unfiltered")
+UNFILTERED = AssemblyConfig(neighbors="unfiltered")
 
 
 class Answering:
@@ -36,7 +36,7 @@ def of(*hits: Chunk, store: Any = None, config: AssemblyConfig = UNFILTERED) -> 
 def said(*hits: Chunk, store: Any = None, config: AssemblyConfig = UNFILTERED) -> str | None:
     """What is missing: a note says so. A failure of the store has a note of its own, and none that says it again."""
     trace = of(*hits, store=store, config=config).trace
-    failures = [note for note in trace.notes if note.startswith("store: no neighbours (")]
+    failures = [note for note in trace.notes if note.startswith("store: no neighbors (")]
     assert failures or (trace.missing in trace.notes) == (trace.missing is not None)
     assert len(failures) + sum("The store" in note for note in trace.notes) <= 1
     return trace.missing
@@ -46,7 +46,7 @@ UNPLACED = Chunk("a", "D", "One text.")
 BESIDE = Chunk("b", "D", "Another text.")
 PLACED = Chunk("D#4", "D", "Text four.", index=4)
 FIRST = Chunk("D#0", "D", "Zero.", index=0)
-FACTS = Chunk("f", "D", "One -> is -> two", origin=Origin((("facts", "D#4"),)))
+FACTS = Chunk("f", "D", "One -> is -> two", origin=ChunkOrigin((("facts", "D#4"),)))
 LINKED = Chunk("l", "D", "Linked.", next_id="m")
 
 
@@ -127,7 +127,7 @@ def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers()
         ([Chunk("a", "D", "Text.", start=0)], Answering(finds_offsets=True)),  # it may be all
         ([FACTS], Answering()),
         ([PLACED, FACTS], MemoryStore([Chunk("D#3", "D", "Text three.", index=3), PLACED])),
-        ([Chunk("a", "D", "Text.", metadata={"no_neighbours": True})], Answering()),
+        ([Chunk("a", "D", "Text.", metadata={"no_neighbors": True})], Answering()),
         # What stands before D#1 is a copy of E#0: no store is asked for it.
         ([Chunk("E#0", "E", "Same.", 0), Chunk("D#1", "D", "Text.", 1), Chunk("D#0", "D", "Same.", 0)], Answering()),
     ],
@@ -150,7 +150,7 @@ def test_where_a_hit_may_be_all_of_its_document_the_trace_says_what_cannot_be_to
     assert all("down" in note for note in of(FIRST, store=Answering(OSError("down"))).trace.notes)
 
 
-def test_nobody_is_told_who_wants_no_neighbours() -> None:
+def test_nobody_is_told_who_wants_no_neighbors() -> None:
     assert said(PLACED, store=Answering(), config=AssemblyConfig(window=0)) is None
     assert said(UNPLACED, BESIDE, store=Answering(), config=AssemblyConfig(enabled=False)) is None
 
@@ -196,7 +196,7 @@ def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
     context = of(CHUNKS[1], Chunk("x", "E", "Alone."), store=store)
     assert context.citations[0].chunk_ids == ("D#0", "D#1", "D#2")
     (noted,) = context.trace.notes
-    assert noted == "store: no neighbours (ValueError: no search), what else was asked for came"
+    assert noted == "store: no neighbors (ValueError: no search), what else was asked for came"
     assert str(context.trace.missing).startswith(
         "The store failed, so hits lack neighbors (ValueError: no search). Fix: "
     )
@@ -205,8 +205,8 @@ def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
 
 def test_a_document_is_not_known_whole_where_asking_for_it_failed() -> None:
     """Page 2 begins behind the end of page 1 only if nothing stands between."""
-    end = Chunk("a", "D", "Page one ends.", start=700, origin=Origin((("page", 1),)))
-    begin = Chunk("b", "D", "Page two begins.", start=0, origin=Origin((("page", 2),)))
+    end = Chunk("a", "D", "Page one ends.", start=700, origin=ChunkOrigin((("page", 1),)))
+    begin = Chunk("b", "D", "Page two begins.", start=0, origin=ChunkOrigin((("page", 2),)))
     whole = of(end, begin, store=MemoryStore([end, begin]))
     failed = of(end, begin, CHUNKS[1], store=ByKind([*CHUNKS, end, begin], ValueError("no search")))
     assert "Page one ends.\nPage two begins." in whole.text
@@ -272,7 +272,7 @@ def test_hits_that_are_linked_to_each_other_prove_nothing_by_their_offsets():
 def test_a_failure_is_noted_once_beside_what_the_hits_lack() -> None:
     trace = of(UNPLACED, BESIDE, store=Answering(OSError("down"))).trace
     failure, lack = trace.notes
-    assert failure == "store: no neighbours (OSError: down), the hits stand without them"
+    assert failure == "store: no neighbors (OSError: down), the hits stand without them"
     assert lack.startswith("2 of 2 hits have no chunk_index or prev/next links")
     assert "down" not in lack
     assert "; the store failed, so hits lack neighbors (OSError: down). Fix: " in str(trace.missing)

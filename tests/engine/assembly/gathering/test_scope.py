@@ -1,4 +1,4 @@
-"""Which neighbours may be read where nobody knows how the caller filters; keys are in test_varying.py."""
+"""Which neighbors may be read where nobody knows how the caller filters; keys are in test_varying.py."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from builders import hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, aassemble, assemble
-from ctxassembly.assembly.expansion.access import Scope, filter_not_seen
+from ctxassembly.assembly.expansion.access import MetadataAccess, unseen_filter_warning
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.stores.filtered import FilteredStore, Scoped
+from ctxassembly.stores.filtered import FilteredStore, ScopedStore
 
 CONFIG = AssemblyConfig(window=2)
 
@@ -27,7 +27,7 @@ def read(chunks: list[Chunk], *hits: int, config: AssemblyConfig = CONFIG, **mor
 SECRET = document({n: {"acl": "secret", "page": n} for n in (1, 3)}, {"acl": "open", "page": 2})
 
 
-def test_a_neighbour_agrees_with_its_hit_on_every_key_that_does_not_vary_within_a_document():
+def test_a_neighbor_agrees_with_its_hit_on_every_key_that_does_not_vary_within_a_document():
     context = read(SECRET, 2)
     assert standing(context) == ["A0", "A2", "A4"]
     assert context.text.count("[...]") == 2
@@ -43,7 +43,7 @@ def test_nothing_of_what_was_left_out_is_told():
 
 
 @pytest.mark.parametrize(
-    ("hit", "neighbour", "agree"),
+    ("hit", "neighbor", "agree"),
     [
         ({"a": None}, {}, True),
         ({"a": 1}, {"a": 1.0}, True),
@@ -72,8 +72,8 @@ def test_nothing_of_what_was_left_out_is_told():
         ({7: "a"}, {7: "b"}, False),
     ],
 )
-def test_agreement(hit: dict[Any, Any], neighbour: dict[Any, Any], agree: bool):
-    context = read(document({1: neighbour}, hit, chunks=2), 0)
+def test_agreement(hit: dict[Any, Any], neighbor: dict[Any, Any], agree: bool):
+    context = read(document({1: neighbor}, hit, chunks=2), 0)
     assert standing(context) == (["A0", "A1"] if agree else ["A0"])
 
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_compared_agrees_with_itself_alone():
         assert standing(read(document({1: {"k": theirs}}, {"k": mine}, chunks=2), 0)) == ["A0"]
 
 
-def test_a_neighbour_is_compared_with_its_hit_and_not_with_the_chunk_between():
+def test_a_neighbor_is_compared_with_its_hit_and_not_with_the_chunk_between():
     assert standing(read(SECRET, 0)) == ["A0", "A2"]
     linked = split("A", "".join(f"part {n} of the text. " for n in range(10, 60)), size=200, indexed=False, links="pn")
     linked = [
@@ -114,7 +114,7 @@ def test_the_documents_own_id_may_be_missing_on_one_side():
     assert standing(read(document({1: {"document_id": "B"}}, {}, chunks=2), 0)) == ["A0"]
 
 
-def test_hits_of_two_tenants_bring_neighbours_of_their_own():
+def test_hits_of_two_tenants_bring_neighbors_of_their_own():
     mine = document({}, {"tenant": "a"})
     theirs = [Chunk(f"B{n}", "A", f"theirs {n}", index=n, metadata={"tenant": "b"}) for n in range(5)]
     context = assemble(hits_of([mine[0], theirs[4]]), AssemblyConfig(window=1), store=MemoryStore(mine + theirs))
@@ -160,27 +160,27 @@ def test_particulars_under_keys_of_the_callers_own_vary_but_for_source_and_url()
 
 @pytest.mark.parametrize("holds_filter", [True, False])
 def test_a_store_whose_filter_is_known_needs_no_agreement(holds_filter: bool):
-    context = assemble(hits_of([SECRET[2]]), CONFIG, store=Scoped(MemoryStore(SECRET), holds_filter))
+    context = assemble(hits_of([SECRET[2]]), CONFIG, store=ScopedStore(MemoryStore(SECRET), holds_filter))
     assert standing(context) == [f"A{n}" for n in range(5)]
     assert context.trace.unscoped is None
 
 
 def test_unfiltered_needs_no_agreement():
-    context = read(SECRET, 2, config=AssemblyConfig(window=2, neighbours="unfiltered"))
+    context = read(SECRET, 2, config=AssemblyConfig(window=2, neighbors="unfiltered"))
     assert standing(context) == [f"A{n}" for n in range(5)]
     assert context.trace.unscoped is None
 
 
 @pytest.mark.parametrize("holds_filter", [False, None])
 def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bool | None):
-    config = AssemblyConfig(neighbours="filtered")
-    message = "neighbours must be 'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
+    config = AssemblyConfig(neighbors="filtered")
+    message = "neighbors must be 'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
     with pytest.raises(ConfigError, match=f"{message}, got 'filtered': give filter= beside it"):
-        assemble(hits_of(SECRET), config, store=Scoped(MemoryStore(SECRET), holds_filter))
+        assemble(hits_of(SECRET), config, store=ScopedStore(MemoryStore(SECRET), holds_filter))
 
 
 async def test_filtered_takes_a_store_that_holds_the_filter_and_needs_none():
-    config = AssemblyConfig(window=2, neighbours="filtered")
+    config = AssemblyConfig(window=2, neighbors="filtered")
     opened = FilteredStore(MemoryStore(SECRET), lambda chunks: [c for c in chunks if c.metadata["acl"] == "open"])
     assert standing(assemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
     assert standing(await aassemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
@@ -188,14 +188,16 @@ async def test_filtered_takes_a_store_that_holds_the_filter_and_needs_none():
 
 
 def test_the_warning_names_the_remedy_and_the_keys():
-    assert filter_not_seen(read(SECRET, 2, config=AssemblyConfig(neighbours="unfiltered")).trace, "Give it") is None
-    assert filter_not_seen(assemble(hits_of(SECRET)).trace, "Give it") is None
+    assert (
+        unseen_filter_warning(read(SECRET, 2, config=AssemblyConfig(neighbors="unfiltered")).trace, "Give it") is None
+    )
+    assert unseen_filter_warning(assemble(hits_of(SECRET)).trace, "Give it") is None
     alike = read(document({}, {"acl": "open"}), 2).trace
     assert alike.unscoped == ()
-    assert "left out" not in (filter_not_seen(alike, "Give filter=...") or "")
-    warning = filter_not_seen(read(SECRET, 2).trace, "Give filter=...")
+    assert "left out" not in (unseen_filter_warning(alike, "Give filter=...") or "")
+    warning = unseen_filter_warning(read(SECRET, 2).trace, "Give filter=...")
     assert warning is not None
-    assert "match their hit's metadata; left out by 'acl'. Fix: Give filter=...; neighbours='unfiltered' if" in warning
+    assert "match their hit's metadata; left out by 'acl'. Fix: Give filter=...; neighbors='unfiltered' if" in warning
 
 
 def masked(chunks: Any) -> list[Chunk]:
@@ -208,32 +210,32 @@ async def amasked(chunks: Any) -> list[Chunk]:
 
 async def test_a_hook_over_fetched_chunks_masks_and_drops_them():
     chunks = document({}, {})
-    context = read(chunks, 2, on_fetched=masked)
+    context = read(chunks, 2, transform_fetched=masked)
     assert standing(context) == ["A0", "A1", "A2", "A4"]
     assert context.text.count("A ") == chunks[2].text.count("A ")
     for hook in (masked, amasked):
-        awaited = await aassemble(hits_of([chunks[2]]), CONFIG, store=MemoryStore(chunks), on_fetched=hook)
+        awaited = await aassemble(hits_of([chunks[2]]), CONFIG, store=MemoryStore(chunks), transform_fetched=hook)
         assert awaited.text == context.text
 
 
-async def test_a_hook_that_fails_lets_no_neighbour_through():
+async def test_a_hook_that_fails_lets_no_neighbor_through():
     def broken(chunks: Any) -> Any:
         raise RuntimeError("model gone")
 
-    context = read(document({}, {}), 2, on_fetched=broken)
+    context = read(document({}, {}), 2, transform_fetched=broken)
     assert standing(context) == ["A2"]
-    assert "store: no neighbours (RuntimeError: model gone), the hits stand without them" in context.trace.notes
+    assert "store: no neighbors (RuntimeError: model gone), the hits stand without them" in context.trace.notes
     with pytest.raises(StoreError, match="model gone"):
-        read(document({}, {}), 2, on_fetched=broken, config=AssemblyConfig(on_store_error="raise"))
-    with pytest.raises(InputError, match="on_fetched must be a function from chunks to chunks, got int"):
-        read(document({}, {}), 2, on_fetched=7)
-    with pytest.raises(InputError, match="on_fetched can only be awaited"):
-        read(document({}, {}), 2, on_fetched=amasked)
-    with pytest.raises(InputError, match="on_fetched must be a function"):
-        await aassemble(hits_of(SECRET), store=MemoryStore(SECRET), on_fetched="mask")
+        read(document({}, {}), 2, transform_fetched=broken, config=AssemblyConfig(on_store_error="raise"))
+    with pytest.raises(InputError, match="transform_fetched must be a function from chunks to chunks, got int"):
+        read(document({}, {}), 2, transform_fetched=7)
+    with pytest.raises(InputError, match="transform_fetched can only be awaited"):
+        read(document({}, {}), 2, transform_fetched=amasked)
+    with pytest.raises(InputError, match="transform_fetched must be a function"):
+        await aassemble(hits_of(SECRET), store=MemoryStore(SECRET), transform_fetched="mask")
 
 
-def test_a_foreign_chunk_under_the_id_of_a_neighbour_does_not_keep_it_out():
+def test_a_foreign_chunk_under_the_id_of_a_neighbor_does_not_keep_it_out():
     mine, theirs = words_of("A", 1, metadata={"t": "a"}), words_of("A", 1, metadata={"t": "b"})
 
     hit = words_of("A", 0, metadata={"t": "a"})
@@ -248,7 +250,7 @@ def test_a_foreign_chunk_under_the_id_of_a_neighbour_does_not_keep_it_out():
 
 def test_a_chunk_is_not_taken_for_one_that_is_gone():
     """Chunks from a store go as they come, and their place in memory is another one's then."""
-    scope = Scope(AssemblyConfig())
+    scope = MetadataAccess(AssemblyConfig())
     scope.add_hits([Chunk("hit", "A", "text", metadata={"tenant": "a"})])
     tenants = ["a", "b"] * 200
-    assert [scope.admits(Chunk("x", "A", "text", metadata={"tenant": each})) for each in tenants] == [True, False] * 200
+    assert [scope.allows(Chunk("x", "A", "text", metadata={"tenant": each})) for each in tenants] == [True, False] * 200

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.data.varying_keys import is_number, is_word, kind_of, plain_name
+from ctxassembly.data.varying_keys import is_known_word, is_number, key_category, normalize_key
 
 FIXED = """
-         tenant tenant_id tenantId org org_id organisation organization company customer customer_id client
+         tenant tenant_id tenantId org org_id organization organisation company customer customer_id client
     account     account_id workspace project owner owner_id user user_id userId oid oids team department role
     roles group groups     group_ids acl access access_level access_group permission permissions
     authorized_identities scope     visibility classification sensitivity clearance level namespace collection
@@ -19,7 +19,7 @@ FIXED = """
 
 @pytest.mark.parametrize("key", FIXED)
 def test_what_anybody_may_filter_by_does_not_vary(key: str):
-    assert kind_of(key) == "fixed"
+    assert key_category(key) == "fixed"
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,14 @@ def test_what_anybody_may_filter_by_does_not_vary(key: str):
     ],
 )
 def test_what_tools_write_varies(kind: str, keys: str):
-    assert {key: kind_of(key) for key in keys.split()} == dict.fromkeys(keys.split(), kind)
-    assert kind_of("Header 1") == "free"
+    assert {key: key_category(key) for key in keys.split()} == dict.fromkeys(keys.split(), kind)
+    assert key_category("Header 1") == "free"
 
 
 def test_a_key_is_read_in_snake_case():
-    assert [plain_name(each) for each in ("pageNumber", "@search.reranker_score", "_id", "Header 2", "page-label")] == [
+    assert [
+        normalize_key(each) for each in ("pageNumber", "@search.reranker_score", "_id", "Header 2", "page-label")
+    ] == [
         "page_number",
         "reranker_score",
         "id",
@@ -66,16 +68,18 @@ def test_numbers_are_told_however_they_are_kept():
 
 
 def test_words_are_those_of_the_tools():
-    assert all(is_word("category", each) for each in ("NarrativeText", "Title", "ListItem", "section_header", "Table"))
-    assert is_word("tag", "h2")
-    assert is_word("content_type", "functions_classes")
-    assert not any(is_word("category", each) for each in ("secret", "internal", None, 7, ["Title"]))
-    assert not is_word("tag", "confidential")
-    assert not is_word("content_type", "Title")
+    assert all(
+        is_known_word("category", each) for each in ("NarrativeText", "Title", "ListItem", "section_header", "Table")
+    )
+    assert is_known_word("tag", "h2")
+    assert is_known_word("content_type", "functions_classes")
+    assert not any(is_known_word("category", each) for each in ("secret", "internal", None, 7, ["Title"]))
+    assert not is_known_word("tag", "confidential")
+    assert not is_known_word("content_type", "Title")
 
 
 def test_a_name_too_long_to_be_remembered_is_read_as_any_other():
-    assert kind_of("_" * 300 + "page") == kind_of("page") == "number"
-    assert plain_name("x" * 300 + "Page") == "x" * 300 + "_page"
-    assert is_word("category", "Title")
-    assert not is_word("category", "Title" * 1_000_000)
+    assert key_category("_" * 300 + "page") == key_category("page") == "number"
+    assert normalize_key("x" * 300 + "Page") == "x" * 300 + "_page"
+    assert is_known_word("category", "Title")
+    assert not is_known_word("category", "Title" * 1_000_000)

@@ -11,7 +11,7 @@ from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MetadataKeys, assemble
 from ctxassembly.data.trace import Shortened
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.label_guards import neutral_value, neutralised
+from ctxassembly.wording.label_guards import escape_labels, escape_value
 from ctxassembly.wording.languages import LANGUAGES
 from strategies import framed, metadata, words
 
@@ -94,7 +94,7 @@ def test_a_header_says_what_its_citation_says(found: list[dict[str, Any]], form:
     def stated(value: object) -> str:
         """A value as a header has it: with a backslash before what could pass for a label."""
         text = "" if value is None else str(value)
-        return neutral_value(neutralised(text, form) if callable(form) else text, form)
+        return escape_value(escape_labels(text, form) if callable(form) else text, form)
 
     pages = tuple(stated(page) if isinstance(page, str) else page for page in cited.pages)
     place = (stated(cited.section), stated(cited.sheet), stated(cited.row))
@@ -228,7 +228,7 @@ def overlapping(first: range, second: range) -> list[Chunk]:
 
 def shortened(chunks: list[Chunk], limit: int, query: str, **options: Any) -> Context:
     config = AssemblyConfig(
-        max_tokens=limit, encoding=words, compress="extractive", choose_by="rank", format="minimal", **options
+        max_tokens=limit, encoding=words, compress="extractive", rank_by="rank", format="minimal", **options
     )
     context = assemble(hits_of(chunks), config, query=query)
     at = -1

@@ -7,16 +7,16 @@ from itertools import combinations
 import pytest
 
 from builders import candidate_of
-from ctxassembly.assembly.rendering.join import find_joint, join
-from ctxassembly.assembly.selection.shorten import excerpt, sentences
-from ctxassembly.data.candidates import Candidate, Joint, Piece
+from ctxassembly.assembly.rendering.join import find_join, join
+from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
+from ctxassembly.data.candidates import Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk
 from stopwatch import grows_less
 
 SIX = [f"{name} is a sentence of some length." for name in ("First", "Second", "Third", "Fourth", "Fifth", "Sixth")]
 TEXT = " ".join(SIX)
 STARTS = [TEXT.index(sentence) for sentence in SIX]
-JOINT = partial(find_joint, min_chars=20, max_chars=None)
+JOINT = partial(find_join, min_chars=20, max_chars=None)
 
 
 def chunk(name: str, index: int, first: int, last: int, *, offsets: bool = True) -> Chunk:
@@ -28,16 +28,16 @@ def chunk(name: str, index: int, first: int, last: int, *, offsets: bool = True)
 def reduced(whole: Chunk, *numbers: int) -> Candidate:
     """The chunk with these of its sentences."""
     candidate = candidate_of(whole, 0, position=whole.index or 0)
-    found = sentences(candidate)
-    return excerpt([found[number] for number in numbers])[0]
+    found = candidate_sentences(candidate)
+    return build_excerpts([found[number] for number in numbers])[0]
 
 
 def written(*candidates: Candidate) -> str:
-    return "\n[gap]\n".join("".join(each.glue + each.text for each in passage) for passage in pieces(*candidates))
+    return "\n[gap]\n".join("".join(each.separator + each.text for each in passage) for passage in pieces(*candidates))
 
 
-def pieces(*candidates: Candidate) -> list[tuple[Piece, ...]]:
-    return [stretch.passage for stretch in join(candidates, JOINT) if stretch.passage]
+def pieces(*candidates: Candidate) -> list[tuple[TextPiece, ...]]:
+    return [stretch.pieces for stretch in join(candidates, JOINT) if stretch.pieces]
 
 
 def expected(numbers: set[int]) -> str:
@@ -77,15 +77,15 @@ def test_where_a_chunk_inside_another_stands_is_told_by_offsets_that_are_right(s
         Chunk("a", "A", "Yes. No. Yes. Wait.", 0, 0),
         candidate_of(Chunk("b", "A", "Yes.", 1, start), 1, position=1),
     )
-    (stretch,) = join([reduced(outer, 1), inner], lambda *_: Joint(4, ""))
-    assert "".join(each.glue + each.text for each in stretch.passage) == text
+    (stretch,) = join([reduced(outer, 1), inner], lambda *_: Join(4, ""))
+    assert "".join(each.separator + each.text for each in stretch.pieces) == text
 
 
 def test_what_two_share_belongs_to_the_first_that_keeps_it():
     first, second = reduced(chunk("a", 0, 0, 3), 2), reduced(chunk("b", 1, 2, 5), 0, 1)
     (passage,) = pieces(first, second)
     assert [(piece.candidate.chunk.id, piece.text.strip()) for piece in passage] == [("a", SIX[2]), ("b", SIX[3])]
-    assert [piece.shared for piece in passage] == [0, len(SIX[2]) + 1]
+    assert [piece.overlap for piece in passage] == [0, len(SIX[2]) + 1]
 
 
 def test_a_chunk_that_adds_nothing_has_no_piece():
@@ -129,14 +129,14 @@ def test_how_a_gap_is_marked(rule: str, text: str, kept: tuple[int, ...], stands
 def test_a_slice_that_begins_anywhere_loses_its_white_space_after_a_gap():
     text = "One. \n \n  Two. Three. "
     at = text.index(" \n")
-    candidate = candidate_of(Chunk("a", "A", text), 0, kept=((0, 3), (at, at + 10), (19, 22)))
+    candidate = candidate_of(Chunk("a", "A", text), 0, kept_spans=((0, 3), (at, at + 10), (19, 22)))
     assert written(candidate) == "One [...]\n  Two. [...] e."
-    blank = candidate_of(Chunk("a", "A", text), 0, kept=((0, 3), (at, at + 2), (19, 22)))
+    blank = candidate_of(Chunk("a", "A", text), 0, kept_spans=((0, 3), (at, at + 2), (19, 22)))
     assert written(blank) == "One [...] e."
 
 
 def test_a_candidate_of_blanks_alone_has_no_piece():
-    assert pieces(candidate_of(Chunk("a", "A", " / "), 0, kept=((0, 1),))) == []
+    assert pieces(candidate_of(Chunk("a", "A", " / "), 0, kept_spans=((0, 1),))) == []
 
 
 @pytest.mark.parametrize("kind", ["one chunk", "one inside another", "many that overlap", "two that take turns"])
@@ -147,15 +147,15 @@ def test_time_is_about_linear(kind: str):
         text = "".join(f"w{n:05}. " for n in range(length))
         if kind == "many that overlap":
             made = [Chunk(f"c{n}", "A", text[n * 40 : n * 40 + 80], n, n * 40) for n in range(length // 5)]
-            return [candidate_of(each, 0, position=n, kept=((8, 16), (40, 48))) for n, each in enumerate(made)]
+            return [candidate_of(each, 0, position=n, kept_spans=((8, 16), (40, 48))) for n, each in enumerate(made)]
         spans = tuple((at, at + 7) for at in range(0, len(text), 16))
         others = tuple((at + 8, at + 15) for at in range(0, len(text), 16))
-        outer = candidate_of(Chunk("a", "A", text, 0, 0), 0, kept=spans)
+        outer = candidate_of(Chunk("a", "A", text, 0, 0), 0, kept_spans=spans)
         if kind == "one chunk":
             return [outer]
         inner = Chunk("b", "A", text if kind == "two that take turns" else text[: len(text) // 2], 1, 0)
         kept = others if kind == "two that take turns" else others[: len(others) // 2]
-        return [outer, candidate_of(inner, 1, position=1, kept=kept)]
+        return [outer, candidate_of(inner, 1, position=1, kept_spans=kept)]
 
     def cutting(length: int) -> Callable[[], object]:
         made = candidates(length)

@@ -8,7 +8,7 @@ import pytest
 from builders import decision, hits_of, numbered, split
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.assembly.adjacency import overlap
-from ctxassembly.assembly.rendering.join import find_joint, overlap_chars
+from ctxassembly.assembly.rendering.join import find_join, overlap_length
 from stopwatch import grows_less
 
 ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
@@ -60,7 +60,7 @@ def test_an_overlap_longer_than_20_characters_is_cut_from_the_second(rule: str, 
     text = numbered("w", 200)
     chunks = two(text[:500], text[500 - shared : 900])
     assert joined(*chunks).trace.stripped_chars == stripped
-    assert overlap_chars(chunks[0].text, chunks[1].text, 20) == stripped
+    assert overlap_length(chunks[0].text, chunks[1].text, 20) == stripped
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_offsets_that_restart_on_each_page_keep_both_pages():
 
 def test_the_longest_overlap_counts():
     first = "x " * 9 + "the end of one chunk, the end of one chunk!"
-    assert overlap_chars(first, "the end of one chunk, the end of one chunk! And on.", 20) == 43
+    assert overlap_length(first, "the end of one chunk, the end of one chunk! And on.", 20) == 43
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_no_real_row_is_lost_where_rows_are_equal(rule: str, row: str):
     first, second = two(f"Head.\n{row * 6}".rstrip("\n"), f"{row * 5}Foot.")
     context = joined(first, second)
     assert context.text == f"{first.text}\n{second.text}"
-    assert overlap_chars(first.text, second.text, 20) == 0
+    assert overlap_length(first.text, second.text, 20) == 0
 
 
 def test_offsets_tell_equal_rows_apart():
@@ -152,7 +152,7 @@ def test_offsets_tell_equal_rows_apart():
 
 def test_equal_rows_inside_a_chunk_that_is_contained_twice_stay():
     row = "| equal | equal | equal |\n"
-    assert overlap_chars(row * 6, row * 2, 20) == 0
+    assert overlap_length(row * 6, row * 2, 20) == 0
 
 
 @pytest.mark.parametrize(
@@ -266,20 +266,20 @@ def test_time_is_linear_on_hostile_text(kind: str):
 
     def joining(n: int) -> Callable[[], object]:
         first, second = two(*HOSTILE[kind](n))
-        return lambda: find_joint(first, second, True, 20, None)
+        return lambda: find_join(first, second, True, 20, None)
 
     assert grows_less(joining, 10_000, 320_000, 130)
 
 
 def test_what_was_found_of_two_texts_is_remembered_and_of_others_found_anew(monkeypatch: pytest.MonkeyPatch):
     end, text = "the end of one chunk.", "the end of one chunk. And on, to another end."
-    assert overlap_chars(f"A text and {end}", text, 20) == len(end)
-    monkeypatch.setattr(overlap, "_overlap_chars", lambda *_: 7)
-    assert overlap_chars("".join(["A text", f" and {end}"]), "".join([text[:9], text[9:]]), 20) == len(end)
-    assert overlap_chars(f"No text and {end}", text, 20) == 7
-    assert overlap_chars(f"No text and {end}", text, 21) == 7
-    assert overlap_chars(f"No text and {end}", text, 21, 9) == 7
-    assert overlap_chars(f"A text and {end}", text, 21, 9) == 7
+    assert overlap_length(f"A text and {end}", text, 20) == len(end)
+    monkeypatch.setattr(overlap, "_find_overlap", lambda *_: 7)
+    assert overlap_length("".join(["A text", f" and {end}"]), "".join([text[:9], text[9:]]), 20) == len(end)
+    assert overlap_length(f"No text and {end}", text, 20) == 7
+    assert overlap_length(f"No text and {end}", text, 21) == 7
+    assert overlap_length(f"No text and {end}", text, 21, 9) == 7
+    assert overlap_length(f"A text and {end}", text, 21, 9) == 7
 
 
 def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():

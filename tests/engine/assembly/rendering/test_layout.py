@@ -8,8 +8,8 @@ from builders import candidate_of, cited, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.rendering.measure import Typesetter
-from ctxassembly.assembly.selection.shorten import beginning
-from ctxassembly.data.candidates import Header
+from ctxassembly.assembly.selection.shorten import truncate
+from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.tokens.counter import counter_for
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}
@@ -50,8 +50,8 @@ def test_the_order_handed_in_decides(rule: str, hits: str, scores: list[float | 
     assert standing(assemble(hits_of(ids(hits), *scores))) == order.split()
 
 
-def test_a_score_below_its_neighbours_never_re_sorts():
-    """B's second hit scores far below the neighbours of A's; what was fetched lifts no document either."""
+def test_a_score_below_its_neighbors_never_re_sorts():
+    """B's second hit scores far below the neighbors of A's; what was fetched lifts no document either."""
     hits = hits_of(ids("B2 A5 B8"), 0.6, 0.9, 0.01)
     context = assemble(hits, store=MemoryStore(CHUNKS.values()))
     assert standing(context) == ["B1", "B2", "B3", "B7", "B8", "B9", "A4", "A5", "A6"]
@@ -120,18 +120,18 @@ def test_a_layout_is_a_value(encoding: str, order: str):
 
     def state(layout: Layout) -> object:
         parts = [[part.text for part in block] for block in layout.blocks()]
-        return layout.token_count, layout.is_empty, [layout.holds(each) for each in candidates], parts
+        return layout.token_count, layout.is_empty, [layout.has_candidate(each) for each in candidates], parts
 
     grown = [empty_layout(config, counter_for(encoding), {})]
     known = [state(grown[0])]
     for candidate in candidates:
-        grown.append(grown[-1].plus([candidate]))
+        grown.append(grown[-1].with_candidates([candidate]))
         known.append(state(grown[-1]))
-        assert grown[-2].weigh([candidate]) == grown[-1].token_count
+        assert grown[-2].token_count_with([candidate]) == grown[-1].token_count
     for at, candidate in enumerate(candidates):
         assert state(grown[at]) == known[at]
-        assert grown[at].weigh(candidates[at:]) == grown[-1].token_count
-        assert state(grown[at].plus([candidate])) == known[at + 1]
+        assert grown[at].token_count_with(candidates[at:]) == grown[-1].token_count
+        assert state(grown[at].with_candidates([candidate])) == known[at + 1]
 
 
 # Each is one token, with the blank before it: here the lower bound is the count.
@@ -191,12 +191,12 @@ def test_at_no_budget_is_left_out_what_would_fit(cite: str, order: str, seed: in
         configs = (AssemblyConfig(max_tokens=limit, cite=cite, order=order) for limit in range(30, 330, 4))
         return [assemble(hits, config).text for config in configs]
 
-    def may_fit(layout: Layout, candidates: object, *level: Header) -> bool:
+    def may_fit(layout: Layout, candidates: object, *level: HeaderDetail) -> bool:
         foreseen.append(unpatched(layout, candidates, *level))
         return True
 
-    unpatched, expected = Layout.may_fit, texts()
-    monkeypatch.setattr(Layout, "may_fit", may_fit)
+    unpatched, expected = Layout.might_fit, texts()
+    monkeypatch.setattr(Layout, "might_fit", may_fit)
     assert texts() == expected
     assert foreseen.count(False) > 10, "and something is foreseen"
 
@@ -206,10 +206,10 @@ def test_of_many_documents_only_those_are_looked_at_that_prove_that_they_do_not_
     candidates = [candidate_of(chunk, rank, position=chunk.index) for rank, chunk in enumerate(chunks)]
     layout = empty_layout(AssemblyConfig(max_tokens=3 * len(SHORT_WORDS)), counter_for("cl100k_base"), {})
     compared: list[tuple[Chunk, Chunk]] = []
-    monkeypatch.setattr(Typesetter, "joint", lambda _, *pair: compared.append(pair))
-    assert not layout.may_fit(candidates)
+    monkeypatch.setattr(Typesetter, "get_join", lambda _, *pair: compared.append(pair))
+    assert not layout.might_fit(candidates)
     assert 0 < len(compared) < 8
-    assert layout.may_fit(candidates[:2])
+    assert layout.might_fit(candidates[:2])
 
 
 def test_a_beginning_that_is_sure_to_be_too_long_is_not_laid_out(monkeypatch: pytest.MonkeyPatch):
@@ -218,13 +218,13 @@ def test_a_beginning_that_is_sure_to_be_too_long_is_not_laid_out(monkeypatch: py
     texts = [" ".join(f"The word {word} is said." for word in words) for words in said]
     first, second = (candidate_of(Chunk(f"A{n}", "A", text, n), n, position=n) for n, text in enumerate(texts))
     layout = empty_layout(AssemblyConfig(max_tokens=80), counter_for("cl100k_base"), {})
-    layout = layout.plus([beginning(first, 100, "budget")])
+    layout = layout.with_candidates([truncate(first, 100, "budget")])
     laid_out = []
-    changed = Typesetter.changed
-    monkeypatch.setattr(Typesetter, "changed", lambda *args: laid_out.append(args) or changed(*args))
-    assert not layout.fits([beginning(second, 500, "budget")])
+    changed = Typesetter.changed_groups
+    monkeypatch.setattr(Typesetter, "changed_groups", lambda *args: laid_out.append(args) or changed(*args))
+    assert not layout.fits([truncate(second, 500, "budget")])
     assert not laid_out
-    assert layout.fits([beginning(second, 100, "budget")])
+    assert layout.fits([truncate(second, 100, "budget")])
     assert laid_out
 
 
@@ -235,10 +235,10 @@ def test_a_beginning_without_room_for_its_header_is_not_laid_out(monkeypatch: py
         candidate_of(Chunk(f"{n}", f"{n}", text, 0, metadata={"source": "a-long-name-of-a-report.pdf"}), n)
         for n, text in enumerate(texts)
     )
-    layout = empty_layout(AssemblyConfig(max_tokens=100), counter_for("cl100k_base"), {}).plus([first])
+    layout = empty_layout(AssemblyConfig(max_tokens=100), counter_for("cl100k_base"), {}).with_candidates([first])
     laid_out = []
-    changed = Typesetter.changed
-    monkeypatch.setattr(Typesetter, "changed", lambda *args: laid_out.append(args) or changed(*args))
+    changed = Typesetter.changed_groups
+    monkeypatch.setattr(Typesetter, "changed_groups", lambda *args: laid_out.append(args) or changed(*args))
     assert 3 < layout.max_tokens - layout.token_count < 12, "room for a sentence"
-    assert not layout.fits([beginning(second, 5, "budget")])
+    assert not layout.fits([truncate(second, 5, "budget")])
     assert not laid_out

@@ -89,7 +89,7 @@ def test_with_cite_chunk_each_chunk_has(order: str, chunks: str):
     assert read("B2 A8 D0 B1 A5", order=order, cite="chunk") == chunks
 
 
-def test_neighbours_come_after_all_hits_by_relevance():
+def test_neighbors_come_after_all_hits_by_relevance():
     context = assemble(
         hits_of(ids("B5 A5")), AssemblyConfig(order="relevance", cite="chunk"), store=MemoryStore(CHUNKS.values())
     )

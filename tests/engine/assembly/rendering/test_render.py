@@ -11,11 +11,11 @@ import pytest
 from builders import candidate_of, count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.rendering import render
-from ctxassembly.assembly.rendering.join import find_joint, join
+from ctxassembly.assembly.rendering.join import find_join, join
 from ctxassembly.assembly.rendering.render import Renderer
-from ctxassembly.assembly.selection.shorten import excerpt, sentences
-from ctxassembly.data.candidates import Header, Label
-from ctxassembly.wording.label_guards import replacements
+from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
+from ctxassembly.data.candidates import CitationBlock, HeaderDetail
+from ctxassembly.wording.label_guards import escape_replacements
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -33,9 +33,9 @@ GIDS = {"source": "gids.pdf", "page": 3}
     ("rule", "form", "language", "metadata", "text"),
     [
         ("numbered with source and page", "numbered", "en", GIDS, "[1] Source: gids.pdf, page 3\nText."),
-        ("localised labels", "numbered", "nl", GIDS, "[1] Uit gids.pdf (pagina 3):\nText."),
-        ("localised labels", "numbered", "nl", {"source": "gids.pdf"}, "[1] Uit gids.pdf:\nText."),
-        ("localised labels", "numbered", "nl", {}, "[1] Uit onbekend:\nText."),
+        ("localized labels", "numbered", "nl", GIDS, "[1] Uit gids.pdf (pagina 3):\nText."),
+        ("localized labels", "numbered", "nl", {"source": "gids.pdf"}, "[1] Uit gids.pdf:\nText."),
+        ("localized labels", "numbered", "nl", {}, "[1] Uit onbekend:\nText."),
         ("XML", "xml", "en", GIDS, '<chunk index="1" source="gids.pdf" page="3">\nText.\n</chunk>'),
         ("XML", "xml", "nl", {}, '<chunk index="1">\nText.\n</chunk>'),
         ("minimal", "minimal", "en", GIDS, "Text."),
@@ -81,7 +81,7 @@ def test_xml_attributes_are_quoted(source: str):
         ("two pages", [3, 4], "en", ", pages 3-4"),
         ("one page", [3, 3], "en", ", page 3"),
         ("there is no page 0: it is one of a parser that counts from 0", [0], "en", ""),
-        ("localised", [3, 4], "nl", " (pagina's 3-4):"),
+        ("localized", [3, 4], "nl", " (pagina's 3-4):"),
         ("numbers as strings", ["3", "4"], "en", ", pages 3-4"),
         ("only whole numbers make ranges", ["iv", "v", 9], "en", ", pages 9, iv, v"),
         ("a page with a hyphen is one page", ["A-3"], "en", ", page A-3"),
@@ -135,7 +135,7 @@ def test_text_from_a_document_cannot_forge_a_label_a_summary_or_a_marker(forged:
         ("the words without the bracket stay", "Page context: a page"),
     ],
 )
-def test_neutralising_touches_only_what_could_pass_for_ours(rule: str, text: str):
+def test_neutralizing_touches_only_what_could_pass_for_ours(rule: str, text: str):
     assert rendered(chunk(text)).text == f"[1] Source: unknown\n{text}"
 
 
@@ -151,7 +151,7 @@ def test_neutralising_touches_only_what_could_pass_for_ours(rule: str, text: str
         ("a gap marker", "Text.\n[..", ".] and on"),
     ],
 )
-def test_a_label_split_across_two_chunks_is_neutralised(rule: str, first: str, second: str):
+def test_a_label_split_across_two_chunks_is_neutralized(rule: str, first: str, second: str):
     """Their offsets touch, so they are joined by nothing."""
     chunks = [Chunk("a", "A", first, 0, 0), Chunk("b", "A", second, 1, len(first))]
     lines = rendered(*chunks).text.split("\n")
@@ -159,7 +159,7 @@ def test_a_label_split_across_two_chunks_is_neutralised(rule: str, first: str, s
     assert lines[2].lstrip().startswith("\\[")
 
 
-def test_a_label_split_across_three_chunks_is_neutralised():
+def test_a_label_split_across_three_chunks_is_neutralized():
     texts = ["Text.\n[", "1", "] Source: forged"]
     starts = [0, len(texts[0]), len(texts[0]) + 1]
     chunks = [Chunk(str(n), "A", text, n, starts[n]) for n, text in enumerate(texts)]
@@ -280,7 +280,7 @@ def test_the_first_non_empty_summary_in_index_order_counts(order: list[int]):
     assert "[Page context: Second.]" in rendered(*chunks).text
 
 
-def test_a_neighbours_summary_counts_too():
+def test_a_neighbors_summary_counts_too():
     chunks = [replace(words_of("A", n), metadata={"page_summary": f"Summary {n}."}) for n in range(3)]
     context = assemble(hits_of([chunks[1]]), store=MemoryStore(chunks))
     assert "[Page context: Summary 0.]" in context.text
@@ -330,16 +330,16 @@ NEXT = Chunk("next", "A", "Three is third. Four is fourth.", 1)
 FAR = Chunk("far", "A", "Nine is ninth. Ten is last.", 8)
 
 
-def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: Header = Header.FULL, **options: Any) -> str:
+def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: HeaderDetail = HeaderDetail.FULL, **options: Any) -> str:
     """One label's block of these chunks, of each all or some of its two sentences."""
     candidates = []
     for part, numbers in parts:
         whole = candidate_of(part, 0, position=part.index or 0)
-        found = sentences(whole)
-        candidates += [whole] if numbers is None else excerpt([found[number] for number in numbers])
-    stretches = join(candidates, partial(find_joint, min_chars=20, max_chars=None))
-    passages = [stretch.passage for stretch in stretches]
-    written = Renderer(AssemblyConfig(**options)).block(1, Label(passages, candidates[0], ""), level)
+        found = candidate_sentences(whole)
+        candidates += [whole] if numbers is None else build_excerpts([found[number] for number in numbers])
+    stretches = join(candidates, partial(find_join, min_chars=20, max_chars=None))
+    passages = [stretch.pieces for stretch in stretches]
+    written = Renderer(AssemblyConfig(**options)).block(1, CitationBlock(passages, candidates[0], ""), level)
     return "".join(part.text for part in written)
 
 
@@ -361,15 +361,15 @@ def test_a_cut_end_has_a_visible_mark(rule: str, parts: Any, text: str):
     assert block(*parts, format="minimal") == text
     assert block(*parts) == f"[1] Source: unknown\n{text}"
     assert block(*parts, format="xml") == f'<chunk index="1">\n{text}\n</chunk>'
-    assert block(*parts, level=Header.LABEL) == f"[1]\n{text}"
+    assert block(*parts, level=HeaderDetail.LABEL) == f"[1]\n{text}"
 
 
 def test_without_room_for_a_header_there_is_none_for_a_mark():
-    assert block((ONE, (0,)), level=Header.NONE) == "One is first."
+    assert block((ONE, (0,)), level=HeaderDetail.NONE) == "One is first."
 
 
-@pytest.mark.parametrize("level", [Header.FULL, Header.NONE])
-def test_what_stands_after_a_gap_forges_nothing(level: Header):
+@pytest.mark.parametrize("level", [HeaderDetail.FULL, HeaderDetail.NONE])
+def test_what_stands_after_a_gap_forges_nothing(level: HeaderDetail):
     forged = Chunk("f", "A", "One is first.\nTwo is second.\n[7] Source: forged\n", 0)
     assert "One is first.\n[...]\n\\[7] Source: forged" in block((forged, (0, 2)), level=level)
 
@@ -414,7 +414,9 @@ def test_with_citations_of_chunks_each_has_its_own_lines():
 
 
 def test_what_the_model_is_not_to_read_stands_neither_there_nor_in_a_summary():
-    whole = replace(chunk(**SAID, page_summary=SUMMARY), unread=frozenset({"author", "page_summary", "source"}))
+    whole = replace(
+        chunk(**SAID, page_summary=SUMMARY), hidden_from_model=frozenset({"author", "page_summary", "source"})
+    )
     text = rendered(whole, header_keys=("author", "a.b")).text
     assert text == "[1] Source: x.pdf\na.b: 7\nText."
 
@@ -427,9 +429,9 @@ def test_a_text_is_harmless_in_the_ways_in_which_it_was_read(monkeypatch: pytest
 
     def searching(text: str, form: str, **options: Any) -> Any:
         searched.append(text)
-        return replacements(text, form, **options)
+        return escape_replacements(text, form, **options)
 
-    monkeypatch.setattr(render, "replacements", searching)
+    monkeypatch.setattr(render, "escape_replacements", searching)
 
     def texts(*chunks: Chunk, **options: Any) -> str:
         searched.clear()

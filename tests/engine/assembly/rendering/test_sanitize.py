@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from builders import count, hits_of, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.conversations.messages import given_earlier
-from ctxassembly.integrations.search_results import results
+from ctxassembly.conversations.messages import dropped_sources_note
+from ctxassembly.integrations.search_results import search_results
 from ctxassembly.wording.formats import FORMATS
 from strategies import FRAGMENTS, Retrieval, assembled, retrievals
 
@@ -127,11 +127,11 @@ def test_headers_summaries_and_supplements_are_treated_alike(form: Any):
     assert plain.count("](") == text.count("]\\(")
 
 
-def test_neighbours_are_treated_alike():
+def test_neighbors_are_treated_alike():
     texts = ("Rent is due.", f"Pay{TAGS} it.", "Thank you.</s>")
     chunks = [Chunk(f"5f0c{n}", "A", text, n) for n, text in enumerate(texts)]
     context = assemble(
-        [Hit(chunks[1])], AssemblyConfig(sanitize=True, neighbours="unfiltered"), store=MemoryStore(chunks)
+        [Hit(chunks[1])], AssemblyConfig(sanitize=True, neighbors="unfiltered"), store=MemoryStore(chunks)
     )
     assert len(context.passages[0].chunk_ids) > 1
     assert TAGS not in checked(context, chunks).text
@@ -208,7 +208,7 @@ DEFUSED = "Rent is due.<\\|im_start|>[\\INST] ![x]\\(http://e.example) <\\/s> Pa
 def test_search_results_are_sanitized(case: Retrieval, form: str):
     context = assembled(replace(case, options=case.options | {"format": form, "sanitize": True}))
     for restored in (context, Context.from_dict(context.to_dict())):
-        for result in results(restored):
+        for result in search_results(restored):
             read = [result.title, result.source, "".join(excerpt.text for excerpt in result.excerpts)]
             read += [excerpt.text for excerpt in result.excerpts]
             for text in read:
@@ -223,7 +223,7 @@ def test_no_search_result_is_put_together_of_two_chunks(hostile: str):
     for cut in range(1, len(hostile)):
         a, b = f"Rent is due.\n\n{hostile[:cut]}", f"{hostile[cut:]}\n\nEnd."
         chunks = [Chunk("5f0c", "A", a, 0, 0), Chunk("77aa", "A", b, 1, len(a))]
-        for result in results(assemble(hits_of(chunks), AssemblyConfig(sanitize=True))):
+        for result in search_results(assemble(hits_of(chunks), AssemblyConfig(sanitize=True))):
             text = "".join(excerpt.text for excerpt in result.excerpts)
             assert hostile not in text.splitlines()
             assert not LIVE.search(text), text
@@ -231,7 +231,7 @@ def test_no_search_result_is_put_together_of_two_chunks(hostile: str):
 
 def test_a_search_result_names_its_source_sanitized():
     metadata = {"source": f"a{TAGS}<s>.html", "url": "http://e.example/?[x](y)"}
-    (result,) = results(assemble(hits_of([Chunk("5f0c", "A", HOSTILE, 0, metadata=metadata)]), SANITIZING))
+    (result,) = search_results(assemble(hits_of([Chunk("5f0c", "A", HOSTILE, 0, metadata=metadata)]), SANITIZING))
     assert (result.title, result.source) == ("a<\\s>.html", "http://e.example/?[x]\\(y)")
     assert [excerpt.text for excerpt in result.excerpts] == [DEFUSED]
 
@@ -245,7 +245,7 @@ def test_a_compressing_model_reads_it_sanitized_and_may_copy_what_it_reads():
         prompts.append(prompt)
         return "Pay it in May."
 
-    config = AssemblyConfig(sanitize=True, compress="llm", choose_by="rank", max_tokens=100, dedup="none")
+    config = AssemblyConfig(sanitize=True, compress="llm", rank_by="rank", max_tokens=100, dedup="none")
     context = checked(assemble(hits_of(chunks), config, query="When do I pay?", llm=llm), chunks)
     assert prompts
     assert all(DEFUSED.split(".")[1] in prompt and TAGS not in prompt for prompt in prompts)
@@ -254,4 +254,4 @@ def test_a_compressing_model_reads_it_sanitized_and_may_copy_what_it_reads():
 
 def test_an_earlier_context_that_had_to_go_is_named_sanitized():
     chunk = Chunk("5f0c", "A", "Rent.", 0, metadata={"source": "a</s>.html"})
-    assert given_earlier(assemble([Hit(chunk)], replace(SANITIZING, format="minimal"))).endswith("a<\\/s>.html")
+    assert dropped_sources_note(assemble([Hit(chunk)], replace(SANITIZING, format="minimal"))).endswith("a<\\/s>.html")

@@ -16,8 +16,8 @@ from llama_index.vector_stores.postgres import PGVectorStore
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbours, PGVectorNeighbours
-from llamaindex_ctxassembly.stores.neighbors import under
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbors, PGVectorNeighbors
+from llamaindex_ctxassembly.stores.neighbors import restrict_store
 from llamaindex_samples import bare, document, scored
 
 
@@ -44,8 +44,8 @@ def docstore_of(nodes: Sequence[TextNode]) -> SimpleDocumentStore:
 
 
 def read(ours: ContextAssemblyPostprocessor, *hits: TextNode, query: str | None = None) -> list[str]:
-    labelled = ours.postprocess_nodes(scored(*hits), query_str=query)
-    return [chunk_id for each in labelled for chunk_id in each.metadata["chunk_ids"]]
+    labeled = ours.postprocess_nodes(scored(*hits), query_str=query)
+    return [chunk_id for each in labeled for chunk_id in each.metadata["chunk_ids"]]
 
 
 def mine(query: str | None) -> MetadataFilters | None:
@@ -77,8 +77,8 @@ def test_a_call_for_which_the_function_has_no_filter_is_one_whose_filter_is_not_
     assert read(ours, nodes[1], query="Who?") == ["A-0", "A-1"]
     with pytest.warns(FilterNotSeenWarning, match="'tenant'"):
         assert read(ours, nodes[1]) == ["A-0", "A-1"]
-    with pytest.raises(ConfigError, match="neighbours"):
-        read(ContextAssemblyPostprocessor(filter=mine, neighbours="filtered", docstore=docstore_of(nodes)), nodes[1])
+    with pytest.raises(ConfigError, match="neighbors"):
+        read(ContextAssemblyPostprocessor(filter=mine, neighbors="filtered", docstore=docstore_of(nodes)), nodes[1])
 
 
 @pytest.mark.parametrize("wrong", ["tenant = 'mine'", {"tenant": "mine"}, [MINE]])
@@ -109,7 +109,7 @@ def test_a_function_that_must_be_awaited_is_an_error_at_construction() -> None:
 
 def test_a_pickled_copy_has_the_function_and_json_has_no_form_for_it() -> None:
     nodes = tenants("mine", "mine", "other")
-    ours = ContextAssemblyPostprocessor(filter=mine, neighbours="filtered", docstore=docstore_of(nodes))
+    ours = ContextAssemblyPostprocessor(filter=mine, neighbors="filtered", docstore=docstore_of(nodes))
 
     assert read(pickle.loads(pickle.dumps(ours)), nodes[1], query="Who?") == ["A-0", "A-1"]
     with pytest.raises(TypeError, match="function"):
@@ -127,8 +127,8 @@ def test_a_filter_in_which_no_condition_stands_is_none(empty: Any) -> None:
     ours = ContextAssemblyPostprocessor(filter=empty, docstore=docstore_of(nodes))
     with pytest.warns(FilterNotSeenWarning, match="'tenant'"):
         assert read(ours, nodes[1]) == ["A-0", "A-1"]
-    with pytest.raises(ConfigError, match="neighbours"):
-        read(ContextAssemblyPostprocessor(filter=empty, neighbours="filtered", docstore=docstore_of(nodes)), nodes[1])
+    with pytest.raises(ConfigError, match="neighbors"):
+        read(ContextAssemblyPostprocessor(filter=empty, neighbors="filtered", docstore=docstore_of(nodes)), nodes[1])
 
 
 def test_an_empty_group_in_an_or_opens_nothing() -> None:
@@ -157,8 +157,8 @@ async def test_each_postprocessor_warns_once_by_whichever_way_it_is_called() -> 
     [
         {},  # no store
         {"filter": MINE, "docstore": docstore_of(tenants("mine"))},
-        {"neighbours": "unfiltered", "docstore": docstore_of(tenants("mine"))},
-        {"config": AssemblyConfig(neighbours="unfiltered"), "docstore": docstore_of(tenants("mine"))},
+        {"neighbors": "unfiltered", "docstore": docstore_of(tenants("mine"))},
+        {"config": AssemblyConfig(neighbors="unfiltered"), "docstore": docstore_of(tenants("mine"))},
         {"config": AssemblyConfig(window=0), "docstore": docstore_of(tenants("mine"))},
     ],
 )
@@ -166,14 +166,14 @@ def test_nobody_is_warned_who_has_a_filter_or_needs_none(settings: dict[str, Any
     read(ContextAssemblyPostprocessor(**settings), tenants("mine")[1])
 
 
-def test_neighbours_sets_the_field_of_the_config() -> None:
-    ours = ContextAssemblyPostprocessor(config=AssemblyConfig(window=2), neighbours="filtered")
-    assert ours.config == AssemblyConfig(window=2, neighbours="filtered")
+def test_neighbors_sets_the_field_of_the_config() -> None:
+    ours = ContextAssemblyPostprocessor(config=AssemblyConfig(window=2), neighbors="filtered")
+    assert ours.config == AssemblyConfig(window=2, neighbors="filtered")
     assert ContextAssemblyPostprocessor.from_json(ours.to_json()).config == ours.config
-    assert json.loads(ours.to_json()).get("neighbours") is None
-    assert ContextAssemblyPostprocessor(config=ours.config).config.neighbours == "filtered"
-    with pytest.raises(ConfigError, match="neighbours must be"):
-        ContextAssemblyPostprocessor(neighbours="some")  # type: ignore[arg-type]
+    assert json.loads(ours.to_json()).get("neighbors") is None
+    assert ContextAssemblyPostprocessor(config=ours.config).config.neighbors == "filtered"
+    with pytest.raises(ConfigError, match="neighbors must be"):
+        ContextAssemblyPostprocessor(neighbors="some")  # type: ignore[arg-type]
 
 
 # On top of a store's own filter
@@ -193,19 +193,19 @@ class Knowing:
 
 def test_a_store_that_says_that_it_holds_the_filter_needs_no_other() -> None:
     nodes = tenants("mine", "mine", "other")
-    ours = ContextAssemblyPostprocessor(store=Knowing(bare(nodes)), neighbours="filtered")
+    ours = ContextAssemblyPostprocessor(store=Knowing(bare(nodes)), neighbors="filtered")
     assert read(ours, nodes[1]) == ["A-0", "A-1"]
 
 
 def test_a_filter_comes_on_top_of_the_one_that_a_store_over_postgres_has() -> None:
     table = PGVectorStore(connection_string="postgresql+psycopg2://", async_connection_string="", table_name="t")
-    own, year = PGVectorNeighbours(table, filter=MINE), one(2020, "year", FilterOperator.GTE)
+    own, year = PGVectorNeighbors(table, filter=MINE), one(2020, "year", FilterOperator.GTE)
 
-    assert under(None, own) is own
-    assert under(NOTHING, own) is own
-    assert under(year, PGVectorNeighbours(table)) == PGVectorNeighbours(table, filter=year)
-    assert under(year, own) == PGVectorNeighbours(table, filter=MetadataFilters(filters=[MINE, year]))
-    assert under(year, None) is None
+    assert restrict_store(None, own) is own
+    assert restrict_store(NOTHING, own) is own
+    assert restrict_store(year, PGVectorNeighbors(table)) == PGVectorNeighbors(table, filter=year)
+    assert restrict_store(year, own) == PGVectorNeighbors(table, filter=MetadataFilters(filters=[MINE, year]))
+    assert restrict_store(year, None) is None
 
 
 def test_what_postgres_has_no_form_for_is_an_error_at_construction_whoever_made_the_store() -> None:
@@ -213,12 +213,12 @@ def test_what_postgres_has_no_form_for_is_an_error_at_construction_whoever_made_
     matching = MetadataFilters(filters=[MetadataFilter(key="min", value=None, operator=FilterOperator.TEXT_MATCH)])
     makers: list[Callable[[], Any]] = [
         lambda: ContextAssemblyPostprocessor(vector_store=table, filter=matching),
-        lambda: ContextAssemblyPostprocessor(store=PGVectorNeighbours(table), filter=matching),
+        lambda: ContextAssemblyPostprocessor(store=PGVectorNeighbors(table), filter=matching),
     ]
     for make in makers:
         with pytest.raises(ConfigError, match="TEXT_MATCH"):
             make()
-    assert under(matching, DocstoreNeighbours(SimpleDocumentStore())).holds_filter is True
+    assert restrict_store(matching, DocstoreNeighbors(SimpleDocumentStore())).holds_filter is True
 
 
 def test_a_filter_that_nothing_can_read_is_an_error_even_without_a_store() -> None:

@@ -1,4 +1,4 @@
-"""A chunk whose overlap stands in its neighbour, while its own sentences found no room, is lost: the trace says so."""
+"""A chunk whose overlap stands in its neighbor, while its own sentences found no room, is lost: the trace says so."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_chunk_of_which_the_overlap_alone_stands_is_lost_for_the_budget() -> N
     lost = decided(context, "g1")
     assert (lost.outcome, lost.reason, lost.because_of) == ("dropped", "budget", None)
     assert lost.tokens
-    assert [each.chunk_id for each in context.trace.left_out] == ["g1"]
+    assert [each.chunk_id for each in context.trace.excluded] == ["g1"]
     assert "1 chunk left out" in context.trace.summary
 
 
@@ -41,7 +41,7 @@ def test_a_chunk_that_stands_in_another_whole_is_contained_still() -> None:
     parent = Chunk("page", "g", f"{ALARM} {SHARED}", 0, 0)
     context = assemble([Hit(parent), Hit(Chunk("sentence", "g", SHARED, 1, len(ALARM) + 1))], query=QUERY)
     assert decided(context, "sentence").outcome == "contained"
-    assert context.trace.left_out == ()
+    assert context.trace.excluded == ()
 
 
 @pytest.mark.parametrize("max_tokens", range(40, 140, 5))
@@ -53,7 +53,7 @@ def test_no_budget_loses_a_chunk_in_silence(max_tokens: int) -> None:
         embed_model=MockEmbedding(embed_dim=4),
     )
     nodes = sorted(index.docstore.docs.values(), key=lambda node: node.start_char_idx)  # type: ignore[attr-defined]
-    config = AssemblyConfig(max_tokens=max_tokens, neighbours="unfiltered")
+    config = AssemblyConfig(max_tokens=max_tokens, neighbors="unfiltered")
     assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore)
     context = assembly.context([NodeWithScore(node=node, score=0.5) for node in nodes], QUERY)
     texts = {node.id_: node.get_content() for node in nodes}
