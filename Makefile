@@ -5,6 +5,8 @@ BIN    := .venv/bin
 # Material for MkDocs would tell on every build of a MkDocs 2 that is not allowed here.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
+# A worker for each core; a file's tests stay together, since they share their servers.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # The question goes through the environment as it was typed: quotes, apostrophes and $ survive make and the shell.
 export CTXASSEMBLY_QUESTION := $(value Q)
@@ -31,17 +33,18 @@ docs-serve: .venv/docs  ## show the documentation on http://127.0.0.1:8000, and 
 	@$(MKDOCS) serve
 
 test: .venv/test .venv/pgbouncer  ## run all tests that need no torch, those on an embedded Postgres included
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: .venv/test .venv/pgbouncer  ## run the whole gate: ruff, mypy strict, import contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-all: check docs .venv/semantic .venv/bench .venv/browser .venv/notebooks .venv/release  ## run the gate, then what needs sentence-transformers, the peers, a browser, a kernel, MkDocs or the wheel
-	$(BIN)/python -m pytest -m "semantic or bench or browser or notebooks or site or release"
+	$(PYTEST) -m "semantic or browser or notebooks or site or release"
+	$(BIN)/python -m pytest -m bench  # by themselves: they compare times
 	@$(MAKE) --no-print-directory release
 
 dist: .venv/release  ## build the wheel and the source distribution into dist/, and check them

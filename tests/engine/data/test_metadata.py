@@ -22,7 +22,7 @@ from ctxassembly.safe_repr import safe_repr
         {"date": ODD["date"](), "at": ODD["datetime"](), "id": ODD["UUID"](), "sum": ODD["Decimal"]()},
         {"color": ODD["enum"](), "named": ODD["text enum"](), "number": ODD["float32"]()},
     ],
-    ids=safe_repr,
+    ids=["empty", "plain", "nested", "dates", "enums"],
 )
 def test_what_copies_is_as_it_was_and_noted_nowhere(metadata: dict[str, Any]):
     assert make_readable(metadata) == (metadata, ())
