@@ -15,7 +15,6 @@ from ctxassembly.answering.pipeline import Flow, answer_flow
 from ctxassembly.answering.requests import Assemble, Exchange, Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
 from ctxassembly.answering.understand import understand_flow
-from ctxassembly.concurrency import to_async
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
@@ -32,6 +31,7 @@ from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer_services import AnswerServices
 from ctxassembly.runtime.assemble import aassemble, assemble
 from ctxassembly.runtime.driver import adrive, adrive_observed, adrive_stream, drive, drive_observed, drive_stream
+from ctxassembly.runtime.port import Port
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
@@ -99,9 +99,7 @@ class IndexEvidence:
         store, cited = self._lookup_store(request), self._readable_hits(request)
         if store is None:
             return cited
-        return with_stored_chunks(
-            cited, await (store.afetch if hasattr(store, "afetch") else to_async(store.fetch))(to_refs(cited))
-        )
+        return with_stored_chunks(cited, await Port.of(store, "fetch").acall(to_refs(cited)))
 
     def reach(self, filter: Any) -> Reach:
         """What a call with `filter` may read."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ctxassembly.answering.requests import (
@@ -18,32 +17,24 @@ from ctxassembly.answering.requests import (
     SearchAll,
 )
 from ctxassembly.answering.search import keep_agreeing, keep_passing
-from ctxassembly.concurrency import (
-    await_with_deadline,
-    gather_async,
-    gather_sync,
-    is_async,
-    submit,
-    to_async,
-    wait_with_deadline,
-)
+from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AnswerCache
+from ctxassembly.runtime.port import Port
 from ctxassembly.safe_repr import safe_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Handler = Callable[[Any], Any]
 _END = object()
 """The end of a stream. None is a piece."""
 
 
 class AnswerServices:
-    """The objects that one call asks, and the stream that it has open.
+    """The services of one call, and the stream that it has open.
 
     It is a context manager, sync and async. Leaving it closes the stream: a reader who goes away stops the model.
     """
@@ -58,79 +49,82 @@ class AnswerServices:
             raise InputError(
                 f"model must be a function from a request to a reply, or have ask(request), got {safe_repr(model)}"
             )
-        self._model, self._source, self._cache, self._search_timeout_seconds = (
-            model,
-            source,
-            cache,
-            config.search_seconds,
+        self._model, self._cache, self._search_timeout_seconds = model, cache, config.search_seconds
+        self._ask_port = Port.of(model, "ask")
+        self._search, self._assemble, self._readmit = (
+            Port.of(source, name, accepts_function=False) for name in ("search", "assemble", "readmit")
         )
+        self._readmit = self._readmit or Port(_readmit_agreeing)
+        self._source_name = type(source).__name__
         self._stream: Any = None
 
     def ask(self, request: Any) -> Any:
-        """The reply to `request`."""
+        """Return the reply to `request`."""
         if isinstance(request, AskModel):
             if request.is_streamed:
                 self._stream = self._open_stream(request)
                 return None
-            return _single_reply(gather_sync(self._sync_model(), (request,), request.timeout_seconds))
+            return _single_reply(self._sync_model().gather((request,), request.timeout_seconds))
         if isinstance(request, NextPiece):
-            return _parse_piece(wait_with_deadline(request.timeout_seconds, submit(lambda: next(self._stream, _END))))
-        if isinstance(request, SearchAll):
-            return gather_sync(_sync_method(self._source, "search"), request.searches, self._search_timeout_seconds)
-        if isinstance(request, Readmit):
-            return _sync_method(self._source, "readmit", _readmit_agreeing)(request)
+            return _parse_piece(wait_with_deadline(request.timeout_seconds, submit(self._read_piece)))
         if isinstance(request, (CacheGet, CacheSet)):
             return _use_cache(cast(AnswerCache, self._cache), request)
-        return _sync_method(self._source, "assemble")(cast(Assemble, request))
+        port, name = self._source_port(request)
+        if port.sync is None:
+            raise InputError(f"{self._source_name} has no {name}(request); what can only be awaited needs aanswer()")
+        if isinstance(request, SearchAll):
+            return port.gather(request.searches, self._search_timeout_seconds)
+        return port.call(request)
 
     async def aask(self, request: Any) -> Any:
-        """The same, awaited."""
+        """Async version of `ask`."""
         if isinstance(request, AskModel):
             if request.is_streamed:
                 self._stream = self._aopen_stream(request)
                 return None
-            return _single_reply(await gather_async(self._async_model(), (request,), request.timeout_seconds))
+            return _single_reply(await self._ask_port.agather((request,), request.timeout_seconds))
         if isinstance(request, NextPiece):
-            if isinstance(self._stream, AsyncIterator):
-                return _parse_piece(await await_with_deadline(request.timeout_seconds, _next_piece(self._stream)))
-            future = submit(lambda: next(self._stream, _END))
-            return _parse_piece(await await_with_deadline(request.timeout_seconds, future))
-        if isinstance(request, SearchAll):
-            return await gather_async(
-                _async_method(self._source, "search"), request.searches, self._search_timeout_seconds
-            )
-        if isinstance(request, Readmit):
-            return await _async_method(self._source, "readmit", _readmit_agreeing)(request)
+            is_async_stream = isinstance(self._stream, AsyncIterator)
+            piece: Any = _next_piece(self._stream) if is_async_stream else submit(self._read_piece)
+            return _parse_piece(await await_with_deadline(request.timeout_seconds, piece))
         if isinstance(request, (CacheGet, CacheSet)):
-            return await to_async(partial(_use_cache, cast(AnswerCache, self._cache)))(request)
-        return await _async_method(self._source, "assemble")(cast(Assemble, request))
+            return await Port(_use_cache).acall(cast(AnswerCache, self._cache), request)
+        port, name = self._source_port(request)
+        if not port:
+            raise InputError(f"{self._source_name} has neither {name}(request) nor a{name}(request)")
+        if isinstance(request, SearchAll):
+            return await port.agather(request.searches, self._search_timeout_seconds)
+        return await port.acall(request)
 
-    def _sync_model(self) -> Handler:
-        function = getattr(self._model, "ask", self._model)
-        if not callable(function) or is_async(function):
+    def _source_port(self, request: SearchAll | Readmit | Assemble) -> tuple[Port, str]:
+        """Return the method of the source that answers `request`, and its name."""
+        if isinstance(request, SearchAll):
+            return self._search, "search"
+        return (self._readmit, "readmit") if isinstance(request, Readmit) else (self._assemble, "assemble")
+
+    def _sync_model(self) -> Port:
+        if self._ask_port.sync is None:
             raise InputError("a model that can only be awaited needs aanswer(), or the adapter's async methods")
-        return cast(Handler, function)
+        return self._ask_port
 
-    def _async_model(self) -> Handler:
-        function = getattr(self._model, "aask", None) or getattr(self._model, "ask", self._model)
-        return cast(Handler, function)
+    def _read_piece(self) -> Any:
+        return next(self._stream, _END)
 
     def _open_stream(self, request: AskModel) -> Iterator[Any]:
         """The pieces of the answer: one, if the model doesn't stream."""
         if hasattr(self._model, "stream"):
             return iter(self._model.stream(request))
         model = self._sync_model()
-        return (model(request) for _ in range(1))
+        return (model.call(request) for _ in range(1))
 
     def _aopen_stream(self, request: AskModel) -> Iterator[Any] | AsyncIterator[Any]:
         if hasattr(self._model, "astream"):
             return cast(AsyncIterator[Any], aiter(self._model.astream(request)))
-        if hasattr(self._model, "stream") or not is_async(self._async_model()):
+        if hasattr(self._model, "stream") or self._ask_port.async_ is None:
             return self._open_stream(request)
-        model = self._async_model()
 
         async def stream_once() -> AsyncIterator[Any]:
-            yield await model(request)
+            yield await self._ask_port.acall(request)
 
         return stream_once()
 
@@ -166,20 +160,6 @@ def _use_cache(cache: AnswerCache, request: CacheGet | CacheSet) -> str | None:
 def _readmit_agreeing(request: Readmit) -> tuple[Hit, ...]:
     """What a source of the caller's may give, whose own filter can't be seen."""
     return keep_agreeing(keep_passing(request.cited, [as_predicate(request.filter)]), request.found)
-
-
-def _sync_method(source: Any, name: str, default: Handler | None = None) -> Handler:
-    method = getattr(source, name, default)
-    if method is None or is_async(method):
-        raise InputError(f"{type(source).__name__} has no {name}(request); what can only be awaited needs aanswer()")
-    return cast(Handler, method)
-
-
-def _async_method(source: Any, name: str, default: Handler | None = None) -> Handler:
-    method = getattr(source, f"a{name}", None) or getattr(source, name, default)
-    if method is None:
-        raise InputError(f"{type(source).__name__} has neither {name}(request) nor a{name}(request)")
-    return cast(Handler, method) if is_async(method) else to_async(method)
 
 
 def _single_reply(replies: list[Any]) -> ModelReply:

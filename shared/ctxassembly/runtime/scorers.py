@@ -14,18 +14,17 @@ import inspect
 import math
 import weakref
 from array import array
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from operator import mul
 from sys import getsizeof
 from typing import Any, NamedTuple
 
 from ctxassembly.assembly.dedup.semantic import unit_vector
-from ctxassembly.concurrency import is_async, to_async
 from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime.driver import adrive, drive
+from ctxassembly.runtime.port import Port
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.cache import TextCache
 
@@ -42,11 +41,9 @@ _EMBED_METHODS = (
     ("encode_query", "encode_document"),
 )
 """The methods that embed a query and texts, in LangChain, LlamaIndex and sentence-transformers."""
-_ASYNC_EMBED_METHODS = (("aembed_query", "aembed_documents"), ("aget_query_embedding", "aget_text_embedding_batch"))
 PAIR_METHODS = ("score", "predict")
 """The name in LangChain's cross-encoders, and in sentence-transformers'."""
 
-ScorerFunction = Callable[..., Any]
 Memory = TextCache[Any]
 ScoringFlow = Generator["_ScorerCall", Any, TextScores]
 
@@ -62,39 +59,31 @@ class _ScorerCall(NamedTuple):
 class CachedScorer:
     """A caller's scorer, and its memory."""
 
-    sync_methods: Mapping[str, ScorerFunction]
-    """What can be called: "query" and "texts" embed, or "pairs" or "scores" score."""
-    async_methods: Mapping[str, ScorerFunction]
-    """The same, awaited."""
+    ports: Mapping[str, Port]
+    """The functions of the scorer: "query" and "texts" embed, "pairs" or "scores" score."""
     memory: Memory
 
+    @property
+    def is_sync(self) -> bool:
+        """True if all functions can be called without awaiting."""
+        return all(port.sync is not None for port in self.ports.values())
+
     def score(self, request: ScoreTexts) -> TextScores:
-        """The reply to a request.
+        """Return the reply to a request.
 
         Raises:
             InputError: the scorer returned something else than a number, or a vector, for each text.
         """
-        return drive(self._scoring_flow(request), lambda call: _call(self.sync_methods[call.kind], call.arguments))
+        return drive(self._scoring_flow(request), lambda call: self.ports[call.kind].call(*call.arguments))
 
     async def ascore(self, request: ScoreTexts) -> TextScores:
-        """The same, awaited. What can only be called is called in a thread."""
-
-        async def ask(call: _ScorerCall) -> Any:
-            if async_method := self.async_methods.get(call.kind):
-                return await async_method(*call.arguments)
-            return await to_async(partial(_call, self.sync_methods[call.kind]))(call.arguments)
-
-        return await adrive(self._scoring_flow(request), ask)
+        """Async version of `score`. Sync functions are called in a thread."""
+        return await adrive(self._scoring_flow(request), lambda call: self.ports[call.kind].acall(*call.arguments))
 
     def _scoring_flow(self, request: ScoreTexts) -> ScoringFlow:
-        kinds = self.sync_methods or self.async_methods
-        if "query" in kinds:
+        if "query" in self.ports:
             return _score_by_vectors(request, self.memory)
-        return _score_directly(request, self.memory, is_pairwise="pairs" in kinds)
-
-
-def _call(function: ScorerFunction, arguments: Sequence[Any]) -> Any:
-    return function(*arguments)
+        return _score_directly(request, self.memory, is_pairwise="pairs" in self.ports)
 
 
 def to_scorer(scorer: object) -> CachedScorer | None:
@@ -111,14 +100,8 @@ def to_scorer(scorer: object) -> CachedScorer | None:
     """
     if scorer is None:
         return None
-    if not inspect.isclass(scorer):
-        for sync_methods, async_methods in (
-            (_embed_methods(scorer, _EMBED_METHODS), _embed_methods(scorer, _ASYNC_EMBED_METHODS)),
-            _pair_methods(scorer),
-            _function_methods(scorer),
-        ):
-            if sync_methods or async_methods:
-                return CachedScorer(sync_methods, async_methods, _memory_for(scorer))
+    if ports := _find_ports(scorer):
+        return CachedScorer(ports, _memory_for(scorer))
     raise InputError(f"scorer must be {ALLOWED_SCORERS}, got {safe_repr(scorer)}{_scorer_hint(scorer)}")
 
 
@@ -152,30 +135,22 @@ def _memory_for(given: Any) -> Memory:
     return memory
 
 
-def _embed_methods(given: Any, names: Sequence[tuple[str, str]]) -> dict[str, ScorerFunction]:
-    """The methods of `scorer` under the first pair of `names` that it has."""
-    for query, texts in names:
-        if callable(getattr(given, query, None)) and callable(getattr(given, texts, None)):
-            return {"query": getattr(given, query), "texts": getattr(given, texts)}
-    return {}
+def _find_ports(scorer: Any) -> dict[str, Port]:
+    """Return the functions of `scorer` under their kinds; none if it can't score."""
+    if inspect.isclass(scorer):
+        return {}
+    for query, texts in _EMBED_METHODS:
+        names = {"query": query, "texts": texts}
+        ports = {kind: Port.of(scorer, name, accepts_function=False) for kind, name in names.items()}
+        if all(ports.values()):
+            return ports
+    for name in PAIR_METHODS:
+        if pairs := Port.of(scorer, name, accepts_function=False):
+            return {"pairs": pairs}
+    return {"scores": Port.of(scorer)} if callable(scorer) and _takes_two_arguments(scorer) else {}
 
 
-def _pair_methods(given: Any) -> tuple[dict[str, ScorerFunction], dict[str, ScorerFunction]]:
-    score = next((getattr(given, name) for name in PAIR_METHODS if callable(getattr(given, name, None))), None)
-    return _by_kind("pairs", score)
-
-
-def _function_methods(given: Any) -> tuple[dict[str, ScorerFunction], dict[str, ScorerFunction]]:
-    return _by_kind("scores", given if callable(given) and _takes_two_arguments(given) else None)
-
-
-def _by_kind(kind: str, call: ScorerFunction | None) -> tuple[dict[str, ScorerFunction], dict[str, ScorerFunction]]:
-    """`call` among what can be called, or among what has to be awaited."""
-    found = {} if call is None else {kind: call}
-    return ({}, found) if is_async(call) else (found, {})
-
-
-def _takes_two_arguments(function: ScorerFunction) -> bool:
+def _takes_two_arguments(function: Any) -> bool:
     try:
         inspect.signature(function).bind("", [])
     except TypeError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from ctxassembly.concurrency import gather_async, gather_sync, is_async, to_async
+from ctxassembly.concurrency import gather_async, gather_sync
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.requests import (
@@ -25,9 +25,9 @@ from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Capabilities, Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.runtime.driver import adrive_observed, drive_observed
+from ctxassembly.runtime.port import Port
 from ctxassembly.safe_repr import safe_repr
 
-Handler = Callable[[Any], Any]
 Result = TypeVar("Result")
 
 
@@ -58,19 +58,20 @@ def to_question(query: str | Question, filter: Any) -> Question:
 class SearchServices:
     """The objects that answer the requests of a retrieval."""
 
-    index: Any
-    embed: Handler | None
-    aembed: Handler | None
-    """The function that embeds for awaited callers: the embeddings' own async one, if they have one."""
-    channels: Mapping[Channel, Handler]
-    rerankers: Sequence[Handler]
+    search: Port
+    find_terms: Port
+    embed: Port
+    channels: Mapping[Channel, Port]
+    rerankers: Sequence[Port]
+    index_name: str
+    """The class of the index, for messages."""
 
     @classmethod
     def from_arguments(cls, index: object, embed: object, channels: object, rerankers: object) -> SearchServices:
-        """The same, checked.
+        """Return the services, checked.
 
         Raises:
-            InputError: one of them is of another kind.
+            InputError: one of them has the wrong type.
         """
         if not isinstance(channels, (Mapping, type(None))) or not (channels or {}).keys() <= {"vector", "keyword"}:
             raise InputError(
@@ -81,14 +82,19 @@ class SearchServices:
         for name, function in (*(channels or {}).items(), *(("reranker", one) for one in rerankers)):
             if not callable(function):
                 raise InputError(f"{name} must be a function, got {safe_repr(function)}")
-        for name in ("find_terms", "search"):
-            if index is not None and not (hasattr(index, name) or hasattr(index, f"a{name}")):
+        search, find_terms = (Port.of(index, name, accepts_function=False) for name in ("search", "find_terms"))
+        for name, port in (("find_terms", find_terms), ("search", search)):
+            if index is not None and not port:
                 raise InputError(f"index has no {name}(request): {type(index).__name__} is no index")
-        sync_embed, async_embed = (
-            _embed_function(embed, "embed_query", "aembed_query"),
-            _embed_function(embed, "aembed_query", "embed_query"),
+        embed_port = Port.of(embed, "embed_query")
+        if embed is not None and not embed_port:
+            raise InputError(
+                f"embed must be a function from a text to its vector, or have embed_query, got {safe_repr(embed)}"
+            )
+        channel_ports = {name: Port.of(function) for name, function in (channels or {}).items()}
+        return cls(
+            search, find_terms, embed_port, channel_ports, [Port.of(one) for one in rerankers], type(index).__name__
         )
-        return cls(index, sync_embed, async_embed, channels or {}, rerankers)
 
     def capabilities(
         self, taxonomy: Taxonomy | None, category_of: Classifier | None, *, is_watched: bool = False
@@ -101,9 +107,9 @@ class SearchServices:
         if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
             raise InputError(f"taxonomy must be a Taxonomy or None, got {safe_repr(taxonomy)}")
         return Capabilities(
-            has_index=self.index is not None,
+            has_index=bool(self.search),
             external_channels=frozenset(self.channels),
-            can_embed=self.embed is not None,
+            can_embed=bool(self.embed),
             reranker_count=len(self.rerankers),
             taxonomy=taxonomy,
             category_of=category_of,
@@ -113,9 +119,21 @@ class SearchServices:
     def drive(
         self, flow: Generator[RetrievalRequest, Any, Result], timeout_seconds: float, on_stage: OnStage | None = None
     ) -> Result:
-        """The result of `flow`, whose requests are answered within so many seconds each."""
-        handle = self.request_handler()
-        return drive_observed(flow, lambda request: gather_sync(handle, request.requests, timeout_seconds), on_stage)
+        """Return the result of `flow`. Each of its requests has to be answered within `timeout_seconds`.
+
+        Raises:
+            InputError: a service can only be awaited.
+        """
+        for port in (self.embed, *self.channels.values(), *self.rerankers):
+            port.require_sync("an async embed, channel or reranker needs aretrieve(), or the adapter's async methods")
+        for port in (self.search, self.find_terms):
+            port.require_sync(f"{self.index_name} can only be awaited: it needs aretrieve()")
+
+        def handle(request: SearchRequest) -> Any:
+            port, arguments = self._port_for(request)
+            return _check_reply(request, port.call(*arguments))
+
+        return drive_observed(flow, lambda batch: gather_sync(handle, batch.requests, timeout_seconds), on_stage)
 
     async def adrive(
         self,
@@ -123,75 +141,34 @@ class SearchServices:
         timeout_seconds: float,
         on_stage: AsyncOnStage | OnStage | None = None,
     ) -> Result:
-        """The same, awaited."""
-        handle = self.async_request_handler()
+        """Async version of `drive`. Sync services are called in threads."""
 
-        async def ask(request: Batch) -> list[Any]:
-            return await gather_async(handle, request.requests, timeout_seconds)
+        async def handle(request: SearchRequest) -> Any:
+            port, arguments = self._port_for(request)
+            return _check_reply(request, await port.acall(*arguments))
 
-        return await adrive_observed(flow, ask, on_stage)
+        async def handle_batch(batch: Batch) -> list[Any]:
+            return await gather_async(handle, batch.requests, timeout_seconds)
 
-    def request_handler(self) -> Callable[[SearchRequest], Any]:
-        """A function from a request to its reply."""
-        functions = (self.embed, *self.channels.values(), *self.rerankers)
-        if any(is_async(function) for function in functions if function):
-            raise InputError("an async embed, channel or reranker needs aretrieve(), or the adapter's async methods")
-        if self.index is not None and not hasattr(self.index, "search"):
-            raise InputError(f"{type(self.index).__name__} can only be awaited: it needs aretrieve()")
-        return self._answer_request
+        return await adrive_observed(flow, handle_batch, on_stage)
 
-    def async_request_handler(self) -> Callable[[SearchRequest], Awaitable[Any]]:
-        """A function from a request to its reply, awaited."""
-
-        async def answer(request: SearchRequest) -> Any:
-            method = {FindTerms: "afind_terms", SearchChunks: "asearch"}.get(type(request), "")
-            if method and hasattr(self.index, method):
-                return await getattr(self.index, method)(request)
-            function = None if method else self._function_for(request)
-            if isinstance(request, EmbedTexts):
-                function = self.aembed
-            if function is not None and is_async(function):
-                return _check_reply(request, await function(*_arguments_for(request)))
-            return await to_async(self._answer_request)(request)
-
-        return answer
-
-    def _answer_request(self, request: SearchRequest) -> Any:
+    def _port_for(self, request: SearchRequest) -> tuple[Port, tuple[Any, ...]]:
+        """Return the port that answers `request`, and its arguments. A flow requests no service that is missing."""
         if isinstance(request, FindTerms):
-            return self.index.find_terms(request)
+            return self.find_terms, (request,)
         if isinstance(request, SearchChunks):
-            return self.index.search(request)
-        return _check_reply(request, self._function_for(request)(*_arguments_for(request)))
-
-    def _function_for(self, request: SearchRequest) -> Handler:
-        # The flow asks for nothing that it was told is missing.
+            return self.search, (request,)
         if isinstance(request, EmbedTexts):
-            return cast(Handler, self.embed)
+            return self.embed, request.texts
         if isinstance(request, RerankChunks):
-            return self.rerankers[request.reranker]
-        return self.channels[request.channel]  # type: ignore[union-attr]
-
-
-def _embed_function(embed: object, *methods: str) -> Handler | None:
-    """The function that embeds one text: the first of `methods` that `embed` has, else itself."""
-    function = next((getattr(embed, method) for method in methods if hasattr(embed, method)), embed)
-    if not (function is None or callable(function)):
-        raise InputError(
-            f"embed must be a function from a text to its vector, or have embed_query, got {safe_repr(embed)}"
-        )
-    return function
-
-
-def _arguments_for(request: Any) -> tuple[Any, ...]:
-    if isinstance(request, EmbedTexts):
-        return request.texts
-    if isinstance(request, RerankChunks):
-        return request.query, request.chunks
-    return request.query, request.limit, request.filter
+            return self.rerankers[request.reranker], (request.query, request.chunks)
+        return self.channels[request.channel], (request.query, request.limit, request.filter)
 
 
 def _check_reply(request: SearchRequest, reply: Any) -> Any:
-    """The reply of a function of the caller's, checked: what is wrong with it is a failure of that channel alone."""
+    """Return the reply to `request`, checked. A malformed reply is a failure of its channel alone."""
+    if isinstance(request, (FindTerms, SearchChunks)):
+        return reply
     if isinstance(request, EmbedTexts):
         return _check_vector(reply)
     if isinstance(request, RerankChunks):

@@ -130,7 +130,7 @@ async def test_an_async_function_is_awaited_and_can_not_be_called():
     assert await ascore(function) == TextScores(LENGTHS, 3)
     scorer = to_scorer(function)
     assert scorer is not None
-    assert not scorer.sync_methods
+    assert not scorer.is_sync
 
 
 @pytest.mark.parametrize("make", [Function, LangChains, CrossEncoders])
