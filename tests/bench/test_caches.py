@@ -25,9 +25,9 @@ BOUNDS = {
     "ctxassembly.assembly.selection.repeated_sentences._FINGERPRINTS": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
-    "ctxassembly.text.query_terms.cache_key": 4 * MIB,
+    "ctxassembly.text.query_terms.prefix_key": 4 * MIB,
     "ctxassembly.text.query_terms._expanding_key": MIB,
-    "ctxassembly.data.varying_keys.kind_of": 2 * MIB,
+    "ctxassembly.data.varying_keys.key_category": 2 * MIB,
     "ctxassembly.data.varying_keys.normalize_key": 2 * MIB,
     "ctxassembly.data.chunk_origin._is_section_key": 2 * MIB,
     "ctxassembly.text.words._patterns": MIB // 10,
@@ -42,7 +42,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> TokenCounter:
     caches = [overlap._CACHE, features._CACHE, repeated_sentences._FINGERPRINTS, render._HARMLESS]
     for cache in (*caches, counter._counts, counter._measures, counter._lower_bounds):
         cache.clear()
-        monkeypatch.setattr(cache, "_most", SMALL // 2)
+        monkeypatch.setattr(cache, "_generation_bytes", SMALL // 2)
     return counter
 
 
@@ -59,7 +59,7 @@ def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: To
 def test_long_names_are_not_remembered() -> None:
     def remembered() -> int:
         sizes = held()
-        return sum(sizes[f"ctxassembly.data.varying_keys.{name}"] for name in ("kind_of", "normalize_key"))
+        return sum(sizes[f"ctxassembly.data.varying_keys.{name}"] for name in ("key_category", "normalize_key"))
 
     before = remembered()
     for number in range(20):
@@ -73,11 +73,11 @@ def test_long_names_are_not_remembered() -> None:
 
 def test_each_cache_stands_in_the_table_with_its_bound() -> None:
     source = Path(ctxassembly.__file__).parent
-    makes = re.compile(r"^ *@(lru_)?cache\b|\blru_cache\(|\bRemembered\[.*\]\(", re.MULTILINE)
+    makes = re.compile(r"^ *@(lru_)?cache\b|\blru_cache\(|\bTextCache\[.*\]\(", re.MULTILINE)
     named = LIMITS.read_text(encoding="utf-8")
     files = [file for file in source.rglob("*.py") if makes.search(file.read_text(encoding="utf-8"))]
     modules = {".".join(file.relative_to(source).with_suffix("").parts) for file in files}
-    beside = {"tokens.remembered", "assembly.choosing.ranking"}  # what others use; and one that ends with its call
+    beside = {"tokens.cache", "assembly.selection.shorten"}  # what others use; and one that ends with its call
     assert "tokens.counter" in modules
     assert {module for module in modules - beside if f"`{module}`" not in named} == set()
 

@@ -55,7 +55,7 @@ def _rule(margin: float | None) -> Iterator[None]:
         with patch("ctxassembly.assembly.selection.granularity._all_hits_fit", lambda *_: False):
             yield
     else:
-        with patch("ctxassembly.assembly.selection.granularity.MARGIN", margin):
+        with patch("ctxassembly.assembly.selection.granularity.HIT_MARGIN", margin):
             yield
 
 

@@ -1,6 +1,6 @@
 """`python -m quality.weights FOLDER FOLDER...`: would learned weights find more of the evidence than those in use?
 
-The weights of `choosing.weights` are searched one after the other over multiples, for the recall over all budgets on
+The weights of `scoring.weights` are searched one after the other over multiples, for the recall over all budgets on
 all sets but one, and tried on that one. The weight of the chunk stays: only their proportions decide. Tokens are
 estimated and evidence counts by its place alone, which is 30 times as fast as assembling and favors none.
 """
@@ -92,7 +92,7 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
         seen.append((found, np.array(alone)))
         return found
 
-    with patch("ctxassembly.assembly.selection.granularity.units_of", spy):
+    with patch("ctxassembly.assembly.selection.granularity.split_and_score", spy):
         config = AssemblyConfig(max_tokens=min(BUDGETS), granularity="sentence")
         assemble(question.hits[:hits], config, query=question.text, store=store)
     if not seen:
