@@ -25,8 +25,6 @@ BOUNDS = {
     "ctxassembly.assembly.selection.repeated_sentences._FINGERPRINTS": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
-    "ctxassembly.text.query_terms.prefix_key": 4 * MIB,
-    "ctxassembly.text.query_terms._expanding_key": MIB,
     "ctxassembly.data.varying_keys.key_category": 2 * MIB,
     "ctxassembly.data.varying_keys.normalize_key": 2 * MIB,
     "ctxassembly.data.chunk_origin._is_section_key": 2 * MIB,

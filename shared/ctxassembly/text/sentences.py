@@ -5,13 +5,18 @@ Three things end a sentence, and everything else is an exception to one of them:
 - a stop (. ! ? …) with the closing quotation marks and brackets after it, if white space follows. Not after an
   abbreviation or the number of an item, and not inside a row of a table. The full stops of scripts that put no blank
   after them (Chinese, Devanagari, Khmer, ...) need no white space;
-- a line break, since headings, items, rows and lines of code have no stop. Not where the line was only full, as in PDFs
-  and mails (`goes_on`);
+- a line break, since headings, items, rows and lines of code have no stop. Not where a full line was wrapped, as in
+  PDFs and mails (`is_wrapped_line`);
 - in Thai and Lao, which have no stops, a blank. They put blanks between phrases, too, so phrases are gathered until
   they have `MIN_PHRASE_CHARS` characters.
 
-Text that has no end for `MAX_LEXEME_BYTES` characters, such as a transcript, is cut at a blank about every `CUT_MARK`
-characters; in Chinese and Japanese, which write no blanks, at a comma, else between two signs.
+Text without an end for `MAX_SENTENCE_CHARS` characters, such as a transcript, is cut at a blank about every `CUT_CHARS`
+characters; in Chinese and Japanese, which write no blanks, at a comma, or else between two characters.
+
+A wrapped line is recognized by three signs: it has at least `MIN_WRAPPED_CHARS` characters, it ends in a letter or a
+character such as a comma, and the next line begins with a small letter. A capital is harder, since a heading begins
+with one as well: then the first word of the next line must not have fitted on this line, measured by the longest of the
+lines around. An abbreviation is recognized by its form, in any language with an alphabet, without a list.
 
 One regular expression finds the candidates, and the loop in `sentence_spans` drops the exceptions. Both take time
 linear in the text, whatever the text is: hostile texts are tried in the tests.
@@ -25,24 +30,14 @@ from itertools import pairwise
 
 from ctxassembly.data.chunks import Span
 
-# Ends that end no sentence: of lines broken to a width, as in PDFs and mails, and of abbreviations.
-#
-# A line that was broken because it was full is told by three signs: it has at least `MIN_WRAPPED_CHARS` characters, it
-# ends in a letter or in a sign such as a comma, and the next line begins with a small letter. A capital is harder,
-# since a heading begins with one as well: then the next line's first word must not have fitted on this line, measured
-# by the longest of the lines around.
-#
-# An abbreviation is told by its form, in any language with an alphabet: no list of abbreviations is kept.
-
-
 MIN_WRAPPED_CHARS = 40
 """Characters of the shortest line that may be full: nobody breaks prose to less."""
-OPEN_ENDINGS = ',-*"”’»'
-"""Last signs of a line after which, as after a letter, the sentence may go on."""
+_OPEN_ENDINGS = ',-*"”’»'
+"""Last characters of a line after which, as after a letter, the sentence may go on."""
 _NEXT_WORD = re.compile(r"[^\S\n]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
 _MAX_ABBREVIATION_CHARS = 12
 """Characters of the longest abbreviation, with the bracket or quotation mark before it."""
-MIN_WORD_CHARS = 5
+_MIN_WORD_CHARS = 5
 """Letters in a row that make a word: no abbreviation is as long."""
 _OPENING = "([{\"'„“‘«*_"
 # An initial; an ordinal ("7. Mai", "Philip II."); letters with stops between them ("e.g.", "z.B."); letters without a
@@ -54,12 +49,12 @@ _ABBREVIATION = re.compile(
 
 
 def is_wrapped_line(text: str, at: int) -> bool:
-    """True if the line break at `at` only wraps a full line, so that the sentence goes on in the next one."""
+    """Return True if the line break at `at` only wraps a full line, so that the sentence continues in the next."""
     begin = text.rfind("\n", 0, at) + 1
     if at - begin < MIN_WRAPPED_CHARS:
         return False
     line = text[begin:at].rstrip()
-    if len(line) < MIN_WRAPPED_CHARS or not (line[-1].isalpha() or line[-1] in OPEN_ENDINGS) or "|" in line:
+    if len(line) < MIN_WRAPPED_CHARS or not (line[-1].isalpha() or line[-1] in _OPEN_ENDINGS) or "|" in line:
         return False
     next_word = _NEXT_WORD.match(text, at + 1)
     if next_word is None:
@@ -74,14 +69,17 @@ def is_wrapped_line(text: str, at: int) -> bool:
 
 
 def _line(text: str, at: int) -> str:
-    """The line around `at`, without the blanks at its end."""
+    """Return the line around `at`, without trailing white space."""
     end = text.find("\n", at)
     return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)].rstrip()
 
 
-def is_abbreviation(text: str, begin: int, at: int) -> bool:
-    """True if the full stop at `at` belongs to an abbreviation. A blank follows it; its sentence starts at `start`."""
-    if at - begin >= MIN_WORD_CHARS and text[at - MIN_WORD_CHARS : at].isalpha():
+def _is_abbreviation(text: str, begin: int, at: int) -> bool:
+    """Return True if the full stop at `at`, which a blank follows, belongs to an abbreviation.
+
+    `begin` is where the sentence starts.
+    """
+    if at - begin >= _MIN_WORD_CHARS and text[at - _MIN_WORD_CHARS : at].isalpha():
         return False
     words = text[max(begin, at - _MAX_ABBREVIATION_CHARS) : at].split()
     word = words[-1].lstrip(_OPENING) if words else ""
@@ -89,11 +87,14 @@ def is_abbreviation(text: str, begin: int, at: int) -> bool:
         return True
     # A short word is one too if a small letter follows, in a sentence that began with a capital ("Dit bijv. ook").
     return (
-        2 <= len(word) < MIN_WORD_CHARS and word.isalpha() and text[at + 2 : at + 3].islower() and text[begin].isupper()
+        2 <= len(word) < _MIN_WORD_CHARS
+        and word.isalpha()
+        and text[at + 2 : at + 3].islower()
+        and text[begin].isupper()
     )
 
 
-# These end a sentence whatever follows: of Chinese and Japanese, Devanagari and its neighbors, Arabic and Urdu,
+# Stops that end a sentence whatever follows: of Chinese and Japanese, Devanagari and its neighbors, Arabic and Urdu,
 # Ethiopic, Khmer, Burmese, Tibetan.
 FULL_STOPS = "。！？｡।॥؟۔።፧។៕။།"
 STOPS, CLOSING = f".!?…{FULL_STOPS}", "\"'”’»)]」』）"
@@ -110,33 +111,33 @@ _BREAK = re.compile(
 _THAI, _FREQUENT_VOWELS = "\u0e00-\u0eff", "\u0e32\u0eb2"
 _BREAK_OR_BLANK = re.compile(rf"{_BREAK.pattern}|(?<=[{_THAI}]) +(?=[{_THAI}])", re.DOTALL)
 MIN_PHRASE_CHARS = 60
-"""Characters that Thai phrases are gathered up to: a phrase alone says little."""
+"""Characters up to which Thai phrases are gathered: a phrase alone says little."""
 MAX_SENTENCE_CHARS, CUT_CHARS = 1_200, 400
 """Characters of the longest sentence that stays whole, and about how many the parts of a longer one have.
 
-A longer one is no sentence but, say, a transcript without stops. Whole, none of it would fit where there is less room.
+Anything longer isn't a sentence but, for example, a transcript without stops. Whole, it would rarely fit the budget.
 """
 _COMMA = re.compile("[，、；：]")
 _SIGN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 """Kana and Han."""
 _BLANK_OR_SIGN = re.compile(rf"\s(?=\S)|[{_SIGN}](?=[{_SIGN}])")
 _BLANKS = re.compile(r"\s+")
-# The number of an item stays with the item: alone it says nothing. So does one with a word and a letter ("ITEM 1A.").
+# The number of an item belongs to the item, also one with a word and a letter ("ITEM 1A.").
 _ROMAN = "x{0,3}(?:ix|iv|v?i{1,3}|v|x)"
 _ITEM_NUMBER = re.compile(
     rf"\s*(?:\(?(?:\d{{1,3}}[A-Za-z]?(?:\.\d{{1,3}}[A-Za-z]?)*|[A-Za-z]|{_ROMAN}|{_ROMAN.upper()})[.)]\s*"
     r"|[^\W\d_]{1,12} \d{1,3}[A-Za-z]\. *)"
 )
-MAX_ITEM_NUMBER_CHARS = 24
+_MAX_ITEM_NUMBER_CHARS = 24
 """Characters of the longest number of an item, with the blanks around it."""
 _ROW = re.compile(r"[ \t]*\|")
 
 
 def sentence_spans(text: str) -> list[Span]:
-    r"""Spans of the sentences and lines of `text`, in order; together they cover all of it.
+    r"""Return the spans of the sentences and lines of `text`, in order and without gaps.
 
-    White space belongs to the sentence before it, but for the indentation of a line. The number of an item belongs to
-    the item. A row of a table is one tile, whatever stops its cells have.
+    White space belongs to the sentence before it, except for the indentation of a line. The number of an item belongs
+    to the item. A row of a table is one span, whatever stops its cells have.
 
     >>> text = "Ask Dr. Li. 1. Drink water.\n  Eat nothing."
     >>> [text[start:end] for start, end in sentence_spans(text)]
@@ -148,15 +149,15 @@ def sentence_spans(text: str) -> list[Span]:
         (at, end), found = match.span(), match[0]
         if text[start].isspace() and _BLANKS.fullmatch(text, start, end):  # a slice would copy the sentence
             continue
-        if is_item_number(text, start, end):
+        if _is_item_number(text, start, end):
             continue
         if found == "\n" and is_wrapped_line(text, at):
             continue
-        if found == ". " and is_abbreviation(text, start, at):
+        if found == ". " and _is_abbreviation(text, start, at):
             continue
         if is_thai and found[0] == " " and end - start < MIN_PHRASE_CHARS:
             continue
-        if has_bars and "\n" not in found and is_table_row(text, start, end):
+        if has_bars and "\n" not in found and _is_table_row(text, start, end):
             continue
         edges.append(end)
         start = end
@@ -168,19 +169,19 @@ def sentence_spans(text: str) -> list[Span]:
     return list(pairwise(edges)) if text else []
 
 
-def is_item_number(text: str, begin: int, end: int) -> bool:
-    """True if `text[begin:end]` is the number of an item, which stays with the item."""
-    return end - begin <= MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, begin, end) is not None
+def _is_item_number(text: str, begin: int, end: int) -> bool:
+    """Return True if `text[begin:end]` is the number of an item, which belongs to the item."""
+    return end - begin <= _MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, begin, end) is not None
 
 
-def is_table_row(text: str, begin: int, end: int) -> bool:
-    """True if `text[begin:end]` begins a row of a table, whose cells end no sentence."""
+def _is_table_row(text: str, begin: int, end: int) -> bool:
+    """Return True if `text[begin:end]` begins a row of a table, whose cells end no sentence."""
     return _ROW.match(text, begin, end) is not None
 
 
 def _split_long(text: str, begin: int, end: int) -> Iterator[int]:
-    """Ends of the parts of the tile from `start` to `end`: several if it is too long, and no row of a table."""
-    if end - begin > MAX_SENTENCE_CHARS and not is_table_row(text, begin, end):
+    """Yield the ends of the parts of `text[begin:end]`: several if it is too long and isn't a row of a table."""
+    if end - begin > MAX_SENTENCE_CHARS and not _is_table_row(text, begin, end):
         begin = end - len(text[begin:end].lstrip())
         while end - begin > 2 * CUT_CHARS and (at := _next_pause(text, begin + CUT_CHARS, end)):
             begin = at.end()
@@ -189,14 +190,14 @@ def _split_long(text: str, begin: int, end: int) -> Iterator[int]:
 
 
 def _next_pause(text: str, begin: int, end: int) -> re.Match[str] | None:
-    """The next place to cut after `start`."""
+    """Return the next place to cut after `begin`."""
     return _COMMA.search(text, begin, min(begin + CUT_CHARS, end)) or _BLANK_OR_SIGN.search(text, begin, end)
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:
-    """Offsets in `text`, ascending, at which the sentences and lines of `text[begin:]` end, white space left out.
+    """Return the offsets in `text`, ascending, at which the sentences and lines of `text[begin:]` end.
 
-    The end of the text is not among them.
+    White space after a sentence isn't part of it, and the end of the text isn't returned.
 
     >>> sentence_ends("One. Two. Three.")
     [4, 9]

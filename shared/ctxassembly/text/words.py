@@ -1,10 +1,15 @@
 """Words, the way texts are compared: in any language, without case or punctuation.
 
-Scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer) have no words to be had without a
-dictionary. Every two adjacent characters take the place of a word there, as search engines do it.
+Scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer) can't be split into words without a
+dictionary. Every two adjacent characters count as a word there, as in search engines.
 
-Everything here runs over every chunk of every assembly. So text in ASCII and Latin-1 takes shorter ways with the same
-result: `bytes.translate` in place of a regular expression, and for ASCII no Unicode normalization.
+Two words are taken for forms of one if they begin alike, in any language, without a stemmer or a list of endings.
+`PREFIX_LENGTH` letters are enough for most words of Dutch, German, Spanish and English. They are not for compounds
+("Apothekenbetrieb", "Apothekergarten"), so a long word is also searched by all of its letters but the last
+`ENDING_LENGTH`, and a match of these counts in addition to its prefix.
+
+These functions run over every chunk of every assembly, so text in ASCII and Latin-1 takes faster paths with the same
+result: `bytes.translate` instead of a regular expression, and no Unicode normalization for ASCII.
 """
 
 from __future__ import annotations
@@ -13,38 +18,27 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from operator import add
 
-UNSPACED = (
-    # Japanese
-    ("\u3005", "\u3007"),
-    ("\u3040", "\u30ff"),
-    ("\u31f0", "\u31ff"),
-    # Chinese characters
-    ("\u3400", "\u4dbf"),
-    ("\u4e00", "\u9fff"),
-    ("\uf900", "\ufaff"),
-    ("\U00020000", "\U0003ffff"),
-    # Thai and Lao, Burmese, Khmer
-    ("\u0e00", "\u0eff"),
-    ("\u1000", "\u109f"),
-    ("\u1780", "\u17ff"),
+_UNSPACED = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Japanese
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Burmese, Khmer
 )
-"""The first and the last character of each block of a script without spaces."""
-_UNSPACED = "".join(f"{first}-{last}" for first, last in UNSPACED)
+"""Ranges of the scripts without spaces, for a set of characters in a regular expression."""
 _NON_WORD = re.compile(r"[^\w ]")
 _NON_WORD_TABLE = _NON_WORD.sub(" ", bytes(range(256)).decode("latin-1")).encode("latin-1")
-"""The same as a table for Latin-1, which is several times as fast."""
+"""`_NON_WORD` as a translation table for Latin-1, which is several times as fast."""
 _TYPOGRAPHIC_MARKS = "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\xa0"
-"""Quotes, dashes, ellipsis, bullet, blank: in no word, and often all that keeps a text from being ASCII."""
+"""Quotes, dashes, ellipsis, bullet, blank: part of no word, and often the only characters beyond ASCII."""
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-"""Those of Latin, Greek and Cyrillic letters. What stands on letters of other scripts is more than an accent."""
+"""Accents of Latin, Greek and Cyrillic letters. Marks on letters of other scripts are more than accents."""
 _TWO_LETTERS = re.compile(r"\w\w")
 _STRAIGHT_QUOTES = tuple(zip("“”„«»‘’‚", '"""""\'\'\'', strict=True))
 
 
 def normalize_wording(text: str) -> str:
-    r"""`text` as it is compared word for word: quotation marks straight, no capitals, one blank between words.
+    r"""Return `text` for a comparison word for word: straight quotation marks, lower case, one blank between words.
 
     >>> normalize_wording("He said:\n  “Go”")
     'he said: "go"'
@@ -56,7 +50,7 @@ def normalize_wording(text: str) -> str:
 
 
 def find_words(text: str, phrase: str, start: int) -> int:
-    """Offset of `phrase` in `text` from `start` on, with no half word at either end; -1 if it isn't there."""
+    """Return the offset from `start` on at which `text` has `phrase` as whole words; -1 if it hasn't."""
     at = text.find(phrase, start)
     while at >= 0 and (_is_inside_word(text, at) or _is_inside_word(text, at + len(phrase))):
         at = text.find(phrase, at + 1)
@@ -64,13 +58,13 @@ def find_words(text: str, phrase: str, start: int) -> int:
 
 
 def _is_inside_word(text: str, at: int) -> bool:
-    """True if `at` lies between two letters of a word. In scripts without spaces it never does."""
+    """Return True if `at` is between two letters of a word. In scripts without spaces it never is."""
     around = text[max(at - 1, 0) : at + 1]
     return _TWO_LETTERS.fullmatch(around) is not None and is_spaced(around)
 
 
 def normalize(text: str) -> str:
-    """`text` without case, and with compatible forms (full width, ligatures) as one; its length may change."""
+    """Return `text` case-folded and in compatible form (NFKC: full width, ligatures); its length may change."""
     if not text.isascii():
         for mark in _TYPOGRAPHIC_MARKS:
             text = text.replace(mark, " ")
@@ -78,7 +72,7 @@ def normalize(text: str) -> str:
 
 
 def strip_accents(text: str) -> str:
-    """`plain(text)` without accents.
+    """Return `normalize(text)` without accents.
 
     >>> strip_accents("Eén CAFÉ in Zürich")
     'een cafe in zurich'
@@ -89,26 +83,26 @@ def strip_accents(text: str) -> str:
 
 
 def is_spaced(text: str) -> bool:
-    """True if every script in `text` puts spaces between words."""
+    """Return True if every script in `text` puts spaces between words."""
     return _encode_latin1(text) is not None or not _patterns()[0].search(text)
 
 
 def blank_punctuation(text: str) -> str:
-    """`text` with a blank for each character that is part of no word; its length stays."""
+    """Return `text` with a blank for each character that is part of no word; its length stays the same."""
     latin = _encode_latin1(text)
     return _NON_WORD.sub(" ", text) if latin is None else latin.translate(_NON_WORD_TABLE).decode("latin-1")
 
 
 def _encode_latin1(text: str) -> bytes | None:
-    """`text` in Latin-1, None if that lacks a character of it."""
+    """Return `text` in Latin-1, or None if a character isn't in it."""
     latin = text.encode("latin-1", "ignore")
     return latin if len(latin) == len(text) else None
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in order, without case and punctuation; compatible forms (full width, ligatures) are one.
+    """Return the words of `text` in order, normalized and without punctuation.
 
-    In a script without spaces, every two adjacent characters are a word; a character that stands alone is one, too.
+    In a script without spaces, every two adjacent characters are a word, and so is a single character.
 
     >>> words("It's 3.50, Ann!"), words("三天内 a")
     (['it', 's', '3', '50', 'ann'], ['三天', '天内', 'a'])
@@ -116,49 +110,65 @@ def words(text: str) -> list[str]:
     text = normalize(text)
     if is_spaced(text):
         return blank_punctuation(text).split()
-    found: list[str] = []
-    for match in _patterns()[1].finditer(text):
-        run = match[1]
-        if run is None or len(run) == 1:
-            found.append(match[0])
-        else:
-            found += [first + second for first, second in pairwise(run)]
-    return found
+    return [word for run in _patterns()[1].finditer(text) for word in _split_run(run)]
 
 
-def spaced_words(text: str) -> Iterator[re.Match[str]]:
-    """The words of a `normalize` text that stand between blanks, as in "三天内 a"."""
-    return _patterns()[2].finditer(text)
+def words_with_offsets(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the words of `text` in order, each with the offset in `text` at which it begins.
+
+    Where normalization changes the length of `text`, as with "ß", words are normalized one by one: a word with several
+    parts, or a run of a script without spaces, then has one offset.
+
+    >>> list(words_with_offsets("Ann! 三天内"))
+    [(0, 'ann'), (5, '三天'), (6, '天内')]
+    """
+    normalized = normalize(text)
+    if len(normalized) != len(text):
+        for run in _patterns()[2].finditer(text):
+            for word in words(run[0]):
+                yield run.start(), word
+    elif is_spaced(normalized):
+        spaced, end = blank_punctuation(normalized), 0
+        for word in spaced.split():
+            start = spaced.find(word, end)
+            yield start, word
+            end = start + len(word)
+    else:
+        for run in _patterns()[1].finditer(normalized):
+            yield from enumerate(_split_run(run), run.start())
+
+
+def _split_run(run: re.Match[str]) -> list[str]:
+    """Return a word, or every two adjacent characters of a run in a script without spaces."""
+    unspaced = run[1]
+    return [run[0]] if unspaced is None or len(unspaced) == 1 else list(map(add, unspaced, unspaced[1:]))
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """A character of a script without spaces, any word, and one that has spaces around it.
+    """A character of a script without spaces; a run of them (group 1) or a word; the same before normalization.
 
-    Compiled on first use: it takes 2 ms of the import.
+    Accents may still be characters of their own before normalization. Compiled on first use: it takes 2 ms of the
+    import.
     """
-    spaced = rf"[^\W{_UNSPACED}]+"
-    return re.compile(f"[{_UNSPACED}]"), re.compile(rf"([{_UNSPACED}]+)|{spaced}"), re.compile(spaced)
-
-
-# The forms by which a query's words are found in a text, in any language.
-#
-# No stemmer and no list of endings: two words are forms of one if they begin alike. `PREFIX_LENGTH` letters are enough
-# for most words of Dutch, German, Spanish and English. They are not for compounds ("Apothekenbetrieb",
-# "Apothekergarten"), so a long word is looked for by all of its letters but the last `ENDING_LENGTH` as well, and found
-# so it counts in addition to its stem.
+    letter = rf"[^\W{_UNSPACED}]"
+    return (
+        re.compile(f"[{_UNSPACED}]"),
+        re.compile(rf"([{_UNSPACED}]+)|{letter}+"),
+        re.compile(rf"[{_UNSPACED}]+|(?:{letter}[\u0300-\u036f]*)+"),
+    )
 
 
 PREFIX_LENGTH = 6
-"""Letters at the beginning that two forms of a word share; a shorter word has no other form."""
+"""Number of first letters that two forms of a word share; a shorter word has no other form."""
 LONG_WORD_LENGTH = 10
-"""Letters of the shortest word whose stem says too little: most words of this length are compounds."""
+"""Letters of the shortest word whose prefix is too unspecific: most words of this length are compounds."""
 ENDING_LENGTH = 2
-"""Letters at the end by which the forms of a long word differ."""
+"""Number of last letters in which the forms of a long word differ."""
 
 
 def prefixes(text: str) -> list[str]:
-    """The words of `text` cut to `PREFIX_LENGTH` letters, in order.
+    """Return the words of `text` cut to `PREFIX_LENGTH` letters, in order.
 
     >>> prefixes("Gastroscopic procedures, two")
     ['gastro', 'proced', 'two']
@@ -167,7 +177,7 @@ def prefixes(text: str) -> list[str]:
 
 
 def long_prefixes(text: str) -> dict[str, str]:
-    """The long words of `text` without their last `ENDING_LENGTH` letters, and the stem of each.
+    """Return the long words of `text` without their last `ENDING_LENGTH` letters, and the prefix of each.
 
     >>> long_prefixes("two Apothekenbetriebe")
     {'apothekenbetrie': 'apothe'}

@@ -1,24 +1,20 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.text.query_terms import QueryTerms, concat_numbers, index_texts
+from ctxassembly.text.query_terms import QueryTerms, index_text
 from ctxassembly.text.words import long_prefixes, prefixes
 
 
 def found_in(text: str, query: str) -> list[str]:
-    """The words of the query that are found, each long one before its stem."""
-    sought, (reading, _) = QueryTerms(query), index_texts([text, "More."])
+    """The words of the query that are found, each long one before its prefix."""
+    terms, index = QueryTerms(query), index_text(text)
     found: list[str] = []
-    at = concat_numbers([reading.word_starts], np.uint32).tolist()
-    for word, number in zip(
-        *(each.tolist() for each in sought.find_occurrences(concat_numbers([reading.keys], np.uint64))), strict=True
-    ):
-        longer = sought.find_long_term(text, word, at[number])
-        found += [sought.terms[each] for each in (longer, word) if each is not None]
+    for term_id, number in zip(*(each.tolist() for each in terms.find_occurrences(index.keys)), strict=True):
+        longer = terms.find_long_term(text, term_id, int(index.word_starts[number]))
+        found += [terms.terms[each] for each in (longer, term_id) if each is not None]
     return found
 
 

@@ -16,9 +16,8 @@ from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
-from ctxassembly.text import query_terms
 from ctxassembly.text.bm25 import Bm25
-from ctxassembly.text.query_terms import QueryTerms, TextIndex, concat_numbers
+from ctxassembly.text.query_terms import QueryTerms, TextIndex, index_text
 from ctxassembly.text.sentences import is_wrapped_line
 from ctxassembly.tokens.cache import TextCache
 
@@ -32,13 +31,8 @@ _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
 
 def get_text_indexes(texts: Sequence[str]) -> list[TextIndex]:
-    """The readings of `texts`."""
-    cached = {text: _CACHE.get(text) for text in texts}
-    uncached = [text for text, own in cached.items() if own is None]
-    cached |= {
-        text: _CACHE.put(text, own) for text, own in zip(uncached, query_terms.index_texts(uncached), strict=True)
-    }
-    return [own for text in texts if (own := cached[text]) is not None]
+    """Return the index of each text, from the cache where it has one."""
+    return [_CACHE.get(text) or _CACHE.put(text, index_text(text)) for text in texts]
 
 
 # Candidates laid out for a query: one text, the sentences in it, and the places of the query's words.
@@ -144,14 +138,17 @@ def _sentence_starts(
     parts: ChunkParts, text_indexes: Sequence[TextIndex], boundaries: Sequence[int]
 ) -> tuple[IntArray, BoolArray]:
     """Where sentences begin, those at `boundaries` among them, and whether a section begins there."""
-    chunk_numbers = np.repeat(np.arange(len(text_indexes)), [len(reading.sentences) // 4 for reading in text_indexes])
+    chunk_numbers = np.repeat(np.arange(len(text_indexes)), [len(index.sentence_starts) for index in text_indexes])
     # The flag goes along as the lowest bit.
-    encoded = 2 * parts.text_starts[chunk_numbers] + concat_numbers(
-        (reading.sentences for reading in text_indexes), np.uint32
-    )
+    encoded = 2 * parts.text_starts[chunk_numbers] + _concatenate([index.sentence_starts for index in text_indexes])
     own = encoded[(encoded >= 2 * parts.valid_from[chunk_numbers]) & (encoded < 2 * parts.valid_to[chunk_numbers])]
     encoded = np.sort(np.append(own, 2 * np.array(boundaries, dtype=np.int64)))
     return encoded >> 1, encoded & 1 > 0
+
+
+def _concatenate(parts: Sequence[NDArray[np.integer]]) -> IntArray:
+    """Return the numbers of all `parts`, one after the other."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts], dtype=np.int64)
 
 
 def _term_occurrences(
@@ -160,13 +157,9 @@ def _term_occurrences(
     """The words that are sought, and the places where they stand."""
     if not query_terms.terms:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    term_ids, key_numbers = query_terms.find_occurrences(
-        concat_numbers((reading.keys for reading in text_indexes), np.uint64)
-    )
-    chunk_numbers = np.searchsorted(
-        np.cumsum([len(reading.word_starts) // 4 for reading in text_indexes]), key_numbers, "right"
-    )
-    offsets = concat_numbers((reading.word_starts for reading in text_indexes), np.uint32)[key_numbers].astype(np.int64)
+    term_ids, key_numbers = query_terms.find_occurrences(_concatenate([index.keys for index in text_indexes]))
+    chunk_numbers = np.searchsorted(np.cumsum([len(index.keys) for index in text_indexes]), key_numbers, "right")
+    offsets = _concatenate([index.word_starts for index in text_indexes])[key_numbers]
     positions = parts.text_starts[chunk_numbers] + offsets
     is_valid = (positions >= parts.valid_from[chunk_numbers]) & (positions < parts.valid_to[chunk_numbers])
     term_ids, positions = term_ids[is_valid], positions[is_valid]

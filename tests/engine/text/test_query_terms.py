@@ -1,0 +1,69 @@
+"""The index of a text: where its sentences, sections and words begin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxassembly.text.query_terms import TextIndex, index_text
+from ctxassembly.text.words import normalize, prefixes, words, words_with_offsets
+from stopwatch import grows_less
+
+ROOT = Path(__file__).parents[3]
+MIXED = st.text(st.sampled_from("日本語中文不ーไทยกขପာ𠀁 ab1é。、한국жиґßİ½ﬁ…\u0301\u2003\ud800\U000e0001_"))
+
+
+def sentences(index: TextIndex) -> list[tuple[int, bool]]:
+    """Where each but the first begins, and whether a section does."""
+    return [(code >> 1, code & 1 > 0) for code in index.sentence_starts.tolist()]
+
+
+@given(MIXED)
+def test_each_word_of_a_text_of_same_length_has_its_offset(text: str):
+    found = list(words_with_offsets(text))
+    normalized = normalize(text)
+    if len(normalized) == len(text):
+        assert [word for _, word in found] == words(text)
+    for start, word in found:
+        assert 0 <= start < len(text)
+        assert len(normalized) != len(text) or normalized.startswith(word, start)
+    assert [start for start, _ in found] == sorted(start for start, _ in found)
+
+
+@pytest.mark.parametrize("text", ["Fußball 12,5 Ärzte_x", "Ａ ﬁnal ΣΊΣΥΦΟΣ İstanbul", "三天内 a", "ßß 5 µm, ß", "a  a"])
+def test_each_word_has_the_key_of_its_prefix(text: str):
+    assert index_text(text).keys.tolist() == [hash(prefix) for prefix in prefixes(text)]
+
+
+def test_words_of_a_text_that_grows_in_lower_case_keep_their_offsets():
+    assert list(words_with_offsets("Die Straße führt, e\u0301te\u0301.")) == [
+        (0, "die"),
+        (4, "strasse"),
+        (11, "führt"),
+        (18, "été"),
+    ]
+
+
+def test_a_section_begins_at_a_heading_or_after_two_blank_lines():
+    found = index_text("One.\n# Two\nThree.\n\nFour.\n\n\nFive.\n#six\n####### seven\n")
+    assert [is_head for _, is_head in sentences(found)] == [True, False, False, True, False, False]
+
+
+def test_an_empty_text_has_neither_sentences_nor_words():
+    index = index_text("")
+    assert sentences(index) == []
+    assert index.word_starts.tolist() == index.keys.tolist() == []
+    assert not index.is_ended
+
+
+def test_it_takes_about_two_bytes_a_character():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert all(1.25 <= index_text(text[at : at + 1_400]).nbytes / 1_400 <= 3 for at in range(0, 7_000, 1_400))
+
+
+@pytest.mark.parametrize("part", [". ", "a. ", "\n", ")", ") ", "1. ", f"{'x' * 39},\nA ", "| a. ", "# ", " ", "“. "])
+def test_hostile_texts_take_linear_time(part: str):
+    assert grows_less(lambda size: lambda: index_text(part * (size // len(part))), 20_000, 160_000, 24)
