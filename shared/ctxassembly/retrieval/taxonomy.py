@@ -158,7 +158,7 @@ class Taxonomy:
             type_words: for each type of node the words that ask for it, `{"doctor": ("doctors", "who")}`. With an
                 entity in the same question its related nodes of that type are found.
             lists: when a full list is injected.
-            facts: for each type of node a template, `"Dr. {name} works in {department}."`. It names `name`, types of
+            statements: for each type of node a template, `"Dr. {name} works in {department}."`. It names `name`, types of
                 related nodes, and keys of the node's metadata; where one is missing, there is no fact.
 
         Raises:

@@ -87,9 +87,8 @@ def assemble(
             LlamaIndex's or sentence-transformers'), a cross-encoder, or a function from a query and sentences to a
             score for each, higher is better. Where not everything fits, it is asked once, for the best 200 sentences by
             words; what it said is remembered as long as it lives. Scores may have any scale.
-        transform_fetched: a function over fetched chunks, called before anything else sees them. Neighbors come fresh
-        from
-            the store: a step that masks or removes text of the hits has to do the same to them.
+        transform_fetched: a function over fetched chunks, called before anything else sees them. A step that masks or
+            removes text of the hits has to do the same to their neighbors, which come fresh from the store.
         labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
         on_stage: a function that is told when a stage begins (`StageBegan`), ends (`StageEnded`) or fails
             (`StageFailed`), while it happens: for spans, or progress.
