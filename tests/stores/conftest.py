@@ -94,9 +94,13 @@ def index(database_url: str, stocked: PostgresIndex) -> PostgresIndex:
 
 
 @pytest.fixture(scope="module")
-def module_database_url(module_database_url: str, way: str, request: pytest.FixtureRequest) -> str:
-    """The same for all tests of a module."""
-    return module_database_url if way == "direct" else request.getfixturevalue("bouncer").url(module_database_url)
+def module_database_url(server_url: str, way: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a database that the tests of a module share, one for each way.
+
+    Tests of both ways may alternate, which sets up module fixtures again: they must find an empty database.
+    """
+    with new_database(server_url) as url:
+        yield url if way == "direct" else request.getfixturevalue("bouncer").url(url)
 
 
 def end_all(servers: list[psutil.Process]) -> None:
