@@ -7,12 +7,13 @@ import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
 
-from ctxassembly.stores.embedded_server import embedded_postgres, temporary_folder
+from ctxassembly.stores.embedded_server import embedded_postgres
 from scale.__main__ import main
 from scale.loading import Database, add, attach, fill
 from scale.rows import Corpus
@@ -135,8 +136,8 @@ def test_the_table_attached_and_that_of_our_own_give_the_same() -> None:
 
 
 def test_what_is_loaded_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with temporary_folder("scale-") as folder, embedded_postgres(folder, durable=False):
-        sizes = ["--chunks", "120", "--dimensions", "16", "--memory", "64MB", "--folder", str(folder)]
+    with TemporaryDirectory(prefix="scale-") as folder, embedded_postgres(folder, durable=False):
+        sizes = ["--chunks", "120", "--dimensions", "16", "--memory", "64MB", "--folder", folder]
         asked = [*sizes, "--questions", "3", "--peers", "1", "--counted", "2", "--out", str(tmp_path)]
         assert main(asked) == 0
         (before,) = json.loads((tmp_path / "scale.json").read_text())

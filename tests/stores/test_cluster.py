@@ -4,15 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
-import psutil
 import pytest
 
-from ctxassembly.stores import embedded_server
 from ctxassembly.stores.embedded_server import EmbeddedServerError, embedded_postgres
 from owners import (
     PATIENCE,
     Servers,
-    ended,
     has_ended,
     killed,
     query,
@@ -141,52 +138,3 @@ def test_a_lock_file_that_was_never_finished_is_no_obstacle(folder: Path) -> Non
         (data / "postmaster.pid").write_text(words)
         os.chown(data / "postmaster.pid", data.stat().st_uid, data.stat().st_gid)
         assert stored_in(folder) == number
-
-
-def test_a_server_that_stands_still_is_neither_doubled_nor_waited_for_without_end(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, servers: Servers
-) -> None:
-    owner = started(folder)
-    (server,) = servers(folder)
-    server.suspend()
-    try:
-        monkeypatch.setattr(embedded_server, "PATIENCE_SECONDS", 0.5)
-        wanted = pytest.raises(EmbeddedServerError, match=f"neither answered nor ended .* process, {server.pid}$")
-        with wanted, embedded_postgres(folder, durable=False):
-            pass
-        assert servers(folder) == [server]
-    finally:
-        server.resume()
-    assert ended(owner) == ""
-    assert not servers(folder)
-
-
-def test_a_lost_lock_file_lets_no_second_server_at_the_data(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, servers: Servers
-) -> None:
-    """Neither answer nor lock file nor command tell of the server. PostgreSQL itself finds its shared memory."""
-    owner = started(folder)
-    (server,) = servers(folder)
-    (data,) = folder.glob("data-*")
-    for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
-        (data / name).rename(data / f"{name}.kept")
-    monkeypatch.setattr(embedded_server, "PATIENCE_SECONDS", 2)
-    with pytest.raises(EmbeddedServerError, match="still in use"), embedded_postgres(folder, durable=False):
-        pass
-    assert servers(folder) == [server]
-    for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
-        (data / f"{name}.kept").rename(data / name)
-    assert ended(owner) == ""
-    assert not servers(folder)
-
-
-@pytest.mark.skipif(not Path("/bin/ps").exists(), reason="where there is no /proc there is always a ps")
-def test_without_proc_it_is_ps_that_knows_a_process() -> None:
-    sleeper = subprocess.Popen(["sleep", "3600"])
-    try:
-        wait_until(lambda: psutil.Process(sleeper.pid).cmdline() == ["sleep", "3600"])
-        assert embedded_server._command_by_ps(sleeper.pid).split() == [b"sleep", b"3600"]
-    finally:
-        sleeper.kill()
-        sleeper.wait()
-    assert b"3600" not in embedded_server._command_by_ps(sleeper.pid)

@@ -5,11 +5,12 @@ import signal
 from importlib import metadata
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ctxassembly.errors import MissingExtraError
 from ctxassembly.stores.embedded_server import EmbeddedServerError, embedded_postgres
-from owners import PATIENCE, Servers, ended, killed, query, start_owner, started, store, stored, wait_until
+from owners import OWNER, PATIENCE, Servers, ended, killed, query, start_owner, started, store, stored, wait_until
 
 
 def test_the_server_has_pgvector(server_url: str, database_url: str) -> None:
@@ -54,7 +55,7 @@ def test_processes_that_race_for_a_new_folder_share_one_server(new_folder: Path,
 
 
 def is_being_made(folder: Path, servers: Servers) -> bool:
-    return any(folder.glob("initdb-*"))
+    return any(folder.glob("data-*.new"))
 
 
 def is_starting(folder: Path, servers: Servers) -> bool:
@@ -73,7 +74,7 @@ def test_ctrl_c_while_the_server_is_made_leaves_no_server_and_no_half_made_one(
     _, err = owner.communicate(timeout=PATIENCE)
     assert "KeyboardInterrupt" in err
     assert not servers(new_folder)
-    assert not list(new_folder.glob("initdb-*"))
+    assert not list(new_folder.glob("data-*.new"))
     with embedded_postgres(new_folder, durable=False) as url:
         assert query(url, "SELECT 1") == 1
 
@@ -92,27 +93,32 @@ def test_ctrl_c_leaves_no_server(folder: Path, everybody: bool, servers: Servers
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_server_of_a_killed_owner_is_taken_over_and_stopped(
-    folder: Path, end: signal.Signals, servers: Servers
-) -> None:
+def test_the_server_of_a_killed_owner_is_stopped(folder: Path, end: signal.Signals, servers: Servers) -> None:
     owner = started(folder)
+    assert servers(folder)
     owner.send_signal(end)
     owner.communicate(timeout=PATIENCE)
-    (orphan,) = servers(folder)
-    with embedded_postgres(folder, durable=False) as url:
-        assert query(url, "SELECT 1") == 1
-        assert servers(folder) == [orphan]
-    assert not servers(folder)
+    wait_until(lambda: not servers(folder))
 
 
-def test_a_server_left_behind_without_durability_is_made_durable_for_who_asks(folder: Path, servers: Servers) -> None:
+def test_a_throwaway_server_of_a_killed_owner_leaves_nothing(folder: Path, servers: Servers) -> None:
+    owner = start_owner(folder, OWNER.replace("folder", "None"))
+    assert owner.stdout is not None
+    data = Path(query(owner.stdout.readline().strip(), "SHOW data_directory"))
+    assert servers(data)
+    killed(owner)
+    wait_until(lambda: not data.parent.exists())
+    assert not servers(data)
+
+
+def test_a_server_whose_guard_was_killed_is_replaced_by_the_next_one(folder: Path, servers: Servers) -> None:
     owner = started(folder)
     with embedded_postgres(folder, durable=False) as url:
         number = store(url)
-        owner.terminate()
-        owner.communicate(timeout=PATIENCE)
-        owner = started(folder)
-    killed(owner)
+    for process in psutil.Process(owner.pid).children():
+        process.kill()
+    with pytest.raises(AssertionError, match="the guard process ended with -9"):
+        ended(owner)
     (orphan,) = servers(folder)
     with embedded_postgres(folder) as url:
         settings = ("fsync", "synchronous_commit", "full_page_writes")
@@ -207,7 +213,7 @@ def test_a_forked_child_that_stays_keeps_neither_the_server_nor_the_lock(
             owner.kill()
         owner.stdin.close()
         owner.wait(timeout=PATIENCE)  # no `communicate`: the child has the pipes
-        assert len(servers(folder)) == is_killed
+        wait_until(lambda: not servers(folder))
         assert ended(start_owner(folder)).startswith("postgresql+psycopg://")
         assert not servers(folder)
     finally:
