@@ -158,8 +158,8 @@ class Taxonomy:
             type_words: for each type of node the words that ask for it, `{"doctor": ("doctors", "who")}`. With an
                 entity in the same question its related nodes of that type are found.
             lists: when a full list is injected.
-            statements: for each type of node a template, `"Dr. {name} works in {department}."`. It names `name`, types of
-                related nodes, and keys of the node's metadata; where one is missing, there is no fact.
+            statements: for each type of node a template, `"Dr. {name} works in {department}."`. It names `name`, types
+                of related nodes, and keys of the node's metadata; where one is missing, there is no fact.
 
         Raises:
             ConfigError: an id comes twice, or a relation has an id that no node has.

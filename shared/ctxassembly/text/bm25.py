@@ -25,8 +25,8 @@ class Bm25:
 
     `counts` has how often they occur in the texts that the weights come from: a row for each word, a column for each
     text. `prefix_of` maps a word to another one that occurs wherever the first does, as the prefix of a long word does:
-    the long word then weighs only what it adds to the weight of its prefix. `factors` multiply the weights of some words,
-    added or not; the others keep theirs.
+    the long word then weighs only what it adds to the weight of its prefix. `factors` multiply the weights of some
+    words, added or not; the others keep theirs.
 
     >>> bm25 = Bm25(["water", "fasting"], np.array([[1, 1, 1, 0], [1, 0, 0, 0]]))
     >>> bm25.weights["fasting"] > bm25.weights["water"]
