@@ -4,7 +4,7 @@ In the page a comment names a class and some of its options:
 
     <!-- settings: AssemblyConfig window candidate_window -->
 
-The range is what the class says when it is handed something else, so it is the one that is checked.
+The range is the one that the field declares, which is also the one that is checked.
 """
 
 from __future__ import annotations
@@ -14,14 +14,10 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 import ctxassembly
-from ctxassembly.config.documented import describe_fields
+from ctxassembly.config.field_docs import describe_fields
+from ctxassembly.data.validation import field_rules
 
 _DIRECTIVE = re.compile(r"^<!-- (settings|table): (\w+) ?(.*?) -->$", re.MULTILINE)
-_LEAST: dict[str, dict[str, Any]] = {
-    "Intent": {"label": "a", "description": "b"},
-    "Boost": {"name": "a", "factor": 1.0, "where": {"a": 1}},
-}
-"""What a class has to be given besides."""
 _SHOWN = 60
 _LONG = {
     "keys": "[`MetadataKeys()`](#metadata-keys)",
@@ -70,14 +66,9 @@ def _default(setting: Field[Any]) -> str:
 
 
 def _range(owner: str, setting: Field[Any]) -> str:
-    """The allowed values, as the error for a wrong one has them; the type, where anything of it is allowed."""
-    given = {**_LEAST.get(owner, {}), setting.name: object()}
-    try:
-        getattr(ctxassembly, owner)(**given)
-    except ctxassembly.ConfigError as error:
-        allowed = str(error).partition(" must be ")[2].rpartition(", got ")[0]
-    else:
-        allowed = f"`{setting.type}`"
-    allowed = re.sub(r"'(\w+)'", r'`"\1"`', allowed).removeprefix("one of ")
-    optional = setting.default is None and "None" not in allowed
-    return f"{allowed[0].upper()}{allowed[1:]}" + (", or None" if optional else "")
+    """Return the allowed values that the field declares; its type, if the class checks it in another way."""
+    rule = field_rules(getattr(ctxassembly, owner)).get(setting.name)
+    if rule is None:
+        return f"`{setting.type}`"
+    allowed = re.sub(r"'(\w+)'", r'`"\1"`', rule.allowed).removeprefix("one of ")
+    return f"{allowed[0].upper()}{allowed[1:]}"

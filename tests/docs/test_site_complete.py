@@ -21,7 +21,7 @@ from ctxassembly import (
     RetrievalConfig,
     TokenBudget,
 )
-from ctxassembly.config.documented import describe_fields
+from ctxassembly.config.field_docs import describe_fields
 from ctxassembly.data.candidates import Reason, Shortening
 from ctxassembly.data.retrieval import StepName
 from site_pages import FOLDER

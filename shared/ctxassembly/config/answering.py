@@ -4,42 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from ctxassembly.config.documented import DocumentedConfig
-from ctxassembly.data.validation import MAX_INTEGER, check_int, check_number
+from ctxassembly.config.field_docs import config_class
+from ctxassembly.data.validation import NonBlank, Range, check_fields, one_of
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.prompts import STYLES
+from ctxassembly.wording.prompts import Style
 
 Rewrite = Literal["auto", "always", "off"]
 Decompose = Literal["auto", "off"]
 
 NO_CONTENT_ANSWER = "No relevant content found."
 """The published answer where nothing usable was retrieved."""
-MAX_SUB_QUESTIONS = 4
-"""The published limit."""
 
 
+@config_class
 @dataclass(frozen=True, slots=True)
-class Intent(metaclass=DocumentedConfig):
+class Intent:
     """A label for what a user may want.
 
     >>> Intent("off_topic", "Anything but the hospital.", answer="I can only speak of the hospital.").is_blocked
     True
     """
 
-    label: str
-    description: str
+    label: Annotated[str, NonBlank()]
+    description: Annotated[str, NonBlank()]
     """What belongs to it, for the model that chooses."""
-    answer: str | None = None
+    answer: Annotated[str, NonBlank()] | None = None
     """The answer that ends the chain at once, without retrieval: a refusal, or a question back. None goes on."""
 
     def __post_init__(self) -> None:
-        for name in ("label", "description"):
-            if not isinstance(getattr(self, name), str) or not getattr(self, name).strip():
-                raise ConfigError(f"intent.{name}", "a non-empty string", getattr(self, name))
-        if not (self.answer is None or (isinstance(self.answer, str) and self.answer.strip())):
-            raise ConfigError("intent.answer", "a non-empty string or None", self.answer)
+        check_fields(self, "intent.")
 
     @property
     def is_blocked(self) -> bool:
@@ -47,36 +42,30 @@ class Intent(metaclass=DocumentedConfig):
         return self.answer is not None
 
 
+@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mode(metaclass=DocumentedConfig):
+class Mode:
     """How much is retrieved and said.
 
     >>> PUBLISHED_MODES["escalated"].candidates, PUBLISHED_MODES["escalated"].limit
     (100, 20)
     """
 
-    candidates: int | None = None
+    candidates: Annotated[int, Range(1)] | None = None
     """Chunks that each channel gives to fusion, and that a reranker sees. None leaves it to the retriever."""
-    limit: int | None = None
+    limit: Annotated[int, Range(1)] | None = None
     """The number of hits. None leaves it to the retriever."""
-    min_similarity: float | None = None
+    min_similarity: Annotated[float, Range(-1, 1)] | None = None
     """Vector hits with a lower cosine are left out. None leaves it to the retriever."""
     rerank: bool = True
     """Whether the retriever's rerankers are asked, if it has any."""
-    answer_tokens: int = 1_000
+    answer_tokens: Annotated[int, Range(1)] = 1_000
     """The most tokens of the answer."""
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "limit"):
-            if getattr(self, name) is not None:
-                check_int(f"mode.{name}", getattr(self, name), 1, MAX_INTEGER)
+        check_fields(self, "mode.")
         if None not in (self.candidates, self.limit) and self.candidates < self.limit:  # type: ignore[operator]
-            raise ConfigError("mode.candidates", f"at least kept, {self.limit:,}", self.candidates)
-        if self.min_similarity is not None:
-            check_number("mode.min_similarity", self.min_similarity, -1.0, 1.0)
-        if not isinstance(self.rerank, bool):
-            raise ConfigError("mode.rerank", "True or False", self.rerank)
-        check_int("mode.answer_tokens", self.answer_tokens, 1, MAX_INTEGER)
+            raise ConfigError("mode.candidates", f"at least limit, {self.limit:,}", self.candidates)
 
 
 PUBLISHED_MODES: Mapping[str, Mode] = {
@@ -87,8 +76,9 @@ PUBLISHED_MODES: Mapping[str, Mode] = {
 """The modes of `AnswerConfig`. The published "full" reranks 20 candidates to 15; 50 leave it more to choose from."""
 
 
+@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerConfig(metaclass=DocumentedConfig):
+class AnswerConfig:
     """The settings of an answer chain. By default it asks the model once, for the answer.
 
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking, visiting hours."),), default_intent="practical")
@@ -102,15 +92,15 @@ class AnswerConfig(metaclass=DocumentedConfig):
     refusal, ends the chain without a search."""
     default_intent: str | None = None
     """The label where the model's answer is malformed, late, unknown or unsure; None means no intent."""
-    min_confidence: float = 0.5
+    min_confidence: Annotated[float, Range(0, 1)] = 0.5
     """The confidence from which the model's intent is taken, 0 to 1."""
     rewrite: Rewrite = "auto"
     """The rewriting of questions: "auto" makes one that leans on the conversation stand alone, and leaves others as
     they are; "always" states every question in one sentence, which is the published rule; "off" asks for neither."""
-    corpus_language: str | None = None
+    corpus_language: Annotated[str, NonBlank()] | None = None
     """The language of the documents, in English ("Dutch"), into which questions are put. None leaves them in their
     own."""
-    exchanges: int = 5
+    exchanges: Annotated[int, Range(0)] = 5
     """The exchanges of the conversation that rewriting reads, from 0. Published: 5."""
     keywords: bool = False
     """True asks for short keyword queries, too, which are searched by words alone."""
@@ -121,53 +111,41 @@ class AnswerConfig(metaclass=DocumentedConfig):
     """The parting of questions: "auto" asks whether one needs independent pieces of evidence, and retrieves for each of
     them; "off" doesn't. Measured with the parts given: .710 of the evidence among the best 5 chunks in place of .513
     (`python -m answering` in tests/bench)."""
-    max_sub_questions: int = MAX_SUB_QUESTIONS
-    """The most parts of a question, 1 to 4."""
+    max_sub_questions: Annotated[int, Range(1, 4)] = 4
+    """The most parts of a question, 1 to 4 (the published limit)."""
 
     # The answer
     modes: Mapping[str, Mode] = field(default_factory=lambda: PUBLISHED_MODES, hash=False)
     """The modes that a call may ask for, by name: "normal" by default, "full", "escalated", or your own. A `Mode` says
     how much is retrieved and said."""
-    style: str = "grounded"
+    style: Style = "grounded"
     """The style of the prompt: "grounded", "strict" or "soft", as in `Context.to_messages`."""
     extra_rules: tuple[str, ...] = ()
     """The rules that come last in the system message, such as "Give no medical advice."."""
-    template: str | None = None
+    template: Annotated[str, NonBlank()] | None = None
     """The user message, with {context} and {question}. None takes that of the context's own language."""
-    history_tokens: int = 8_000
+    history_tokens: Annotated[int, Range(0)] = 8_000
     """The most tokens of the conversation in the prompt, from its end; at least 0. Published: 8,000."""
-    no_content: str = NO_CONTENT_ANSWER
+    no_content: Annotated[str, NonBlank()] = NO_CONTENT_ANSWER
     """The answer where nothing usable was retrieved. The model isn't asked then."""
     voice: bool = False
     """True for an answer that is spoken: its labels are removed."""
 
     # Deadlines, in seconds, above 0
-    search_seconds: float = 30.0
+    search_seconds: Annotated[float, Range(above=0)] = 30.0
     """The time for all searches of a question together."""
-    understand_seconds: float = 10.0
+    understand_seconds: Annotated[float, Range(above=0)] = 10.0
     """The time for the call before retrieval. If it is late, the question goes on as it is."""
-    answer_seconds: float = 60.0
+    answer_seconds: Annotated[float, Range(above=0)] = 60.0
     """The time for the answer, and in a stream for each of its pieces."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self._check_intents()
-        for name, allowed in (("rewrite", get_args(Rewrite)), ("decompose", get_args(Decompose))):
-            if getattr(self, name) not in allowed:
-                raise ConfigError(name, "one of " + ", ".join(map(repr, allowed)), getattr(self, name))
-        for name in ("keywords", "voice"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(name, "True or False", getattr(self, name))
-        for name in ("corpus_language", "template", "no_content"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value) and (value is not None or name == "no_content"):
-                raise ConfigError(name, "a non-empty string", value)
-        self._check_prompt()
-        check_number("min_confidence", self.min_confidence, 0.0, 1.0)
-        check_int("exchanges", self.exchanges, 0)
-        check_int("max_sub_questions", self.max_sub_questions, 1, MAX_SUB_QUESTIONS)
-        check_int("history_tokens", self.history_tokens, 0)
-        for name in ("search_seconds", "understand_seconds", "answer_seconds"):
-            check_number(name, getattr(self, name), above=0)
+        rules = self.extra_rules
+        if not isinstance(rules, (tuple, list)) or not all(isinstance(rule, str) for rule in rules):
+            raise ConfigError("extra_rules", "a tuple of strings", rules)
+        object.__setattr__(self, "extra_rules", tuple(rules))
         _check_mapping("filter_fields", self.filter_fields, str)
         _check_mapping("modes", self.modes, Mode)
 
@@ -181,14 +159,6 @@ class AnswerConfig(metaclass=DocumentedConfig):
             raise ConfigError("default_intent", "None or the label of one of intents", self.default_intent)
         object.__setattr__(self, "intents", tuple(self.intents))
 
-    def _check_prompt(self) -> None:
-        if self.style not in STYLES:
-            raise ConfigError("style", "one of " + ", ".join(map(repr, STYLES)), self.style)
-        rules = self.extra_rules
-        if not isinstance(rules, (tuple, list)) or not all(isinstance(rule, str) for rule in rules):
-            raise ConfigError("extra_rules", "a tuple of strings", rules)
-        object.__setattr__(self, "extra_rules", tuple(rules))
-
     def mode(self, name: str) -> Mode:
         """The mode of that name.
 
@@ -196,7 +166,7 @@ class AnswerConfig(metaclass=DocumentedConfig):
             ConfigError: there is none.
         """
         if name not in self.modes:
-            raise ConfigError("mode", "one of " + ", ".join(map(repr, self.modes)), name)
+            raise ConfigError("mode", one_of(self.modes), name)
         return self.modes[name]
 
 

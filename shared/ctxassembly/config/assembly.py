@@ -6,21 +6,19 @@ the others: whoever sets it expects one. The stages read settings and check noth
 
 from __future__ import annotations
 
-import math
-import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from ctxassembly.config.documented import DocumentedConfig
+from ctxassembly.config.field_docs import config_class
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import check_int
+from ctxassembly.data.validation import Encoding, Range, as_keys, check_fields, check_int, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.wording.formats import FORMATS, FormatName, Heading
+from ctxassembly.wording.formats import FormatName, Heading
 from ctxassembly.wording.label_guards import is_safe_label
-from ctxassembly.wording.languages import Code, language_of
+from ctxassembly.wording.languages import Code
 
 USES: Mapping[str, Mapping[str, Any]] = {
     "factual_qa": {"order": "interleaved"},
@@ -66,19 +64,16 @@ class _Default(str):
 
 
 DEFAULT_ENCODING = _Default("cl100k_base")
-MAX_WINDOW = 3
-"""The widest window of the published five-stage rule."""
 MAX_CANDIDATE_WINDOW = 16
 DEFAULT_CANDIDATE_WINDOW = 3
 """Neighbors fetched on each side by default. Measured: 8 finds one percent more of the evidence in twice the time."""
 MAX_FIRST_LABEL = 900_000
 """Answers are read for numbers of up to six digits. This leaves room for the labels after the first."""
-MAX_LABEL_STEP = 1_000
-_MIN_POSITIVE = math.ulp(0.0)
 
 
+@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssemblyConfig(metaclass=DocumentedConfig):
+class AssemblyConfig:
     """The settings of an assembly. Every default is measured; all values are checked at construction.
 
     Raises:
@@ -95,15 +90,15 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     enabled: bool = True
     """The switch for everything. False passes the hits through, each as a block of its own, in their order, within the
     budget. Nothing is fetched, joined or compressed. A hit that doesn't fit is left out; only the first one is cut."""
-    window: int = 1
+    window: Annotated[int, Range(0, 3)] = 1  # 3 is the widest window of the published five-stage rule
     """Neighbors read on each side of a hit, 0 to 3 chunks. Without a query they stand where hits leave room. Measured
     so at 8,000 tokens with 20 hits: .932 of the evidence, where the hits one after the other have .908."""
-    candidate_window: int | None = None
+    candidate_window: Annotated[int, Range(0, MAX_CANDIDATE_WINDOW)] | None = None
     """Neighbors fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same round trip.
     None fetches 3, or none if `window` is 0. If not everything fits, they compete with all others. If the whole window
     fits, only those stand that answer the query better than a hit does. Measured: 8 finds one percent more of the
     evidence than 3, in twice the time."""
-    neighbor_decay: float = 0.5
+    neighbor_decay: Annotated[float, Range(0, 1)] = 0.5
     """The factor for a neighbor's score: it is that of its best hit times this, once per step; 0 to 1. The score is
     reported and decides nothing."""
     neighbors: Neighbors = "auto"
@@ -119,15 +114,15 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     says so in the trace; "raise" raises StoreError."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     """The metadata keys that name a document, its source, page, section and so on."""
-    page_base: int | None = None
+    page_base: Annotated[int, Range(0, 1)] | None = None
     """The number of a document's first page, 0 or 1; None takes that of `keys`."""
 
     # Fitting the budget
-    max_tokens: int | TokenBudget = 8_000
+    max_tokens: Annotated[int, Range(1)] | TokenBudget = 8_000
     """The most tokens of the rendered text, at least 1, headers and separators included; or a `TokenBudget`."""
-    max_characters: int | None = None
+    max_characters: Annotated[int, Range(1)] | None = None
     """The most characters (code points) of the same text, at least 1; None sets no such limit."""
-    encoding: str | Callable[[str], int] = DEFAULT_ENCODING
+    encoding: Encoding = DEFAULT_ENCODING
     """The name of a tiktoken encoding, or a function from a text to its number of tokens. The function must not
     truncate, as tokenizers of Hugging Face may be set to. By default it is the encoding of the model whose TokenBudget
     is given as `max_tokens`; another one is then an error. `ctxassembly[fast]` counts cl100k_base, o200k_base and
@@ -151,7 +146,7 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     of which it has most: "what", "the", "explain", "waarom". Words of your own, in any case, take their place, and ()
     has all words weigh alike. A word that only begins like one keeps its weight, and in a query that has no other words
     all do."""
-    min_relevance: float | None = None
+    min_relevance: Annotated[float, Range(0, 1)] | None = None
     """The worth below which text is left out although it would fit, 0 to 1: the budget is then a cap instead of a
     target. None fills the budget. The best sentence is worth 1, a sentence of the same rank without any word of the
     query 0; a chunk is worth as much as its best sentence, a passage as its best chunk. Measured on three sets at 8,000
@@ -160,19 +155,19 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     overflow: Overflow = "skip"
     """The step at the first item that doesn't fit: "skip" it and go on, "stop", or "truncate" it at a sentence and
     stop. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`."""
-    min_chunk_tokens: int = 0
+    min_chunk_tokens: Annotated[int, Range(0)] = 0
     """The tokens below which a chunk makes room first, if not everything fits; at least 0."""
     relevance_floor: float | None = None
     """The score below which a hit makes room, with its neighbors, if not everything fits. The scale is the
     retriever's. Hits without a score stay, and all stay if none reaches the floor."""
-    max_chunk_tokens: int | None = None
+    max_chunk_tokens: Annotated[int, Range(1)] | None = None
     """The most tokens of one chunk, at least 1, if not everything fits: longer ones are cut. None sets no limit; 2,000
     is the published value."""
     compress: Compress = "none"
     """The treatment of a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query best, as
     many as fit; "llm" has a language model choose them first. All text kept is verbatim: an answer that adds or changes
     anything is refused."""
-    llm_timeout_seconds: float = 30.0
+    llm_timeout_seconds: Annotated[float, Range(above=0)] = 30.0
     """The time for all answers of the language model together, above 0. Late answers are left out."""
 
     # Repetition
@@ -186,12 +181,12 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     passage has them, too: sentences in a row, from 100 characters on. `[...]` marks the gap, the trace names the chunk
     that has them, and text that had no room takes theirs. Tables, lists, code, headings, whole documents and chunks
     marked `keep_whole` stay as they are. No effect with `dedup="none"`."""
-    near_threshold: float = 0.9
+    near_threshold: Annotated[float, Range(above=0, maximum=1)] = 0.9
     """The share of common words among all words of both chunks (Jaccard) from which they are near duplicates, above 0
     and at most 1; also the share of a chunk's five-word sequences that a longer chunk has. Of 100 different words, 0.95
     lets 2 differ, 0.90 5 and 0.85 8. So 0.95 finds one text from two parsers, 0.90 versions with an edited sentence,
     and 0.85 leaflets of one template, whose few different words may be the answer. Word order doesn't count."""
-    semantic_threshold: float = 0.92
+    semantic_threshold: Annotated[float, Range(above=0, maximum=1)] = 0.92
     """The cosine from which two chunks mean the same, above 0 and at most 1. It depends on the model. With the
     universal sentence encoder 0.95 leaves all but the same words, 0.90 takes a translation (0.91) and 0.85 a close
     paraphrase (0.88) for the same. But "may eat" and "may not eat" have 0.93, "two euros" and "three euros" 0.93, 5 mg
@@ -199,10 +194,10 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     prefer_version: PreferVersion = "score"
     """The version that stays of two: "score", the better-ranked one, or "newest", the newer one by `keys.updated_at`,
     in the better one's place. If one has no date, the better-ranked one stays."""
-    min_overlap_chars: int = 20
+    min_overlap_chars: Annotated[int, Range(0)] = 20
     """The length in characters above which overlap of adjacent chunks is stripped, at least 0. Overlap that offsets
     prove is stripped at any length. Without it the same sentences would end one chunk and begin the next."""
-    max_overlap_chars: int | None = None
+    max_overlap_chars: Annotated[int, Range(1)] | None = None
     """The longest overlap to look for if offsets are unknown, above `min_overlap_chars`. None sets no limit; the
     splitter's overlap is a good value."""
 
@@ -212,7 +207,9 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     "interleaved", "document_order" (as the documents read), "reverse" or "stable" (as retrieved). With cite="document"
     whole documents are ordered, and "relevance" is the same as "documents"; else every label is ordered on its own,
     except that "documents" keeps those of one document together."""
-    format: FormatName | Callable[[Heading], str | tuple[str, str]] = "numbered"
+    format: FormatName | Annotated[Callable[[Heading], str | tuple[str, str]], "a function from Heading to str"] = (
+        "numbered"
+    )
     """The header around each block, by name or by a function. The function gets a `Heading` and returns a header, or a
     header and a footer, on lines of their own; it never sees the text, and a tiny budget doesn't ask it. If all its
     headers show the labels of a format, such as `[1]`, prompts ask for them and answers are read for them. Text of
@@ -225,10 +222,10 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     pass for headers of ours in any language, and answers are read for the labels of all."""
     cite: Cite = "document"
     """The unit that has a label of its own: "document", "passage" or "chunk"."""
-    first_label: int = 1
+    first_label: Annotated[int, Range(1, MAX_FIRST_LABEL)] = 1
     """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: `Labels` counts
     them on."""
-    label_step: int = 1
+    label_step: Annotated[int, Range(1, 1_000)] = 1
     """The distance from one label to the next, 1 to 1,000. Contexts that are assembled side by side, n of them, share
     no label if they begin with n labels in a row and all have n as their step: 1 3 5 and 2 4 6."""
     header_keys: tuple[str, ...] = ()
@@ -249,51 +246,41 @@ class AssemblyConfig(metaclass=DocumentedConfig):
     # Supplementary text, which no chunk holds
     supplement_position: SupplementPosition = "after"
     """The place of the supplement: "before" or "after" all documents."""
-    supplement_separator: str | None = None
+    supplement_separator: Annotated[str, "one line of text without {}"] | None = None
     """The line above it, in place of the language's own. No document can forge it."""
-    supplement_max_tokens: int = 1_000
+    supplement_max_tokens: Annotated[int, Range(1)] = 1_000
     """Its most tokens, the separator included, at least 1. It is cut at a sentence. Documents get the rest of
     `max_tokens`: at least half, and all of it if the best hit would not fit otherwise."""
-    supplement_threshold: float | Callable[[str | None, float | None], bool] | None = None
+    supplement_threshold: (
+        float | Annotated[Callable[[str | None, float | None], bool], "a function of query and score"] | None
+    ) = None
     """The score that makes it superfluous: it is left out if the best hit's score reaches this number; None never
     leaves it out. Or a function of the query and that score (None if nothing was retrieved or scored) that returns True
     to add it."""
-    supplement_gate: Callable[[Any], bool] | None = None
+    supplement_gate: Annotated[Callable[[Any], bool], "a function of a SupplementGateInput"] | None = None
     """In place of the threshold, a function of a `SupplementGateInput`: the query, the best score, the best vector
     similarity of all hits, the caller's intent."""
     supplement_default: SupplementDefault = "add"
     """The rule if no gate decides: "add" it, or "suppress" it unless the caller forces it."""
 
     def __post_init__(self) -> None:
-        for parameter in ("enabled", "dedup_sentences", "sanitize"):
-            if not isinstance(getattr(self, parameter), bool):
-                raise ConfigError(parameter, "True or False", getattr(self, parameter))
-        self._check_budget()
-        self._check_numbers()
-        self._check_optional_numbers()
-        for parameter, choices in _CHOICES:
-            _check_choice(parameter, getattr(self, parameter), get_args(choices))
-        language_of(self.language)
-        _check_format(self.format)
+        check_fields(self)
+        if self.max_overlap_chars is not None:
+            check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
+        self._check_encoding()
+        self._check_supplement()
         self._check_effects()
-        # A single key may be given in place of a tuple. The stages read tuples alone.
-        summary = (self.summary_key,) if isinstance(self.summary_key, str) else self.summary_key
-        if not isinstance(summary, tuple) or not summary or not all(isinstance(key, str) and key for key in summary):
-            raise ConfigError("summary_key", "a metadata key or a non-empty tuple of keys", self.summary_key)
-        object.__setattr__(self, "summary_key", summary)
-        varying = (self.varying_keys,) if isinstance(self.varying_keys, str) else self.varying_keys
-        if not isinstance(varying, (tuple, list)) or not all(isinstance(key, str) and key for key in varying):
-            raise ConfigError("varying_keys", "a tuple of metadata keys", self.varying_keys)
-        object.__setattr__(self, "varying_keys", tuple(varying))
-        lines = (self.header_keys,) if isinstance(self.header_keys, str) else self.header_keys
-        if not isinstance(lines, (tuple, list)) or not all(isinstance(key, str) and key.strip() for key in lines):
-            raise ConfigError("header_keys", "a tuple of metadata keys", self.header_keys)
-        object.__setattr__(self, "header_keys", tuple(lines))
         self._check_stop_words()
-        if not isinstance(self.keys, MetadataKeys):
-            raise ConfigError("keys", "a MetadataKeys", self.keys)
+        # A single key may be given in place of a tuple. The stages read tuples alone.
+        for name, allowed in (
+            ("summary_key", "a metadata key or a non-empty tuple of keys"),
+            ("varying_keys", "a tuple of metadata keys"),
+            ("header_keys", "a tuple of metadata keys"),
+        ):
+            object.__setattr__(self, name, as_keys(name, getattr(self, name), allowed))
+        if not self.summary_key:
+            raise ConfigError("summary_key", "a metadata key or a non-empty tuple of keys", self.summary_key)
         if self.page_base is not None:
-            check_int("page_base", self.page_base, 0, 1)
             object.__setattr__(self, "keys", replace(self.keys, page_base=self.page_base))
 
     def _check_stop_words(self) -> None:
@@ -307,42 +294,14 @@ class AssemblyConfig(metaclass=DocumentedConfig):
             # In order, so that equal settings are shown alike; as a query's words are, so that these are found there.
             object.__setattr__(self, "stop_words", tuple(sorted({word for entry in word_lists for word in entry})))
 
-    def _check_numbers(self) -> None:
-        check_int("window", self.window, 0, MAX_WINDOW)
-        check_int("first_label", self.first_label, 1, MAX_FIRST_LABEL)
-        check_int("label_step", self.label_step, 1, MAX_LABEL_STEP)
-        if self.candidate_window is not None:
-            check_int("candidate_window", self.candidate_window, 0, MAX_CANDIDATE_WINDOW)
-        for parameter, minimum in _INTEGERS:
-            check_int(parameter, getattr(self, parameter), minimum)
-        for parameter, minimum in (("max_overlap_chars", self.min_overlap_chars + 1), *_OPTIONAL_INTEGERS):
-            if getattr(self, parameter) is not None:
-                check_int(parameter, getattr(self, parameter), minimum)
-        for parameter, allowed, lower_bound in _FRACTIONS:
-            value = getattr(self, parameter)
-            if not _is_number(value) or not lower_bound <= value <= 1:
-                raise ConfigError(parameter, allowed, value)
-        if not _is_number(self.llm_timeout_seconds) or self.llm_timeout_seconds <= 0:
-            raise ConfigError("llm_timeout_seconds", "a number above 0", self.llm_timeout_seconds)
-        self._check_gate()
-        self._check_separator()
-
-    def _check_separator(self) -> None:
+    def _check_supplement(self) -> None:
         line = self.supplement_separator
         if line is not None:
-            if not isinstance(line, str) or len(line.strip().splitlines()) != 1 or not is_safe_label(line):
+            if len(line.strip().splitlines()) != 1 or not is_safe_label(line):
                 raise ConfigError("supplement_separator", "one line of text without {}, or None", line)
             object.__setattr__(self, "supplement_separator", str.__str__(line).strip())
-
-    def _check_gate(self) -> None:
-        if self.supplement_threshold is not None and not callable(self.supplement_threshold):
-            _check_threshold(self.supplement_threshold)
-        if self.supplement_gate is not None:
-            if not callable(self.supplement_gate):
-                raise ConfigError("supplement_gate", "a function of a Situation, or None", self.supplement_gate)
-            if self.supplement_threshold is not None:
-                allowed = "None where supplement_gate decides"
-                raise ConfigError("supplement_threshold", allowed, self.supplement_threshold)
+        if self.supplement_gate is not None and self.supplement_threshold is not None:
+            raise ConfigError("supplement_threshold", "None where supplement_gate decides", self.supplement_threshold)
 
     def _check_effects(self) -> None:
         """Refuse settings without effect in the granularity that was chosen."""
@@ -356,25 +315,15 @@ class AssemblyConfig(metaclass=DocumentedConfig):
                 allowed = f"{idle!r} where {setting} is {granularity!r}, which has no use for it; {hint}"
                 raise ConfigError(parameter, allowed, getattr(self, parameter))
 
-    def _check_optional_numbers(self) -> None:
-        for parameter, allowed, minimum, maximum in _OPTIONAL_NUMBERS:
-            value = getattr(self, parameter)
-            if value is not None and not (_is_number(value) and minimum <= value <= maximum):
-                raise ConfigError(parameter, allowed, value)
-
-    def _check_budget(self) -> None:
-        """Check the token limit and its encoding. A model's budget brings the encoding of the model."""
-        if not isinstance(self.max_tokens, TokenBudget):
-            check_int("max_tokens", self.max_tokens, 1)
-        elif (model_encoding := self.max_tokens.encoding) and self.encoding != model_encoding:
-            # A default gives way. An encoding that the caller chose would count other tokens than the model's.
-            if not isinstance(self.encoding, _Default):
-                raise ConfigError(
-                    "encoding", f"left out beside a TokenBudget, whose own is {model_encoding!r}", self.encoding
-                )
-            object.__setattr__(self, "encoding", model_encoding)
-        if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
-            raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
+    def _check_encoding(self) -> None:
+        """Replace the default encoding by that of a model's budget. One that the caller chose would count otherwise."""
+        if isinstance(self.max_tokens, TokenBudget):
+            model_encoding = self.max_tokens.encoding
+            if model_encoding and self.encoding != model_encoding:
+                if not isinstance(self.encoding, _Default):
+                    allowed = f"left out beside a TokenBudget, whose own is {model_encoding!r}"
+                    raise ConfigError("encoding", allowed, self.encoding)
+                object.__setattr__(self, "encoding", model_encoding)
 
     @classmethod
     def for_use(cls, use: str) -> AssemblyConfig:
@@ -395,7 +344,7 @@ class AssemblyConfig(metaclass=DocumentedConfig):
         if use not in USES:
             rule = use.upper() if isinstance(use, str) else ""
             hint = f": write presets.{rule} for the published rule" if rule in PUBLISHED_RULES else ""
-            raise ConfigError("use", _one_of(tuple(USES)), use, hint)
+            raise ConfigError("use", one_of(USES), use, hint)
         return cls(**USES[use])
 
     def effective_granularity(self, query: str | None) -> Granularity:
@@ -436,18 +385,6 @@ class AssemblyConfig(metaclass=DocumentedConfig):
         return self.max_tokens.context if isinstance(self.max_tokens, TokenBudget) else self.max_tokens
 
 
-_ABOVE_0 = "a number above 0 and at most 1"
-_FRACTIONS = (
-    ("neighbor_decay", "a number from 0 to 1", 0),
-    ("near_threshold", _ABOVE_0, _MIN_POSITIVE),
-    ("semantic_threshold", _ABOVE_0, _MIN_POSITIVE),
-)
-_INTEGERS = (("min_chunk_tokens", 0), ("min_overlap_chars", 0), ("supplement_max_tokens", 1))
-_OPTIONAL_NUMBERS = (
-    ("min_relevance", "a number from 0 to 1, or None", 0, 1),
-    ("relevance_floor", "a number or None", -math.inf, math.inf),
-)
-_OPTIONAL_INTEGERS = (("max_characters", 1), ("max_chunk_tokens", 1))
 _WITHOUT_EFFECT = (
     ("sentence", "overflow", "skip", "say granularity='chunk'"),
     ("sentence", "compress", "none", "say granularity='chunk'"),
@@ -460,47 +397,7 @@ _WITHOUT_EFFECT = (
     ("rank", "candidate_window", None, "say window=3, or rank_by='query'"),
 )
 """A granularity (or "rank"), a setting without effect there, its default, and the settings to use instead."""
-_CHOICES = (
-    ("granularity", Granularity),
-    ("rank_by", RankBy),
-    ("overflow", Overflow),
-    ("dedup", Dedup),
-    ("prefer_version", PreferVersion),
-    ("compress", Compress),
-    ("order", Order),
-    ("separator", Separator),
-    ("cite", Cite),
-    ("supplement_position", SupplementPosition),
-    ("supplement_default", SupplementDefault),
-    ("on_store_error", OnStoreError),
-    ("neighbors", Neighbors),
-)
 
 
 def _is_collection(value: Any) -> bool:
     return isinstance(value, (tuple, list, set, frozenset))
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return abs(value) <= sys.float_info.max  # false for NaN, too, and for an integer that no float holds
-
-
-def _check_format(value: Any) -> None:
-    if not callable(value) and not (isinstance(value, str) and value in FORMATS):
-        raise ConfigError("format", f"{_one_of(tuple(FORMATS))}, or a function from Heading to str", value)
-
-
-def _check_threshold(value: Any) -> None:
-    if not _is_number(value):
-        raise ConfigError("supplement_threshold", "a number, a function of query and score, or None", value)
-
-
-def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise ConfigError(parameter, _one_of(choices), value)
-
-
-def _one_of(choices: tuple[str, ...]) -> str:
-    return "one of " + ", ".join(repr(choice) for choice in choices)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
-from ctxassembly.config.documented import DocumentedConfig
-from ctxassembly.data.validation import MAX_INTEGER, check_int, check_number
+from ctxassembly.config.field_docs import config_class
+from ctxassembly.data.validation import MAX_INTEGER, Encoding, NonBlank, Range, check_fields
 from ctxassembly.errors import ConfigError
 
-MAX_QUESTIONS = 5
-MAX_CONCURRENCY = 64
-"""Half of the threads that there are, since each of them waits for others: of the database, and of the model."""
 MAX_SUMMARY_CHARS, MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS = 600, 400, 200
 """What is longer is dropped: it would outweigh the text that it is to find."""
 _CHARS_PER_TOKEN = 2
@@ -20,8 +17,9 @@ _OVERHEAD_TOKENS = 50
 """Of a reply, for the names of fields and punctuation: once, and once for each chunk."""
 
 
+@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnrichmentConfig(metaclass=DocumentedConfig):
+class EnrichmentConfig:
     """The settings of `enrich`.
 
     >>> config = EnrichmentConfig(language="Dutch", questions=1)
@@ -29,46 +27,34 @@ class EnrichmentConfig(metaclass=DocumentedConfig):
     (1750, 10)
     """
 
-    language: str | None = None
+    language: Annotated[str, NonBlank()] | None = None
     """The language of the documents, in English ("Dutch"), in which the notes are to be written. None leaves it to the
     model to write in the language of each document."""
     summary: bool = True
     """True asks for a summary of each document, which a context shows once above its text."""
-    questions: int = 2
+    questions: Annotated[int, Range(0, 5)] = 2
     """The most questions that are asked for of each chunk, 0 to 5. They are searched with it, and shown nowhere."""
     context: bool = True
     """True asks for a sentence that places each chunk in its document. It is searched, and shown nowhere."""
-    call_tokens: int = 6_000
+    call_tokens: Annotated[int, Range(100)] = 6_000
     """The most tokens of text in one call. A longer document takes several, one after the other, and each gets the
     summary so far. A single chunk beyond it has a call of its own."""
-    reply_tokens: int = 4_000
+    reply_tokens: Annotated[int, Range(1_000)] = 4_000
     """The most tokens of a reply, from 1,000: it bounds how many chunks a call takes."""
-    encoding: str | Callable[[str], int] = "cl100k_base"
+    encoding: Encoding = "cl100k_base"
     """The tokenizer that counts, by name or as a function, as in `AssemblyConfig`."""
-    timeout_seconds: float = 120.0
+    timeout_seconds: Annotated[float, Range(above=0)] = 120.0
     """The time for each call, above 0."""
-    concurrency: int = 8
+    concurrency: Annotated[int, Range(1, 64)] = 8  # half of the threads: each waits for the database and the model
     """The documents that are under way at the same time, 1 to 64."""
-    max_failures: int = 10
+    max_failures: Annotated[int, Range(1)] = 10
     """The number of documents, from 1, that end the run when they fail one after the other. One failure may be the
     document's; ten in a row are the model's, or the key's."""
 
     def __post_init__(self) -> None:
-        if self.language is not None and (not isinstance(self.language, str) or not self.language.strip()):
-            raise ConfigError("language", "a non-empty string or None", self.language)
-        for name in ("summary", "context"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(name, "True or False", getattr(self, name))
-        check_int("questions", self.questions, 0, MAX_QUESTIONS)
+        check_fields(self)
         if not (self.summary or self.context or self.questions):
             raise ConfigError("summary, questions and context", "one of them at least", "none")
-        if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
-            raise ConfigError("encoding", "the name of an encoding, or a function", self.encoding)
-        check_int("call_tokens", self.call_tokens, 100)
-        check_int("reply_tokens", self.reply_tokens, 1_000)
-        check_number("timeout_seconds", self.timeout_seconds, above=0)
-        check_int("concurrency", self.concurrency, 1, MAX_CONCURRENCY)
-        check_int("max_failures", self.max_failures, 1)
 
     @property
     def chunks_per_call(self) -> int:

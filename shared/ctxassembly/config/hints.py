@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
 from ctxassembly.config.assembly import USES, AssemblyConfig
+from ctxassembly.config.field_docs import unknown_parameter
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 
@@ -130,17 +130,11 @@ def check_parameters(owner: str, given: Mapping[str, Any], known: Iterable[str],
         ConfigError: a parameter is not among the `known`. The error guesses the one that was meant.
     """
     known = set(known)
-    settings = {setting.name for setting in fields(AssemblyConfig)}
+    elsewhere = {
+        setting.name: config.format(f"AssemblyConfig({setting.name}={{}})") for setting in fields(AssemblyConfig)
+    }
     for name, value in given.items():
-        if name in known:
-            continue
-        if name in settings:
-            hint = "write " + config.format(f"AssemblyConfig({name}={safe_repr(value, 40)})")
-        elif found := hint_for_store(value):
-            hint = found.removeprefix(": ")
-        elif near := get_close_matches(name, sorted(known | settings), 1):
-            setting = config.format(f"AssemblyConfig({near[0]}={safe_repr(value, 40)})")
-            hint = "write " + (f"{near[0]}={safe_repr(value, 40)}" if near[0] in known else setting)
-        else:
-            hint = f"it takes {', '.join(sorted(known))}"
-        raise ConfigError(name, f"left out of {owner}()", value, f": {hint}")
+        if name not in known:
+            if name not in elsewhere and (hint := hint_for_store(value)):
+                raise ConfigError(name, f"left out of {owner}()", value, hint)
+            raise unknown_parameter(owner, name, value, known, elsewhere)

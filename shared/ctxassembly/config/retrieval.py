@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from ctxassembly.config.documented import DocumentedConfig
+from ctxassembly.config.field_docs import config_class
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.validation import MAX_INTEGER, check_int, check_number
+from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_number
 from ctxassembly.errors import ConfigError
 
 Strategy = Literal["hybrid", "vector", "keyword", "graph"]
@@ -17,30 +16,26 @@ Fusion = Literal["convex", "rrf"]
 Rescue = Literal["last", "first", "off"]
 OnSearchError = Literal["degrade", "raise"]
 
-PUBLISHED_CATEGORIES = ("practical", "appointments", "general", "legal_admin", "clinical_info", "regulatory")
-"""The categories of content of the published affinity step."""
 
-
+@config_class
 @dataclass(frozen=True, slots=True)
-class Boost(metaclass=DocumentedConfig):
+class Boost:
     """A factor for chunks whose metadata agree with the query or the conversation.
 
     >>> Boost("category", 1.2, {"category": "practical"})
     Boost(name='category', factor=1.2, where={'category': 'practical'})
     """
 
-    name: str
+    name: Annotated[str, NonBlank()]
     """Its name in the trace."""
-    factor: float
+    factor: Annotated[float, Range(above=0)]
     """Above 0; 1.2 is +20 %."""
     where: Mapping[str, Any] = field(hash=False)
     """Metadata keys (dotted paths too), each with the value to have, a collection of values to have one of, or
     operators as in a filter, `{"updated": {"$gte": "2026-01-01"}}`. "id" and "document_id" are the chunk's own."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise ConfigError("boost.name", "a non-empty string", self.name)
-        check_number("boost.factor", self.factor, above=0)
+        check_fields(self, "boost.")
         if not isinstance(self.where, Mapping) or not self.where:
             raise ConfigError("boost.where", "a non-empty mapping of metadata keys to values", self.where)
         for key, wanted in self.where.items():
@@ -48,8 +43,9 @@ class Boost(metaclass=DocumentedConfig):
                 as_predicate({key: wanted})
 
 
+@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalConfig(metaclass=DocumentedConfig):
+class RetrievalConfig:
     """The settings of a retrieval. The defaults are what is measured best; see `published` for the others.
 
     >>> RetrievalConfig(limit=10).candidates_per_channel
@@ -61,27 +57,27 @@ class RetrievalConfig(metaclass=DocumentedConfig):
     """The search: "hybrid" goes by vectors, words and the taxonomy; "vector", "keyword" and "graph" by one of them
     alone. Measured on three sets: .947, .978 and .637 of the evidence among the best 5 chunks by "hybrid", .803, .774
     and .249 by "vector", .921, .962 and .585 by "keyword" (`make bench-retrieval`)."""
-    limit: int = 20
+    limit: Annotated[int, Range(1)] = 20
     """The number of hits, from 1. Published is 7, with nothing chosen after it. Assembly chooses, and finds most with
     20: measured at 8,000 tokens .863 of the evidence, .734 with 5 (`make bench`)."""
-    candidates: int | None = None
+    candidates: Annotated[int, Range(1)] | None = None
     """The chunks that each channel gives to fusion, at least `limit`. None gives 4 x `limit`, or `rerank_candidates` if
     that is more."""
-    min_similarity: float | None = None
+    min_similarity: Annotated[float, Range(-1, 1)] | None = None
     """The cosine below which a vector hit is left out, -1 to 1; None keeps all. The published .40 costs up to .23 of
     the evidence with a small embedder."""
     query_prefix: str = ""
     """The text before the query where it is embedded, as some models want it."""
-    max_terms: int = 32
+    max_terms: Annotated[int, Range(1, 200)] = 32
     """The most words of a query that are searched, the rarest ones, 1 to 200."""
-    stop_word_weight: float = 0.75
+    stop_word_weight: Annotated[float, Range(0, 1)] = 0.75
     """The part of its weight that a function word of the query ("what", "explain", "waarom") keeps where words are
     searched, 0 to 1. 1 (published) goes by rareness alone: of questions on papers that finds .005 to .009 less of the
     evidence, with a standard error of .003. Assembly has its own, `stop_words`."""
     on_search_error: OnSearchError = "degrade"
     """The step when a channel fails: "degrade" goes on without it, and says so in the trace; all failing is an error.
     "raise" raises at the first."""
-    timeout_seconds: float = 10.0
+    timeout_seconds: Annotated[float, Range(above=0)] = 10.0
     """The time for each request to the channels, above 0. A channel that is late counts as failed."""
 
     # How the channels become one list
@@ -91,12 +87,12 @@ class RetrievalConfig(metaclass=DocumentedConfig):
     ranks from 0, in the same proportion; the trace says where that puts all chunks of one channel before those of the
     other. Measured on three sets: "rrf" has .908, .959 and .483 of the evidence among the best 5, "convex" .947, .978
     and .637 (`make bench-retrieval`)."""
-    keyword_weight: float = 0.6
+    keyword_weight: Annotated[float, Range(0, 1)] = 0.6
     """The part of the words, 0 to 1. `tune` fits it on questions of your own. Published: .5."""
-    rrf_k: float = 60.0
+    rrf_k: Annotated[float, Range(1)] = 60.0
     """The constant of "rrf", from 1; published: 60. The larger, the more two lukewarm agreements outweigh one best
     hit."""
-    adjacency: float = 0.15
+    adjacency: Annotated[float, Range(0, 1)] = 0.15
     """The part of the way that a chunk's score is raised towards that of a better chunk beside it in its document, 0
     (published) to 1: answers tend to go on there. Only "hybrid" does it: one channel alone keeps its order. Measured on
     three sets: .000 to .016 more of the evidence among the best 20 (`make bench-retrieval`)."""
@@ -109,7 +105,7 @@ class RetrievalConfig(metaclass=DocumentedConfig):
     """The factors by intent and category of content, each above 0. What it doesn't name has factor 1."""
     category_key: str = "category"
     """The metadata key that has a chunk's category of content."""
-    rerank_candidates: int | None = None
+    rerank_candidates: Annotated[int, Range(1)] | None = None
     """The number of chunks, best first, that a reranker gets, from 1; `limit` is how many of all are kept. The others
     stay behind those, in their order. None gives it all of them, up to `candidates` a channel."""
 
@@ -117,33 +113,22 @@ class RetrievalConfig(metaclass=DocumentedConfig):
     rescue: Rescue = "last"
     """The place of chunks that are fetched for specific words of the query that no hit has: the "last" places, or the
     "first"; "off" fetches none. Measured: .000 to .003 more of the evidence, since most words stand in the hits."""
-    rescue_terms: int = 2
+    rescue_terms: Annotated[int, Range(0)] = 2
     """The most words that are rescued, from 0."""
-    rescue_max_chunks: int = 1
+    rescue_max_chunks: Annotated[int, Range(0)] = 1
     """The chunks that may have a word at most for it to be specific, from 0. At 5 % of all chunks recall falls."""
-    rescue_min_letters: int | None = None
+    rescue_min_letters: Annotated[int, Range(1)] | None = None
     """The letters, from 1, that make a word specific as well; None looks at rareness alone. Published: 6."""
-    min_evidence: float | None = None
+    min_evidence: Annotated[float, Range(0, 2)] | None = None
     """The evidence that at least one chunk has to have for any hits to be given, 0 to 2: its similarity and its share
     of the query's words, added up; None always gives some. With a small embedder 95 % of the questions that a corpus
     answers had at least .63 to .90, and 95 % of those of another field and language at most .48. Where words or vectors
     alone are searched the sum is at most 1; after a failure nothing is judged."""
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ConfigError(name, "one of " + ", ".join(map(repr, allowed)), getattr(self, name))
-        check_int("limit", self.limit, 1)
-        for name, minimum, maximum in _INTEGERS:
-            if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
-                check_int(name, value, self.limit if name == "candidates" else minimum, maximum)
-        for name, lowest, highest in _NUMBERS:
-            if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
-                check_number(name, value, lowest, highest)
-        check_number("timeout_seconds", self.timeout_seconds, above=0)
-        for name in ("query_prefix", "category_key"):
-            if not isinstance(getattr(self, name), str):
-                raise ConfigError(name, "a string", getattr(self, name))
+        check_fields(self)
+        if self.candidates is not None:
+            check_int("candidates", self.candidates, self.limit)
         object.__setattr__(self, "boosts", check_boosts(self.boosts))
         _check_affinity(self.affinity)
 
@@ -168,31 +153,6 @@ class RetrievalConfig(metaclass=DocumentedConfig):
             stop_word_weight=1.0,
             rescue_min_letters=6,
         )
-
-
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "strategy": get_args(Strategy),
-    "fusion": get_args(Fusion),
-    "rescue": get_args(Rescue),
-    "on_search_error": get_args(OnSearchError),
-}
-_INTEGERS = (
-    ("candidates", 1, MAX_INTEGER),
-    ("rerank_candidates", 1, MAX_INTEGER),
-    ("max_terms", 1, 200),
-    ("rescue_terms", 0, MAX_INTEGER),
-    ("rescue_max_chunks", 0, MAX_INTEGER),
-    ("rescue_min_letters", 1, MAX_INTEGER),
-)
-_NUMBERS = (
-    ("min_similarity", -1.0, 1.0),
-    ("keyword_weight", 0.0, 1.0),
-    ("rrf_k", 1.0, math.inf),
-    ("adjacency", 0.0, 1.0),
-    ("stop_word_weight", 0.0, 1.0),
-    ("min_evidence", 0.0, 2.0),
-)
-_OPTIONAL = frozenset({"candidates", "rerank_candidates", "rescue_min_letters", "min_similarity", "min_evidence"})
 
 
 def check_boosts(boosts: Any) -> tuple[Boost, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
@@ -16,7 +17,8 @@ from ctxassembly.wording.languages import LANGUAGES, language_of
 
 _PLACEHOLDERS = ("{context}", "{question}")
 _PLACEHOLDER = re.compile(r"(\{context\}|\{question\})")
-STYLES = ("grounded", "strict", "soft")
+Style = Literal["grounded", "strict", "soft"]
+STYLES: tuple[Style, ...] = get_args(Style)
 NOT_ENOUGH: Mapping[str, str] = {code: language.not_enough for code, language in LANGUAGES.items()}
 """The sentence of a strict answer if the context has none, word for word, by language."""
 

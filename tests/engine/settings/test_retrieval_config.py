@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ctxassembly import Boost, RetrievalConfig
-from ctxassembly.config.retrieval import PUBLISHED_CATEGORIES
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval import entities, rescue
 from ctxassembly.retrieval.search import Question
@@ -22,8 +21,9 @@ FACTORS = "a mapping of intents to mappings of categories to factors"
     [
         ("strategy", "one of 'hybrid', 'vector', 'keyword', 'graph'", ["bm25", None]),
         ("limit", "an integer of at least 1", [0, -1, 7.0, "7", None, True]),
-        ("candidates", "an integer of at least 20", [19, 0, 28.0, "80", True]),
-        ("min_similarity", "a number from -1 to 1", [1.1, -1.1, "0.4", NAN, INF, True]),
+        ("candidates", "an integer of at least 1, or None", [0, 28.0, "80", True]),
+        ("candidates", "an integer of at least 20", [19]),
+        ("min_similarity", "a number from -1 to 1, or None", [1.1, -1.1, "0.4", NAN, INF, True]),
         ("query_prefix", "a string", [None, 3]),
         ("max_terms", "an integer from 1 to 200", [0, 201, 32.0, None]),
         ("stop_word_weight", "a number from 0 to 1", [-0.1, 1.1, "0.75", None, NAN]),
@@ -37,12 +37,12 @@ FACTORS = "a mapping of intents to mappings of categories to factors"
         ("affinity", FACTORS, [None, [], {"navigate": 0.5}, {"navigate": None}]),
         ("affinity", "a number above 0", [{"navigate": {"a": 0}}, {"navigate": {"a": "x"}}]),
         ("category_key", "a string", [None, 3]),
-        ("rerank_candidates", "an integer of at least 1", [0, 50.0, "50", True]),
+        ("rerank_candidates", "an integer of at least 1, or None", [0, 50.0, "50", True]),
         ("rescue", "one of 'last', 'first', 'off'", [True, None]),
         ("rescue_terms", "an integer of at least 0", [-1, 2.0, None]),
         ("rescue_max_chunks", "an integer of at least 0", [-1, 0.05, None]),
-        ("rescue_min_letters", "an integer of at least 1", [0, 6.0, True]),
-        ("min_evidence", "a number from 0 to 2", [-0.1, 2.1, "1", NAN]),
+        ("rescue_min_letters", "an integer of at least 1, or None", [0, 6.0, True]),
+        ("min_evidence", "a number from 0 to 2, or None", [-0.1, 2.1, "1", NAN]),
     ],
 )
 def test_a_wrong_value_names_parameter_range_and_value(parameter: str, allowed: str, values: list[Any]):
@@ -136,7 +136,6 @@ def test_candidates_are_four_times_the_limit():
             (0.90, 0.95),
         ),
         ("lists .90", lambda: entities.PUBLISHED_LIST_SCORE, 0.90),
-        ("six categories", lambda: len(PUBLISHED_CATEGORIES), 6),
     ],
 )
 def test_published_numbers(rule: str, number, expected: Any):

@@ -18,8 +18,8 @@ from ctxassembly import (
     Mode,
     RetrievalConfig,
 )
-from ctxassembly.config import documented
-from ctxassembly.config.documented import describe_fields
+from ctxassembly.config import field_docs
+from ctxassembly.config.field_docs import describe_fields
 
 CLASSES = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Mode, RetrievalConfig)
 
@@ -50,11 +50,11 @@ def test_without_the_source_the_class_docstring_is_left(monkeypatch: pytest.Monk
     def bundled(_: object) -> str:
         raise OSError("could not get source code")
 
-    documented.describe_fields.cache_clear()
+    field_docs.describe_fields.cache_clear()
     monkeypatch.setattr(inspect, "getsource", bundled)
     assert (AssemblyConfig.__doc__ or "").startswith("The settings of an assembly.")
     assert "max_tokens: " not in (AssemblyConfig.__doc__ or "")
-    documented.describe_fields.cache_clear()
+    field_docs.describe_fields.cache_clear()
 
 
 @pytest.mark.parametrize("option", ["-B", "-OO"])
