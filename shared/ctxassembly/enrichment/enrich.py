@@ -1,4 +1,4 @@
-"""`enrich` and `aenrich`: notes of a model on the documents of an index, by which their chunks are found."""
+"""`enrich` and `aenrich`: a language model writes search notes on the documents of an index."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from contextlib import aclosing
 from importlib.util import find_spec
 from typing import Any
 
-from ctxassembly.concurrency import aiter_completed, iter_completed, to_async
+from ctxassembly.concurrency import aiter_completed, iter_completed
 from ctxassembly.config.enrichment import EnrichmentConfig
-from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult, EnrichmentRun, check_limit
+from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult, EnrichmentRun
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings
+from ctxassembly.runtime.port import Port
 from ctxassembly.safe_repr import safe_repr
 
 Advance = Callable[[int], object]
 
 
 def progress_bar(total: int | None, unit: str = "chunk", title: str = "") -> tuple[Advance, Callable[[], object]]:
-    """A function to tell of things done, and one to call at the end: a bar of tqdm's or rich's, if one is installed."""
+    """Return a function that advances a progress bar, and one that closes it.
+
+    The bar is tqdm's or rich's, whichever is installed; with neither, both functions do nothing.
+    """
     if find_spec("tqdm"):
         from tqdm.auto import tqdm
 
@@ -35,8 +39,8 @@ def progress_bar(total: int | None, unit: str = "chunk", title: str = "") -> tup
 
 
 Progress = bool | Callable[[int, EnrichmentEstimate], object]
-"""True shows a bar of tqdm's or rich's, whichever is installed, with the price in its title. A function gets the number
-of documents done, with the estimate: for the first time with 0, before the model is asked."""
+"""True shows a bar of tqdm or rich, whichever is installed, with the estimate in its title. A function gets the number of
+documents done and the estimate; the first call, with 0, comes before any model call."""
 
 
 def enrich(
@@ -48,10 +52,10 @@ def enrich(
     limit: int | None = None,
     progress: Progress = True,
 ) -> EnrichmentResult:
-    """Have `model` write notes on the documents of `index`: a summary, and for each chunk a context and questions.
+    """Have `model` write notes on the documents of `index`: a summary, and a context and questions for each chunk.
 
-    Questions and context are searched by keyword, and a context is embedded with its chunk. Neither is ever shown; the
-    summary stands once above the passages of its document.
+    Keyword search covers questions and contexts, and a context is embedded with its chunk. Neither is ever shown; the
+    summary is shown once above the passages of its document.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
@@ -65,28 +69,28 @@ def enrich(
     >>> [(hit.chunk.text, hit.chunk.metadata["page_summary"]) for hit in retrieved.hits]
     [('Ferritin is measured in the morning.', 'On blood tests.')]
 
-    Documents are written one by one, each as a whole. So a run that was killed goes on where it was when it is started
-    again, and a second one asks for nothing. A document whose text has changed is done anew, as all are under another
-    `config`. In a framework's table, a vector store that writes a chunk again with the same text brings back its own
-    embedding: call `enrich` again with another `config`, or have it write only what has changed.
+    Each document is stored as soon as it is done, as a whole. So an interrupted run resumes where it was, and a second
+    run calls the model for nothing. A document is enriched again when its text or `config` has changed. In a table of
+    LangChain or LlamaIndex, a vector store that rewrites a chunk with the same text restores its own embedding: call
+    `enrich` with another `config` then, or let the store write only changed chunks.
 
     Args:
-        index: a PostgresIndex or a MemoryIndex. `index.with_filter(filter)` takes those documents alone that pass.
-        model: as an AnswerChain has it. Retries are the model's own. It is called from several threads at once.
+        index: a PostgresIndex or a MemoryIndex. `index.with_filter(filter)` limits the run to matching documents.
+        model: a model as for `AnswerChain`. It is called from several threads at once and does its own retries.
         config: the settings; None means the defaults.
-        embed: a function from a list of texts to one vector for each, or an object with `embed_documents`: each chunk
-            is embedded anew, with its context before its text. None leaves the embeddings as they are; given later, it
-            embeds without asking the model again.
-        limit: the most documents of this run. None takes all.
-        progress: show a bar, or tell a function.
+        embed: a function from a list of texts to one vector each, or an object with `embed_documents`. Each chunk is
+            embedded again, with its context before its text. None keeps the stored embeddings; passing `embed` in a
+            later run embeds without calling the model again.
+        limit: the maximum number of documents in this run; None means all.
+        progress: True for a progress bar, or a function; see `Progress`.
 
     Raises:
-        ConfigError: `limit` is out of range, or the table has no columns for notes: `PostgresIndex.with_enrichment`.
+        ConfigError: `limit` is out of range, or the table has no columns for notes (add them with
+            `PostgresIndex.with_enrichment`).
         InputError: an argument has the wrong type, or can only be awaited.
     """
-    check_limit(limit)
-    run = EnrichmentRun(index, _check_model(model), EnrichmentConfig() if config is None else config, embed)
-    outlines = run.scan(limit)
+    run = EnrichmentRun(index, _check_model(model), config, embed, limit)
+    outlines = run.scan()
     report_done, close_progress = _start_progress(progress, run.estimate)
     try:
         for outline, outcome in iter_completed(run.enrich, outlines, run.config.concurrency):
@@ -109,7 +113,7 @@ async def aenrich(
     limit: int | None = None,
     progress: Progress = True,
 ) -> EnrichmentResult:
-    """The same as `enrich`, awaited. What can only be called is called in threads.
+    """Async version of `enrich`. A sync model or `embed` is called in threads.
 
     >>> import asyncio
     >>> from ctxassembly import Chunk, MemoryIndex
@@ -120,11 +124,8 @@ async def aenrich(
     documents 0, chunks 0, failed 1, left 0
     failed: lab: the reply has no usable field: "I won't."
     """
-    check_limit(limit)
-    run = EnrichmentRun(
-        index, _check_model(model), EnrichmentConfig() if config is None else config, embed, can_await=True
-    )
-    outlines = await to_async(run.scan)(limit)
+    run = EnrichmentRun(index, _check_model(model), config, embed, limit, needs_sync=False)
+    outlines = await Port(run.scan).acall()
     report_done, close_progress = _start_progress(progress, run.estimate)
     try:
         async with aclosing(aiter_completed(run.aenrich, outlines, run.config.concurrency)) as outcomes:
@@ -135,23 +136,22 @@ async def aenrich(
                     break
     finally:
         close_progress()
-        await to_async(lambda _: run.commit())(None)
+        await Port(run.commit).acall()
     return run.result()
 
 
 def estimate_enrichment(
     index: Any, config: EnrichmentConfig | None = None, *, embed: Any = None, limit: int | None = None
 ) -> EnrichmentEstimate:
-    """The price of `enrich` with the same arguments, in tokens. No model is asked, and nothing is written.
+    """Return the price of `enrich` with the same arguments, in tokens. The model isn't called; nothing is written.
 
     >>> from ctxassembly import Chunk, MemoryIndex
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
     >>> estimate_enrichment(index).calls
     1
     """
-    check_limit(limit)
-    run = EnrichmentRun(index, None, EnrichmentConfig() if config is None else config, embed)
-    run.scan(limit)
+    run = EnrichmentRun(index, None, config, embed, limit)
+    run.scan()
     return run.estimate
 
 
@@ -162,7 +162,7 @@ def _check_model(model: Any) -> Any:
 
 
 def _start_progress(progress: Any, estimate: EnrichmentEstimate) -> tuple[Callable[[], object], Callable[[], object]]:
-    """A function to call after each document, and one for the end. The price is told at once."""
+    """Return a function to call after each document, and one for the end. The estimate is shown at once."""
     if not (isinstance(progress, bool) or callable(progress)):
         raise InputError(f"progress must be True, False or a function, got {safe_repr(progress)}")
     if callable(progress):

@@ -316,7 +316,7 @@ def test_tokens_are_told_only_if_all_replies_tell_them():
         return ModelReply(json.dumps({"chunks": [GOOD]}))
 
     _, outcome = drive(notes_flow(document("Ferritin."), CONFIG, words), ask)
-    assert not outcome.has_token_counts
+    assert (outcome.tokens_in, outcome.tokens_out) == (None, None)
 
 
 def test_checking_counts_into_the_given_counter():
