@@ -50,12 +50,12 @@ class DeadlineError(TimeoutError):
 
 
 def is_async(function: object) -> bool:
-    """True if the result of `function` has to be awaited."""
+    """Return True if the result of `function` has to be awaited."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def to_async(function: Callable[[T], R]) -> Callable[[T], Awaitable[R]]:
-    """An awaitable version of `function`, which is called in a thread.
+    """Return an async version of `function`, which is called in a thread.
 
     Inside, an exception is handed over as a value and raised afterwards: no future takes a StopIteration, and the
     caller would wait for it for ever.
@@ -123,7 +123,7 @@ def wait_with_deadline(seconds: float, future: Future[R]) -> R:
 
 
 async def await_with_deadline(seconds: float, future: Awaitable[R] | Future[R]) -> R:
-    """The same as `wait_with_deadline`, awaited: for a coroutine, a future of the event loop or a call in a thread.
+    """Async version of `wait_with_deadline`: for a coroutine, a future of the loop or a call in a thread.
 
     If the caller is cancelled, so is the future.
     """
@@ -144,7 +144,7 @@ async def await_with_deadline(seconds: float, future: Awaitable[R] | Future[R]) 
 
 
 def lock() -> AbstractContextManager[bool]:
-    """A lock, which one thread at a time can hold."""
+    """Return a lock, which one thread at a time can acquire."""
     from threading import Lock
 
     return Lock()
@@ -173,7 +173,7 @@ def gather_sync(function: Callable[[T], R], arguments: Sequence[T], timeout_seco
 async def gather_async(
     function: Callable[[T], Awaitable[R] | R], arguments: Sequence[T], timeout_seconds: float
 ) -> list[R | Exception]:
-    """The same as `gather_sync`, awaited. An async `function` runs in tasks, not in threads.
+    """Async version of `gather_sync`. An async `function` runs in tasks, not in threads.
 
     Late tasks are cancelled. If the caller is cancelled, all of them are.
     """
@@ -225,7 +225,7 @@ def iter_completed(
 async def aiter_completed(
     function: Callable[[T], Awaitable[R]], arguments: Iterable[T], max_concurrent: int
 ) -> AsyncGenerator[tuple[T, R | Exception], None]:
-    """The same as `iter_completed`, awaited, in tasks. Those under way are cancelled once the caller stops reading."""
+    """Async version of `iter_completed`, in tasks. Running ones are cancelled once the caller stops."""
     import asyncio
     from contextlib import nullcontext
 
@@ -249,7 +249,7 @@ async def aiter_completed(
 
 
 def _put_completed(completed: Any, argument: object) -> Callable[[Any], None]:
-    """A function that puts a future that is done into a queue, with what it was started for."""
+    """Return a callback that puts a completed future into a queue, with its argument."""
     return lambda future: completed.put_nowait((argument, future))
 
 
@@ -292,12 +292,12 @@ async def _await_safely(function: Callable[[T], Awaitable[R]], argument: T, sema
 
 
 def is_event_loop_frame(frame: FrameType) -> bool:
-    """True if `frame` is an event loop's: whoever called for the step that it runs is not on the stack."""
+    """Return True if `frame` is an event loop's: the caller of the step it runs is not on the stack."""
     return str(frame.f_globals.get("__name__")).startswith(("asyncio.events", "asyncio.runners", "uvloop"))
 
 
 def waiting_frames() -> Iterator[FrameType]:
-    """The frames that wait for the task under way, innermost first; none outside of a task.
+    """Yield the frames that wait for the current task, innermost first; none outside of a task.
 
     Python keeps no way back from a task to who awaits it, so all tasks of the event loop are looked at.
     """
@@ -319,7 +319,7 @@ def waiting_frames() -> Iterator[FrameType]:
 
 
 def _suspended_frames(task: Any) -> list[FrameType]:
-    """The frames of a task that waits, outermost first, as far as generators tell what they wait for."""
+    """Return the frames of a waiting task, outermost first, as far as its generators expose them."""
     frames: list[FrameType] = []
     awaitable: Any = task.get_coro()
     while awaitable is not None:
@@ -333,7 +333,7 @@ def _suspended_frames(task: Any) -> list[FrameType]:
 
 
 def _is_waiting_for(task: Any, other: Any, frames: Sequence[FrameType]) -> bool:
-    """True if `other`, suspended in `frames`, waits for `task`: itself, by asyncio.gather, or by asyncio.wait."""
+    """Return True if `other`, suspended in `frames`, awaits `task` directly, by gather or by wait."""
     waiter = getattr(other, "_fut_waiter", None)
     if waiter is task or any(child is task for child in getattr(waiter, "_children", ())):
         return True

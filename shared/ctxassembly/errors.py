@@ -110,7 +110,7 @@ class ConfigError(CtxAssemblyError, ValueError):
     """
 
     def __init__(self, parameter: str, allowed: str, value: object, hint: str = "") -> None:
-        """`hint` ends the message: the line to write in place of `value`."""
+        """Set the message; `hint` ends it with the line to write instead of `value`."""
         super().__init__(f"{parameter} must be {allowed}, got {safe_repr(value)}{hint}")
         self.parameter = parameter
 
@@ -258,13 +258,13 @@ class NothingToJoinWarning(UserWarning):
 
 
 def missing_extra(error: ModuleNotFoundError, feature: str, extra: str, modules: Collection[str]) -> ImportError:
-    """The error to raise for `error`: if one of `modules` is missing, which `extra` brings, a MissingExtraError."""
+    """Return the error to raise for `error`: MissingExtraError if one of `modules`, of `extra`, is missing."""
     missing = (error.name or "").partition(".")[0]
     return MissingExtraError(feature, extra) if missing in modules else error
 
 
 def is_installed(*modules: str) -> bool:
-    """True if all of `modules` are here to be imported. None of them is."""
+    """Return True if all of `modules` can be imported. None is imported."""
     from importlib.util import find_spec
 
     try:

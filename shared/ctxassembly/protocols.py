@@ -63,7 +63,7 @@ class Store(Protocol):
     """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """The chunks that exist among `refs`, in any order."""
+        """Return the chunks that exist among `refs`, in any order."""
 
 
 class AsyncStore(Protocol):
@@ -82,21 +82,21 @@ class AsyncStore(Protocol):
     """
 
     def afetch(self, refs: Sequence[ChunkRef]) -> Awaitable[Sequence[Chunk]]:
-        """The chunks that exist among `refs`, in any order."""
+        """Return the chunks that exist among `refs`, in any order."""
 
 
 class DocumentEmbedder(Protocol):
     """Embeddings as LangChain and many others have them."""
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        """One vector for each of `texts`, in their order."""
+        """Return one vector for each of `texts`, in order."""
 
 
 class AsyncDocumentEmbedder(Protocol):
     """`DocumentEmbedder`, awaited."""
 
     def aembed_documents(self, texts: list[str]) -> Awaitable[Sequence[Sequence[float]]]:
-        """One vector for each of `texts`, in their order."""
+        """Return one vector for each of `texts`, in order."""
 
 
 Embeddings = DocumentEmbedder | Callable[[list[str]], Sequence[Sequence[float]]]
@@ -109,17 +109,17 @@ class Embedder(Protocol):
     """A model that embeds a query and texts, as LangChain has it. LlamaIndex's and sentence-transformers' do, too."""
 
     def embed_query(self, text: str) -> Sequence[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        """One vector for each of `texts`, in their order."""
+        """Return one vector for each of `texts`, in order."""
 
 
 class PairScorer(Protocol):
     """A cross-encoder, as sentence-transformers has it. LangChain's have `score` instead, which does, too."""
 
     def predict(self, pairs: list[tuple[str, str]]) -> Sequence[float]:
-        """A score for each pair of query and text, higher is better."""
+        """Return a score for each pair of query and text, higher is better."""
 
 
 Scorer = Embedder | PairScorer | Callable[[str, list[str]], Sequence[float]]
@@ -145,7 +145,7 @@ class QueryEmbedder(Protocol):
     """Embeddings as LangChain has them."""
 
     def embed_query(self, text: str) -> Sequence[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
 
 
 EmbedQuery = QueryEmbedder | Callable[[str], Sequence[float]] | Callable[[str], Awaitable[Sequence[float]]]
@@ -183,10 +183,10 @@ class Index(Protocol):
     """
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
-        """The words of a query as the index knows them."""
+        """Return the words of a query with their statistics in the index."""
 
     def search(self, request: SearchChunks) -> Sequence[ScoredChunk]:
-        """The best chunks of each channel, each with its scores in all channels that search."""
+        """Return the best chunks of each channel, each with its scores in all channels that search."""
 
 
 class AsyncIndex(Protocol):
@@ -206,26 +206,26 @@ class AsyncIndex(Protocol):
     """
 
     def afind_terms(self, request: FindTerms) -> Awaitable[QueryVocabulary]:
-        """The words of a query as the index knows them."""
+        """Return the words of a query with their statistics in the index."""
 
     def asearch(self, request: SearchChunks) -> Awaitable[Sequence[ScoredChunk]]:
-        """The best chunks of each channel, each with its scores in all channels that search."""
+        """Return the best chunks of each channel, each with its scores in all channels that search."""
 
 
 class EnrichmentTable(Protocol):
     """The `enrichment` of an index: where `enrich` reads documents and writes notes on them, from several threads."""
 
     def outlines(self) -> Sequence[Outline]:
-        """The documents of the index, in the order of their ids."""
+        """Return the documents of the index, in the order of their ids."""
 
     def read(self, outline: Outline) -> StoredDocument:
-        """The document as it is now."""
+        """Return the document as it is now."""
 
     def write(self, request: WriteNotes) -> bool:
         """Write all of `request` at once; False, and nothing is written, if a chunk isn't as it was."""
 
     def commit(self, chunks: int) -> None:
-        """Do what is due after the notes on so many chunks were written."""
+        """Let searches use the notes on so many chunks that were written."""
 
 
 class ModelClient(Protocol):
@@ -243,7 +243,7 @@ class ModelClient(Protocol):
     """
 
     def ask(self, request: Any) -> Any:
-        """The `ModelReply` to an `AskModel`; a text will do."""
+        """Return the `ModelReply` to an `AskModel`; a string is accepted, too."""
 
 
 ChatModel = ModelClient | Callable[[Any], Any]
@@ -271,7 +271,7 @@ class AnswerCache(Protocol):
     """
 
     def get(self, key: str) -> str | None:
-        """The entry under `key`; None if there is none."""
+        """Return the entry under `key`; None if there is none."""
 
     def set(self, key: str, entry: str) -> None:
         """Keep `entry` under `key`."""

@@ -28,7 +28,7 @@ _BRACKETS: dict[type, str] = {list: "[ ]", tuple: "( )", set: "{ }", frozenset: 
 
 
 def safe_repr(value: object, max_chars: int = MAX_CHARS) -> str:
-    """The beginning of the `repr` of `value`, at most `max_chars` characters, without addresses in memory.
+    """Return the beginning of the `repr` of `value`, at most `max_chars` characters, without memory addresses.
 
     Builtins and dataclasses are written only as far as they are shown. If a `repr` raises, the type's name stands in.
 
@@ -50,7 +50,7 @@ def _truncated_repr(value: object, max_chars: int, levels: int) -> str:
 
 
 def pluralize(number: int, singular: str, plural: str | None = None) -> str:
-    """A number with its noun, which takes an s in the plural unless `plural` says otherwise.
+    """Return a number with its noun, with an s in the plural unless `plural` says otherwise.
 
     >>> pluralize(1, "chunk"), pluralize(1200, "chunk"), pluralize(2, "query", "queries")
     ('1 chunk', '1,200 chunks', '2 queries')
@@ -59,7 +59,7 @@ def pluralize(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def describe_error(error: BaseException, max_lines: int | None = None) -> str:
-    """The type of `error` and the beginning of its message, at most `max_lines` of it.
+    """Return the type of `error` and the beginning of its message, at most `max_lines` lines.
 
     Of an error of SQLAlchemy's the first line of the driver's own: its text has the statement and its parameters.
 
@@ -77,7 +77,7 @@ def describe_error(error: BaseException, max_lines: int | None = None) -> str:
 
 
 def to_text(value: object) -> str | None:
-    """The `str` of `value`, without addresses in memory; None if it is None or its `str` raises.
+    """Return the `str` of `value` without memory addresses; None if it is None or its `str` raises.
 
     A container is cut, since one of a few bytes can be endless.
     """
@@ -95,7 +95,7 @@ def to_text(value: object) -> str | None:
 
 
 def to_id(value: object) -> str | None:
-    """`value` as an id; None if it is empty, a container, or has no text that lasts beyond this run.
+    """Return `value` as an id; None if it is empty, a container, or has no text that is stable between runs.
 
     A string of any class stands for itself. An object whose text is its address in memory has no lasting one.
 

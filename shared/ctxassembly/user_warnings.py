@@ -99,7 +99,7 @@ class WarnOnce:
         return self._issued.setdefault((category, key), mark) is mark
 
     def __eq__(self, other: object) -> bool:
-        """True for any other one: what was warned of is no part of an object's value."""
+        """Return True for any other `WarnOnce`: earlier warnings are no part of an object's value."""
         return isinstance(other, WarnOnce)
 
     def __hash__(self) -> int:
@@ -128,7 +128,7 @@ def warn(message: str, category: type[Warning] = UserWarning, fallback: _Line | 
 
 
 def _caller_line() -> _Line | None:
-    """The innermost line of code on the way here that is neither ours nor a framework's."""
+    """Return the innermost line on the stack that is neither ours nor a framework's."""
     stack = list(_stack_frames())
     loop = next((at for at, frame in enumerate(stack) if is_event_loop_frame(frame)), len(stack))
     caller = next((frame for frame in (*stack[:loop], *waiting_frames()) if not _is_internal(frame)), None)

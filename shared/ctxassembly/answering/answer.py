@@ -46,7 +46,7 @@ class Quality:
 
 
 def measure_quality(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Quality:
-    """The quality of `text`, the answer as the model wrote it."""
+    """Return the quality of `text`, the answer as the model wrote it."""
     ends = [*sentence_ends(text), len(text)]
     sentences = [(begin, end) for begin, end in pairwise([0, *ends]) if text[begin:end].strip()]
     labeled_sentences = _labeled_sentences([mark.span[0] for mark in resolved.marks if mark.labels], text, sentences)
@@ -61,7 +61,7 @@ def measure_quality(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Q
 
 
 def _labeled_sentences(marker_offsets: Sequence[int], text: str, sentences: Sequence[Span]) -> set[int]:
-    """The numbers of the sentences that the markers at `marker_offsets`, in ascending order, speak for.
+    """Return the indices of the sentences that the markers at `marker_offsets` (ascending) belong to.
 
     One after a full stop speaks for the sentence before, unless the answer puts markers first: "[1] says ... [2] says".
     """
@@ -161,7 +161,7 @@ class Answer:
         return Exchange(self.question, self.text, tuple(cited))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer and its trace as dicts, lists, strings and numbers: for JSON, a log, a table."""
+        """Return the answer and its trace as dicts, lists, strings and numbers: for JSON, a log or a table."""
         return {
             "question": self.question,
             "answer": self.text,

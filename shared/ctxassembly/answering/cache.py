@@ -38,21 +38,21 @@ class CachedAnswer:
     hits: tuple[Hit, ...]
 
     def dump_answer(self) -> str:
-        """The same as JSON."""
+        """Return a cached answer as JSON."""
         hits = (sanitize_hit(hit, position) for position, hit in enumerate(self.hits))
         plain_hits = [to_plain(replace(hit, chunk=replace(hit.chunk, vector=None))) for hit in hits]
         return json.dumps({"written": self.raw_text, "context": self.context.to_dict(), "hits": plain_hits})
 
     @classmethod
     def load_answer(cls, text: str) -> CachedAnswer:
-        """The entry that `dump_answer` gave."""
+        """Return the entry that `dump_answer` wrote."""
         data = json.loads(text)
         hits = tuple(from_plain(Hit, hit) for hit in data["hits"])
         return cls(data["written"], Context.from_dict(data["context"]), hits)
 
 
 def cache_key(call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig) -> str | None:
-    """The key of an answer; None if there is no cache, or not all that the call may read has a name."""
+    """Return the key of an answer; None without a cache, or if something that the call may read has no name."""
     if call.reach is None or call.reach.hidden_reason is not None:
         return None
     effective_query = " ".join((understanding.rewritten or call.question).casefold().split())

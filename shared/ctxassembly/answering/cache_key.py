@@ -53,7 +53,7 @@ class Reach:
     """The reason that nothing is kept; None if everything has a name."""
 
     def warn(self, once: WarnOnce, remedy: str) -> Reach:
-        """The same; a warning if nothing is kept."""
+        """Return the reach itself, after a warning if nothing can be cached."""
         if self.hidden_reason is not None:
             fact = f"Answers are not cached: {self.hidden_reason.rstrip('.')}"
             once.warn(with_remedy(fact, remedy), FilterNotSeenWarning, "cache")
@@ -61,7 +61,7 @@ class Reach:
 
 
 def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
-    """The reach of a call by its `facts`: filters, places, or `HiddenFilter` where an object may hide a filter.
+    """Return the reach of a call by its `facts`: filters, places, and `HiddenFilter` for objects that may filter.
 
     >>> reach(filter={"tenant": "a"}, index=("public", "chunks")).names
     {'filter': {'tenant': 'a'}, 'index': ['public', 'chunks']}
@@ -95,7 +95,7 @@ class _UnnamedError(Exception):
 
 
 def _to_plain_data(value: Any, *, is_unfiltered: bool, is_told: bool, what: str = "a filter") -> Any:
-    """`value` as plain data.
+    """Return `value` as plain data.
 
     A hidden object is named by its token if everybody may read all, or somebody has told its filter. So is a function
     whose filter is told; where everybody may read all, it could be one of the call.
@@ -128,7 +128,7 @@ def _to_plain_data(value: Any, *, is_unfiltered: bool, is_told: bool, what: str 
 
 
 def _token(hidden: HiddenFilter) -> Any:
-    """The token of a hidden object whose call is checked.
+    """Return the token of a hidden object whose call is checked.
 
     Raises:
         _UnnamedError: it has none.
@@ -147,7 +147,7 @@ _tokens: dict[int, tuple[Any, str]] = {}
 
 
 def reach_over(index: Any, filter: Any, assembly: AssemblyConfig, channels: Mapping[Any, Any], **facts: Any) -> Reach:
-    """What a call with `filter` may read of `index` and of `channels`, whose names these are; and further `facts`."""
+    """Return what a call with `filter` may read of `index`, of the named `channels` and of further `facts`."""
     return reach(
         filter=filter,
         index=index_identity(index),
@@ -158,7 +158,7 @@ def reach_over(index: Any, filter: Any, assembly: AssemblyConfig, channels: Mapp
 
 
 def index_identity(index: Any) -> Any:
-    """The name of an index or a store: its place, and the filters that it is under.
+    """Return the name of an index or a store: its place and the filters that it applies.
 
     One whose class says neither by `place` nor by `under` may filter by itself; so may a class that searches otherwise
     than the one above it that says so.
@@ -173,7 +173,7 @@ def index_identity(index: Any) -> Any:
 
 
 def location_of(thing: Any) -> Any:
-    """The `place` of an index or a store: equal for two over the same chunks. Of any other object a token of its own.
+    """Return the `place` of an index or store, equal for two over the same chunks; for others a token.
 
     A token means the object itself, in this process: what is held in memory has no other name.
     """
@@ -181,7 +181,7 @@ def location_of(thing: Any) -> Any:
 
 
 def object_token(thing: Any) -> Any:
-    """A token for an object, as long as it lives; hidden, if nobody can tell how long it does."""
+    """Return a token for an object, valid as long as it lives; hidden if its lifetime can't be observed."""
     object_id = id(thing)
     known = _tokens.get(object_id)
     if known is not None and known[0]() is thing:
@@ -195,6 +195,6 @@ def object_token(thing: Any) -> Any:
 
 
 def _depth(kind: type, method: str) -> int:
-    """How far up the class is that has `method`, 0 for `kind` itself; beyond all if none has."""
+    """Return how far up the class hierarchy `method` is defined, 0 for `kind` itself; beyond all if nowhere."""
     found = [place for place, parent in enumerate(kind.__mro__) if method in vars(parent)]
     return found[0] if found else len(kind.__mro__)

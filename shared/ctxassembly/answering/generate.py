@@ -34,7 +34,7 @@ class Prompt:
 def build_prompt(
     question: str, context: Context, history: Sequence[Exchange], unanswered: Sequence[str], config: AnswerConfig
 ) -> Prompt:
-    """The prompt for the answer to `question`, in which `unanswered` parts are named to the model.
+    """Build the prompt for the answer to `question`, which names the `unanswered` parts to the model.
 
     The question may be a stranger's: lines of it that could pass for ours, such as a forged source, are neutralized as
     those of documents are.
@@ -52,7 +52,7 @@ def build_prompt(
 
 
 def unanswered_lines(context: Context, unanswered: Sequence[str]) -> tuple[str, ...]:
-    """A line for each part of the question that couldn't be searched for, in the language of the context."""
+    """Return a line for each part of the question whose search failed, in the language of the context."""
     return tuple(language_of(context.language).unanswered.format(part) for part in unanswered)
 
 
@@ -72,7 +72,7 @@ class GeneratedAnswer:
 def stream_answer(
     request: AskModel, reader: AnswerReader, endings: Sequence[str]
 ) -> Generator[AskModel | NextPiece | AnswerPiece, Any, GeneratedAnswer]:
-    """The answer to `request`, and after it `endings`, a paragraph each.
+    """Yield the pieces of the answer to `request`, then each of `endings` as a paragraph.
 
     Raises:
         AnswerError: the model failed, at its beginning or on the way, or said nothing.
@@ -107,14 +107,14 @@ def stream_answer(
 
 
 def replay_answer(raw_text: str, reader: AnswerReader) -> Generator[AnswerPiece, None, GeneratedAnswer]:
-    """An answer that was kept, as one piece."""
+    """Yield a cached answer as one piece."""
     text = reader.feed(raw_text) + reader.close()
     yield AnswerPiece(text, tuple(label for mark in reader.marks for label in mark.labels))
     return GeneratedAnswer(raw_text, text, reader.resolved, ModelReply(""))
 
 
 def _combine_replies(replies: Sequence[ModelReply]) -> ModelReply:
-    """The last finish that was told, and the tokens of all replies."""
+    """Return the last finish reason and the tokens of all replies."""
     finish = next((reply.finish_reason for reply in reversed(replies) if reply.finish_reason), None)
     tokens_in = [reply.tokens_in for reply in replies if reply.tokens_in is not None]
     tokens_out = [reply.tokens_out for reply in replies if reply.tokens_out is not None]

@@ -32,7 +32,7 @@ _MORE_ROOM = "raise answer_tokens of the mode, or the model's own limit"
 
 
 def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], float]) -> Flow:
-    """The answer to a question.
+    """Return the answer to a question.
 
     Raises:
         ConfigError: the mode is unknown.
@@ -80,7 +80,7 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
 def _understand(
     call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
 ) -> Generator[Any, Any, tuple[QueryUnderstanding, bool]]:
-    """The question understood; True if it stands alone."""
+    """Return the understanding of the question, and True if the question is standalone."""
     understanding, reply = yield from understand_flow(call.question, call.history, config, call.today)
     log.notes += understanding.notes
     if reply or understanding.notes:
@@ -97,7 +97,7 @@ def _abstain(
     log: AnswerRecorder,
     evidence: Evidence | None = None,
 ) -> Flow:
-    """An answer that no model gave."""
+    """Return an answer that is not the model's."""
     yield AnswerPiece(text)
     evidence = evidence or Evidence()
     return Answer(
@@ -117,7 +117,7 @@ def _abstain(
 def _recall_answer(
     key: str | None, labels: Labels | None, log: AnswerRecorder
 ) -> Generator[CacheGet, str | None, CachedAnswer | None]:
-    """The answer that the cache has; a failing cache is one without it."""
+    """Return the cached answer, if there is one. A failing cache counts as empty."""
     if key is None:
         return None
     try:
@@ -144,7 +144,7 @@ def _store_answer(key: str, answer: CachedAnswer, log: AnswerRecorder) -> Genera
 def _ask_model(
     context: Context, evidence: Evidence, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
 ) -> Generator[Any, Any, GeneratedAnswer]:
-    """The model's answer."""
+    """Return the model's answer."""
     prompt = build_prompt(call.question, context, call.history, evidence.unanswered, config)
     if prompt.dropped_count:
         log.notes.append(
@@ -173,7 +173,7 @@ def _build_answer(
     understanding: QueryUnderstanding,
     log: AnswerRecorder,
 ) -> Answer:
-    """The answer with its citations, quotes and quality."""
+    """Build the answer with its citations, quotes and quality."""
     quotes = context.check_quotes(generated.raw_text)
     log.record_step(
         "answer", f"{len(generated.resolved.citations):,} of {len(context.citations):,} labels used", generated.reply

@@ -39,7 +39,7 @@ class Ranking(NamedTuple):
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Ranking], limit: int | None) -> tuple[Hit, ...]:
-    """The best `limit` hits of all, the best one with score 1. A single ranking keeps its scores.
+    """Fuse the rankings into the best `limit` hits, the best with score 1. A single ranking keeps its scores.
 
     Hits are merged by the identity of their chunks. Documents of which two rankings disagree are told apart.
 

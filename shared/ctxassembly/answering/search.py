@@ -23,12 +23,12 @@ from ctxassembly.safe_repr import describe_error
 
 
 def keep_passing(cited: Sequence[Hit], predicates: Sequence[Callable[[Any], bool]]) -> tuple[Hit, ...]:
-    """Those of `cited` that pass all of `predicates`."""
+    """Return those of `cited` that pass all of `predicates`."""
     return tuple(hit for hit in cited if all(test(hit.chunk) for test in predicates))
 
 
 def keep_agreeing(cited: Sequence[Hit], found: Sequence[Hit], config: AssemblyConfig | None = None) -> tuple[Hit, ...]:
-    """Those of `cited` that a search whose filter can't be seen may give, by what it has just `found`.
+    """Return those of `cited` that agree with the hits `found` by a search whose filter can't be seen.
 
     As a neighbor has to, each agrees with a hit of its document on all metadata but those that vary within one.
     """
@@ -38,12 +38,12 @@ def keep_agreeing(cited: Sequence[Hit], found: Sequence[Hit], config: AssemblyCo
 
 
 def to_refs(cited: Sequence[Hit]) -> list[ChunkRef]:
-    """The references by which a store finds the chunks of `cited`."""
+    """Return the references by which a store looks up the chunks of `cited`."""
     return [ChunkRef(hit.chunk.lookup_id, chunk_id=hit.chunk.id) for hit in cited]
 
 
 def with_stored_chunks(cited: Sequence[Hit], stored: Sequence[Chunk]) -> tuple[Hit, ...]:
-    """`cited` with the chunks as they are `stored` now; those that aren't are left out."""
+    """Return `cited` with the chunks as `stored` now; chunks that are gone are dropped."""
     chunks = {(chunk.lookup_id, chunk.id): chunk for chunk in stored}
     keyed = [((hit.chunk.lookup_id, hit.chunk.id), hit.score) for hit in cited]
     return tuple(Hit(chunks[key], score) for key, score in keyed if key in chunks)
@@ -70,7 +70,7 @@ CONVERSATION_BOOST = 1.25
 def plan_searches(
     question: str, understanding: QueryUnderstanding, history: Sequence[Exchange], mode: Mode, filter: Any
 ) -> list[Search]:
-    """The searches for a question, the one that is meant first."""
+    """Return the searches for a question, its main search first."""
 
     def search(name: str, keyword_question: Question, weight: float, *, by_words: bool = False) -> Search:
         return Search(name, keyword_question, mode, weight, understanding.filter, by_words)
@@ -94,7 +94,7 @@ def plan_searches(
 
 
 def _conversation_boosts(understanding: QueryUnderstanding, history: Sequence[Exchange]) -> tuple[Boost, ...]:
-    """A boost for the documents cited last, if the question leans on the conversation."""
+    """Return a boost for the documents cited last, if the question depends on the conversation."""
     if not (understanding.rewritten and history):
         return ()
     documents = sorted({hit.chunk.document_id for hit in history[-1].cited})
@@ -143,7 +143,7 @@ class Evidence:
 def evidence_flow(
     call: AnswerCall, understanding: QueryUnderstanding, mode: Mode, log: AnswerRecorder
 ) -> Generator[Any, Any, Evidence]:
-    """The evidence for a question; a model's own filter is given up if nothing passes it.
+    """Return the evidence for a question. A filter that the model inferred is dropped if no chunk passes it.
 
     Raises:
         SearchError: no search answered.
@@ -189,7 +189,7 @@ def _search_all(
 def _previous_sources(
     call: AnswerCall, understanding: QueryUnderstanding, found: tuple[Hit, ...], log: AnswerRecorder
 ) -> Generator[Readmit, tuple[Hit, ...], tuple[Hit, ...]]:
-    """The chunks cited last, for a question that leans on the conversation, as far as this call may read them."""
+    """Return the chunks cited last that this call may read, if the question depends on the conversation."""
     if not (found and understanding.rewritten and call.history and (cited := call.history[-1].cited)):
         return ()
     try:

@@ -13,7 +13,7 @@ _DECODER = JSONDecoder()
 
 
 def parse_object(text: str) -> Mapping[str, Any] | None:
-    """The first JSON object in `text`, whatever stands around it; None if there is none.
+    """Return the first JSON object in `text`, whatever surrounds it; None if there is none.
 
     Models put theirs into a fence, or a sentence before it.
 
@@ -32,7 +32,7 @@ def parse_object(text: str) -> Mapping[str, Any] | None:
 
 
 def parse_strings(value: Any, max_count: int) -> tuple[str, ...] | None:
-    """A list of strings without blanks and repeats, at most `max_count`; None if `value` is something else.
+    """Return a list of strings without blanks and repeats, at most `max_count`; None for another type.
 
     >>> parse_strings([" parking ", "", "parking"], 4), parse_strings("parking", 4)
     (('parking',), None)
@@ -45,11 +45,11 @@ def parse_strings(value: Any, max_count: int) -> tuple[str, ...] | None:
 
 
 def parse_share(value: Any) -> float | None:
-    """`value` as a number from 0 to 1; None if it is something else."""
+    """Return `value` as a number from 0 to 1; None if it is something else."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value <= 1 else None
 
 
 def parse_error(name: str, value: Any) -> str:
-    """A note on a field of the wrong form."""
+    """Return a note on a malformed field."""
     return f"understand: {name} is malformed, {safe_repr(value, 80)}"

@@ -31,7 +31,7 @@ _TASK = "Prepare a user's question for a search in documents. Reply with one JSO
 def understand_flow(
     question: str, history: Sequence[Exchange], config: AnswerConfig, today: str
 ) -> Generator[AskModel, ModelReply, tuple[QueryUnderstanding, ModelReply | None]]:
-    """The question understood, and the model's reply; as it stands where nothing is to be asked, or the model fails."""
+    """Return the understanding of the question and the model's reply; the question as it is if the model fails."""
     default = QueryUnderstanding(intent=config.default_intent)
     schema = question_schema(config, has_history=bool(history))
     if not schema or not question.strip():
@@ -56,7 +56,7 @@ def is_standalone(
     understanding: QueryUnderstanding,
     reply: ModelReply | None,
 ) -> bool:
-    """True if the question means the same without `history`, in the words of `understanding`.
+    """Return True if the question means the same without `history`, as `understanding` rewrote it.
 
     Only a model that has read all of it can say so: by other words, or by saying that the question's own will do.
     """
@@ -69,7 +69,7 @@ def is_standalone(
 
 
 def question_schema(config: AnswerConfig, *, has_history: bool) -> dict[str, Any]:
-    """The JSON schema of the reply; empty if there is nothing to ask for."""
+    """Return the JSON schema of the reply; empty if no field is requested."""
     fields: dict[str, Any] = {}
     if config.intents:
         descriptions = "; ".join(f"{intent.label}: {intent.description}" for intent in config.intents)
@@ -139,7 +139,7 @@ def _messages(
 def _parse_understanding(
     fields: Mapping[str, Any], requested: Mapping[str, Any], question: str, config: AnswerConfig
 ) -> QueryUnderstanding:
-    """The fields that were asked for, each with its default where it is malformed."""
+    """Return the requested fields, each with its default if it is malformed."""
     notes: list[str] = []
     intent, confidence = config.default_intent, parse_share(fields.get("confidence"))
     if "intent" in requested:
@@ -185,7 +185,7 @@ def _has_same_words(value: Any, question: str) -> bool:
 
 
 def _parse_filter(value: Any, config: AnswerConfig, notes: list[str]) -> Mapping[str, Any]:
-    """The conditions on declared fields, each in a form that a filter has."""
+    """Return the conditions on declared fields, each in a form that filters accept."""
     if not isinstance(value, dict):
         notes.extend([] if value is None else [parse_error("filters", value)])
         return {}

@@ -39,8 +39,8 @@ def progress_bar(total: int | None, unit: str = "chunk", title: str = "") -> tup
 
 
 Progress = bool | Callable[[int, EnrichmentEstimate], object]
-"""True shows a bar of tqdm or rich, whichever is installed, with the estimate in its title. A function gets the number of
-documents done and the estimate; the first call, with 0, comes before any model call."""
+"""True shows a bar of tqdm or rich, whichever is installed, with the estimate in its title. A function gets the number
+of documents done and the estimate; the first call, with 0, comes before any model call."""
 
 
 def enrich(

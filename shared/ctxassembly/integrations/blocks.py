@@ -44,7 +44,7 @@ class ReadResult(NamedTuple):
 
 
 def unpack_blocks(documents: Sequence[IncomingDocument], keys: MetadataKeys) -> ReadResult:
-    """The hits of what came in, in its order; the neighbors in our own blocks come after all hits, and bring none."""
+    """Return the hits in the given blocks, in order; neighbors in our own blocks follow all hits."""
     hits: list[Hit] = []
     neighbors: list[Hit] = []
     supplements: list[str] = []
@@ -63,7 +63,7 @@ def unpack_blocks(documents: Sequence[IncomingDocument], keys: MetadataKeys) -> 
 
 
 def seal(*texts: str) -> str:
-    """The seal of what no document can say of itself: to be a supplement, or of a document that it doesn't name."""
+    """Return the seal of a block that a document must not be able to claim: a supplement, or an unnamed document."""
     told = "\0".join(texts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(told, digest_size=16, key=_SECRET).hexdigest()
 
@@ -73,7 +73,7 @@ def _is_sealed(value: object, *texts: str) -> bool:
 
 
 def block_pieces(context: Context) -> Iterator[dict[str, Any]]:
-    """For each block with a citation, the chunks in it, and the stretches of its text that are theirs."""
+    """Return, for each block with a citation, its chunks and their spans in its text."""
     passages, sources = iter([*context.passages, None]), iter([*context.provenance, None])
     passage, source = next(passages), next(sources)
     for block in context.blocks:
@@ -113,7 +113,7 @@ def block_pieces(context: Context) -> Iterator[dict[str, Any]]:
 
 
 def _merge_slices(passage: Passage) -> list[list[Any]]:
-    """The slices of chunks in `passage`, in order, with the characters that each shares with the text before it."""
+    """Return the slices of chunks in `passage`, in order, with the characters shared with the text before."""
     found: list[list[Any]] = []
     for piece in passage.pieces:
         last = found[-1] if found else None
@@ -126,7 +126,7 @@ def _merge_slices(passage: Passage) -> list[list[Any]]:
 
 
 def _describe_chunk(candidate: Candidate, best: Mapping[str, Any]) -> dict[str, Any]:
-    """A chunk without its text; of its metadata those that the best chunk of its label hasn't."""
+    """Return a chunk without its text, and with only the metadata that its label's best chunk lacks."""
     chunk = candidate.chunk
     own = chunk.metadata
     return {
@@ -155,7 +155,7 @@ def _is_supplement(metadata: Mapping[str, Any], text: object) -> bool:
 
 
 def _parse_block(document: IncomingDocument, keys: MetadataKeys) -> list[tuple[Hit, bool]] | None:
-    """The chunks of a block, hits first, each with True for a hit; None if it is no block of ours.
+    """Return the chunks of a block, hits first, each with True for a hit; None if the block isn't ours.
 
     What another tool has cut or rewritten since is one chunk, without the header.
     """
@@ -189,7 +189,7 @@ def _parse_block(document: IncomingDocument, keys: MetadataKeys) -> list[tuple[H
 
 
 def _chunk_texts(slices: Any, text: str, length: Any) -> dict[int, tuple[str, int]]:
-    """The text of each chunk in a block of that `text`, and the offset in the chunk at which it begins.
+    """Return the text of each chunk in a block of `text`, and the offset in the chunk at which it begins.
 
     Raises:
         ValueError: the text has another length than it had, or the slices can't be in it.
@@ -219,7 +219,7 @@ def _chunk_texts(slices: Any, text: str, length: Any) -> dict[int, tuple[str, in
 
 
 def _read_slice(text: str, at: int, after: int, start: int, end: int, spans: Any) -> tuple[str, int]:
-    """One slice of a chunk, from `start` to `end`, with the characters that were escaped or replaced in `text`.
+    """Return a slice of a chunk, from `start` to `end`, with characters that `text` escaped restored.
 
     `at` is the end of the slice before it, and `after` the beginning of the next. Also the end of this one.
     """
@@ -243,7 +243,7 @@ def _read_slice(text: str, at: int, after: int, start: int, end: int, spans: Any
 
 
 def _restore_chunk(data: Mapping[str, Any], text: str, text_offset: int, block_chunk: Chunk) -> Chunk:
-    """The chunk with its text in the block, in the document of the block."""
+    """Return the chunk with its text in the block, in the document of the block."""
     lacks, start = set(data["lacks"]), data["start"]
     metadata = {**{key: value for key, value in block_chunk.metadata.items() if key not in lacks}, **data["metadata"]}
     return replace(
@@ -263,7 +263,7 @@ def _restore_chunk(data: Mapping[str, Any], text: str, text_offset: int, block_c
 
 
 def _parse_origin(data: Any) -> ChunkOrigin | None:
-    """The origin that `plain` wrote.
+    """Return the origin that `plain` wrote.
 
     Raises:
         ValueError: it wrote something else.

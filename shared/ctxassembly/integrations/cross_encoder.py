@@ -16,7 +16,7 @@ PairScoreFunction = Callable[[list[tuple[str, str]]], Iterable[Any]]
 
 
 def cross_encoder_reranker(model: object) -> Reranker | None:
-    """The reranking of `model`, which has `score` or `predict`; None if it has neither.
+    """Return a reranker that calls `score` or `predict` of `model`; None if it has neither.
 
     >>> from ctxassembly import Chunk
     >>> class Shorter:
@@ -30,7 +30,7 @@ def cross_encoder_reranker(model: object) -> Reranker | None:
 
 
 def to_reranker(model: Any, allowed: str) -> Reranker:
-    """A cross-encoder as `cross_encoder_reranker` reads it, or a function as it is.
+    """Return a cross-encoder wrapped by `cross_encoder_reranker`, or a function unchanged.
 
     Raises:
         ConfigError: `model` is neither; the message says what is `allowed`.

@@ -20,7 +20,7 @@ from ctxassembly.serialization.plain import from_plain, to_plain
 
 
 def check_context(context: Any, hint: str) -> Context:
-    """`context`, if it is one or the dict of one; `hint` is the call that gives one.
+    """Return `context` if it is a Context or its dict; `hint` is the call that gives one.
 
     Raises:
         InputError: it is something else, such as the documents of a context.
@@ -40,7 +40,7 @@ class HistoryMessage(NamedTuple):
 
 
 def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
-    """The questions that were answered, each with its answer and the chunks that this cited.
+    """Return the answered questions, each with its answer and the chunks that it cited.
 
     Several messages of one side in a row are one. What stands before the first question, a question still without an
     answer, and messages without text are left out.
@@ -67,7 +67,7 @@ def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
 
 
 def answer_payload(answer: Answer, labels: Labels | None) -> dict[str, Any]:
-    """The data that the message of `answer` carries under `MESSAGE_KEY`: builtins, which survive JSON.
+    """Return the data of `answer` for a message, under `MESSAGE_KEY`: builtins, which survive JSON.
 
     They are the chunks that it cites, which are candidates for the next question; its citations, by which `resolve`
     finds them in the messages; and the last label given, after which `Labels.after(messages)` goes on.
@@ -81,12 +81,12 @@ def answer_payload(answer: Answer, labels: Labels | None) -> dict[str, Any]:
 
 
 def can_use_cache(cache: object, labels: Labels) -> bool:
-    """True if there is a cache, and the conversation has no labels yet: a kept answer has the labels it had."""
+    """Return True if there is a cache and no labels of a conversation: cached answers keep their labels."""
     return cache is not None and labels.next == 1
 
 
 def supplement_key(supplement: SupplementInput) -> Any:
-    """The name of a supplement for the key of a kept answer: a text is its own, a function may know the caller."""
+    """Return the part of the cache key for a supplement: a text itself, or what a function may depend on."""
     return HiddenFilter("supplement", supplement) if callable(supplement) else to_plain(supplement)
 
 

@@ -37,7 +37,7 @@ def retriever_result(
     notes: Sequence[str] = (),
     statements: tuple[str, ...] = (),
 ) -> RetrieverResult:
-    """The first `mode.kept` of `hits` that pass the filter which a model inferred.
+    """Return the first `mode.limit` of `hits` that pass the filter that a model inferred.
 
     The caller's own filter is the retriever's to apply. `notes` are for the trace, `statements` for a supplement.
     """
@@ -50,7 +50,7 @@ def retriever_result(
 
 
 def with_notes(context: Context, notes: Sequence[str]) -> Context:
-    """`context` with `notes` after those of its trace.
+    """Return `context` with `notes` appended to its trace's.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> context = assemble([Hit(Chunk("a", "a", "Drink water."))])
@@ -80,7 +80,7 @@ class ContextPayload:
 
 
 def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
-    """Metadata to add for each block of a context, in order.
+    """Return the metadata to add to each block of a context, in order.
 
     A block has `citation`, `chunk_ids`, `scores` of its hits by chunk id, and `pieces`, from which another assembly has
     its chunks again. Only the first block has the `trace`: it is the whole context's, and longer than its text. The
@@ -110,7 +110,7 @@ _SEPARATE_KEYS = ("question", "answer", "citations", "quotes", "context")
 
 
 def answer_metadata(answer: Answer, payload: ContextPayload | None) -> dict[str, Any]:
-    """`citations` and `quotes` of an answer, and the `trace` of all that led to it; `payload` is its context, if any.
+    """Return `citations`, `quotes` and the `trace` of an answer; `payload` is its context, if any.
 
     The trace has the understanding, the steps with their times and tokens, the quality, the searches, and in
     `assembly` the decision on each chunk.

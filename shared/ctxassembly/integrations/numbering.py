@@ -35,7 +35,7 @@ class ChunkNumber:
 
 
 def default_chunk_id(document_id: str, index: int) -> str:
-    """The default id of a chunk.
+    """Return the default id of a chunk.
 
     >>> default_chunk_id("handbook.pdf", 7)
     'handbook.pdf#7'
@@ -44,7 +44,7 @@ def default_chunk_id(document_id: str, index: int) -> str:
 
 
 def uuid_of(document_id: str, index: int) -> str:
-    """The default id as a UUID of version 5, for stores that take only UUIDs: Qdrant, and PGVectorStore by default.
+    """Return the default id as a UUID of version 5, for stores that accept only UUIDs: Qdrant, PGVectorStore.
 
     >>> uuid_of("handbook.pdf", 7) == uuid_of("handbook.pdf", 7)
     True
@@ -61,7 +61,7 @@ def number_chunks(
     document_id: str | None = None,
     id_of: IdOf = default_chunk_id,
 ) -> list[Chunk]:
-    """Copies of `chunks`, in order, with a document id, an index, and an id made of both.
+    """Return copies of `chunks`, in order, with a document id, an index, and an id made of both.
 
     The chunks of a document are numbered as they are handed in, across its pages: a splitter leaves them in reading
     order. A chunk without a document takes its source (`keys.source`) for one, else `document_id`. Indexes and ids that
@@ -97,7 +97,7 @@ def number_chunks(
 def assign_numbers(
     chunks: Sequence[Chunk], keys: MetadataKeys, document_id: str | None, id_of: IdOf
 ) -> list[ChunkNumber]:
-    """The place of each of `chunks`. In these a missing id or document id is empty or None.
+    """Return the document, index and id of each of `chunks`, whose ids may be empty or None.
 
     Raises:
         InputError: as for `number_chunks`.
@@ -144,7 +144,7 @@ def _check_one_file(name: str, chunks: Iterable[Chunk]) -> None:
 
 
 def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None:
-    """Refuse chunks without an index that don't come page by page: they aren't in reading order."""
+    """Check that chunks without an index come page by page: otherwise they aren't in reading order."""
     last: int | None = None
     for chunk in chunks:
         page = _page(chunk, keys) if chunk.index is None else None
@@ -158,7 +158,7 @@ def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None
 
 
 def _page(chunk: Chunk, keys: MetadataKeys) -> int | None:
-    """The page number of `chunk`. Page labels don't count: they may begin anew within a document."""
+    """Return the page number of `chunk`. Page labels don't count: they may restart within a document."""
     numbers = (get_path(chunk.metadata, key) for key in keys.page)
     return next((number for number in numbers if type(number) is int), None)
 

@@ -63,7 +63,7 @@ class SearchResult:
 
 
 def search_results(context: ContextData) -> tuple[SearchResult, ...]:
-    r"""The search results that `context` makes, one for each of its blocks, in order.
+    """Return a search result for each block of `context`, in order.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> said = ("Drink water.", "Eat nothing.")
@@ -94,7 +94,7 @@ def search_results(context: ContextData) -> tuple[SearchResult, ...]:
 
 
 def citation_url(citation: Citation, keys: MetadataKeys) -> str:
-    """The URL of the document cited, from its metadata; empty if they have none. Web loaders keep it as the source."""
+    """Return the URL of the cited document from its metadata; empty without one. Web loaders use the source."""
     url = keys.read(citation.metadata, "url")
     if url is not None and (line := one_line(to_text(url) or "")):
         return line
@@ -102,7 +102,7 @@ def citation_url(citation: Citation, keys: MetadataKeys) -> str:
 
 
 def _source_name(citation: Citation, keys: MetadataKeys) -> str:
-    """The file or the title of the document; its id where the citation says that its source is unknown."""
+    """Return the file or title of the document; its id if the citation's source is unknown."""
     is_known = any(keys.read(citation.metadata, name) is not None for name in ("source", "title"))
     return citation.source if is_known else citation.document_id
 
@@ -127,7 +127,7 @@ def _excerpts(
 
 
 def _preamble(block: Block, citation: Citation, form: str) -> str:
-    """The lines above the text but for the header. Nobody knows which lines a caller's own function wrote."""
+    """Return the lines above the text except the header, if they are known (a custom format's are not)."""
     before = block.text[: citation.span[0] - block.span[0]]
     lines = before[: before.rfind("\n") + 1].splitlines(keepends=True)
     known = FORMATS.get(form)
@@ -143,7 +143,7 @@ def _unescape_markup(text: str, form: str) -> str:
 
 
 def _chunk_excerpts(passages: Sequence[Passage], sources: Sequence[Source]) -> Iterator[Excerpt]:
-    """An excerpt for each run of pieces of one chunk."""
+    """Return an excerpt for each run of pieces of one chunk."""
     for number, passage in enumerate(passages):
         begin, end = passage.span
         passage_sources = [
@@ -172,7 +172,7 @@ def _contains_source(piece: TextPiece, source: Source) -> bool:
 
 
 def _sanitize_excerpts(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:
-    """The excerpts sanitized, so that nothing is put together of two of them either."""
+    """Return the excerpts sanitized, also across the boundary between two of them."""
     for one, following in pairwise([*excerpts, None]):
         if one is not None:
             is_continued = following is not None and not following.text.startswith("\n")
@@ -180,7 +180,7 @@ def _sanitize_excerpts(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:
 
 
 def _merge_blank(excerpts: Iterator[Excerpt]) -> list[Excerpt]:
-    """The excerpts without blank ones, whose white space goes to the one before: no model takes a blank one."""
+    """Merge blank excerpts into the one before: no model accepts a blank excerpt."""
     found: list[Excerpt] = []
     blank = ""
     for excerpt in excerpts:

@@ -41,7 +41,7 @@ class EntityAnswers(NamedTuple):
 def find_entities(
     taxonomy: Taxonomy, query: str, resolution: Resolution, intent: str | None = None, filter: Any = None
 ) -> EntityAnswers:
-    """The answers of `taxonomy` to `query`, which was resolved to `resolution`; nothing where that has no node.
+    """Return the answers of `taxonomy` to `query`, given its `resolution`; nothing if it resolves to no node.
 
     Under a filter only nodes whose own metadata pass it are named.
     """
@@ -88,7 +88,7 @@ def _has_phrase(query: str, phrases: Iterable[str]) -> bool:
 
 
 def _requested_types(taxonomy: Taxonomy, query: str) -> frozenset[str]:
-    """The types that `query` asks for."""
+    """Return the types that `query` asks for."""
     if not taxonomy.type_words:
         return frozenset()
     query_words = words(strip_accents(query))
@@ -101,7 +101,7 @@ def _requested_types(taxonomy: Taxonomy, query: str) -> frozenset[str]:
 
 
 def _members(taxonomy: Taxonomy, anchor: Node, types: frozenset[str]) -> list[tuple[Node, int]]:
-    """The nodes of `types` (any, if empty) that belong to `anchor`, or else to what it leads to; by name.
+    """Return the nodes of `types` (any, if empty) that belong to `anchor`, or else to its targets; by name.
 
     With each the number of steps to it, 1 or 2.
     """
@@ -120,7 +120,7 @@ def _members(taxonomy: Taxonomy, anchor: Node, types: frozenset[str]) -> list[tu
 def _entity_chunks(
     taxonomy: Taxonomy, anchor: Node, members: list[tuple[Node, int]], is_allowed: Callable[[Node], bool]
 ) -> list[RetrievedChunk]:
-    """A chunk for each of the members, which follow each other in one document."""
+    """Return a chunk for each member, in sequence in one document."""
     found = []
     for place, (node, steps) in enumerate(members):
         text = _statement(taxonomy, node, is_allowed) or f"{node.name} ({node.type}): {anchor.name}"
@@ -141,7 +141,7 @@ def _list_chunk(
 
 
 def _taxonomy_chunk(taxonomy: Taxonomy, name: str, text: str, position: tuple[str, int], **metadata: Any) -> Chunk:
-    """A chunk made of the taxonomy, and cited as it; `position` is its document's name and its index there."""
+    """Return a chunk made from the taxonomy; `position` is its document's name and its index there."""
     flags = {"source": taxonomy.name, "no_neighbors": True, **metadata}
     document, index = position
     return Chunk(f"{taxonomy.name}:{name}", f"{taxonomy.name}:{document}", text, index, metadata=flags)
@@ -152,7 +152,7 @@ def _retrieved_chunk(channel: Channel, chunk: Chunk, because_of: Iterable[Node])
 
 
 def _statement(taxonomy: Taxonomy, node: Node, is_allowed: Callable[[Node], bool]) -> str | None:
-    """The sentence on `node` by the template of its type; None without one, or where it lacks what that names."""
+    """Return the sentence on `node` by the template of its type; None without a template or a value for it."""
     template = taxonomy.statements.get(node.type)
     if template is None:
         return None

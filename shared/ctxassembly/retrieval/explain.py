@@ -38,7 +38,7 @@ EXCLUDED_BY_FILTER = "the filter excludes it"
 def explain_flow(
     question: Question, expect: str, config: RetrievalConfig, capabilities: Capabilities, clock: Callable[[], float]
 ) -> Generator[RetrievalRequest, Any, Explanation]:
-    """The way of the chunk whose id or part of whose text is `expect`."""
+    """Return what became of the chunk whose id or part of whose text is `expect`."""
     retrieved = yield from retrieve_flow(question, config, capabilities, clock)
     is_expected = _expected_test(expect)
     hit_ids = [found.chunk.id for found in retrieved.chunks if is_expected(found.chunk)]
@@ -82,7 +82,7 @@ def _expected_test(expect: str) -> Callable[[Chunk], bool]:
 
 
 def _sort_by_last_step(ids: Sequence[str], retrieved: Retrieved) -> list[str]:
-    """Of several chunks with the text the one that came furthest."""
+    """Sort several chunks with the text by how many steps they passed, the furthest first."""
     steps = retrieved.trace.steps
 
     def last_step_reached(id_: str) -> tuple[int, int]:
@@ -95,7 +95,7 @@ def _sort_by_last_step(ids: Sequence[str], retrieved: Retrieved) -> list[str]:
 def _search_widely(
     question: Question, config: RetrievalConfig, capabilities: Capabilities, clock: Callable[[], float]
 ) -> Generator[RetrievalRequest, Any, tuple[list[ScoredChunk], Ranking]]:
-    """The best `WIDE_CANDIDATES` chunks of each channel, and how it ranks them."""
+    """Return the best `WIDE_CANDIDATES` chunks of each channel, and its ranking."""
     wide = replace(config, candidates=max(WIDE_CANDIDATES, config.candidates_per_channel))
     log, _ = yield from start_retrieval(question, capabilities, clock)
     scored, _ = yield from search_channels(question, wide, capabilities, log)
@@ -105,7 +105,7 @@ def _search_widely(
 def _search_by_words(
     expect: str, question: Question, config: RetrievalConfig, clock: Callable[[], float]
 ) -> Generator[Batch, Any, tuple[list[ScoredChunk], list[ScoredChunk]]]:
-    """The chunks that have most of the words, without the filter and under it."""
+    """Return the chunks with the most words of `expect`, without the filter and with it."""
     log = RetrievalRecorder(clock)
     found = yield from send_requests({"keyword": FindTerms(expect, config.max_terms, 0)}, config, log)
     vocabulary: QueryVocabulary | None = found.get("keyword")
@@ -120,7 +120,7 @@ def _search_by_words(
 def _explain_found(
     retrieved: Retrieved, expect: str, id_: str, config: RetrievalConfig, ranks: Mapping[Channel, int]
 ) -> Explanation:
-    """The trace's account, with what only the settings and the wider search know."""
+    """Return the explanation from the trace, completed from the settings and the wide search."""
     explanation = replace(retrieved.explain(id_), expected=expect, chunk_id=id_)
     if explanation.lost_at == "fuse":
         return replace(explanation, reason=explanation.reason.replace("min_similarity", f"{config.min_similarity}"))

@@ -56,7 +56,7 @@ Position = str | tuple[str, int]
 
 
 def lift_neighbors(found: Sequence[RetrievedChunk], share: float) -> list[RetrievedChunk]:
-    """`found`, each with its score `share` of the way up to that of the better chunk beside it, if there is one.
+    """Return `found`, each score raised by `share` of the gap to the better adjacent chunk, if there is one.
 
     Where two chunks have one index of a document, nobody knows which of them is beside a third: neither is.
     """
@@ -83,7 +83,7 @@ def _positions(chunk: Chunk) -> list[Position]:
 
 
 def _adjacent_positions(chunk: Chunk) -> list[Position]:
-    """The places next to a chunk, as far as it knows them."""
+    """Return the positions next to a chunk, as far as it knows them."""
     positions: list[Position] = [id_ for id_ in (chunk.prev_id, chunk.next_id) if id_ is not None]
     if chunk.index is not None:
         positions += [(chunk.document_id, chunk.index + step) for step in (-1, 1)]
@@ -97,7 +97,7 @@ Ranking = Mapping[Channel, Sequence[Identity]]
 def rank_channels(
     scored: Sequence[ScoredChunk], limit: int, min_similarity: float | None
 ) -> dict[Channel, list[Identity]]:
-    """The best `limit` chunks of each channel, best first; ties by id. A keyword score of 0 finds nothing."""
+    """Return the best `limit` chunks of each channel, ties by id. A keyword score of 0 is no match."""
     found: dict[Channel, list[Identity]] = {}
     if any(one.similarity is not None for one in scored):
         min_score = -math.inf if min_similarity is None else min_similarity
@@ -120,7 +120,7 @@ def _best_identities(scored: Iterable[tuple[float | None, Chunk]], min_score: fl
 
 
 def to_scored_chunks(channel: Channel, hits: Sequence[Hit]) -> list[ScoredChunk]:
-    """Hits of a retriever of another make. Unless all have a score, it comes from their rank, best 1."""
+    """Return the hits of a custom channel as scored chunks. Unless all have a score, rank decides, best 1."""
     own_scores = [hit.score for hit in hits if hit.score is not None and math.isfinite(hit.score)]
     scores = own_scores if len(own_scores) == len(hits) else [1 / (1 + rank) for rank in range(len(hits))]
     if channel == "vector":
@@ -129,7 +129,7 @@ def to_scored_chunks(channel: Channel, hits: Sequence[Hit]) -> list[ScoredChunk]
 
 
 def merge_channels(lists: Sequence[Sequence[ScoredChunk]]) -> list[ScoredChunk]:
-    """One entry a chunk, with what any of the lists says of it. See `separate_shared_ids` for ids that lists share."""
+    """Merge lists into one entry per chunk. See `separate_shared_ids` for ids that lists share."""
     found: dict[tuple[str, ...], ScoredChunk] = {}
     chunks = separate_shared_ids([[one.chunk for one in channel_chunks] for channel_chunks in lists])
     all_chunks = [
@@ -152,7 +152,7 @@ def fuse(
     config: RetrievalConfig,
     weights: Mapping[str, float] = MappingProxyType({}),
 ) -> list[RetrievedChunk]:
-    """The chunks that any channel in `ranked` found, best first, the best with a score of 1. Ties by id.
+    """Return the chunks that any channel in `ranked` found, best first, the best with score 1. Ties by id.
 
     Where channels are fused, chunks beside better ones are raised by `config.adjacency`.
     `weights` are those of the query's words, if they were searched by our own index.
@@ -195,17 +195,17 @@ def fuse(
 
 
 def sort_by_score(found: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
-    """By score, best first; ties by id, so that the same input gives the same order."""
+    """Sort by score, best first; ties by id, so that the same input gives the same order."""
     return sorted(found, key=lambda one: (-one.score, one.chunk.id))
 
 
 def multiply_score(found: RetrievedChunk, name: str, factor: float) -> RetrievedChunk:
-    """`found` with its score times `factor`, which the trace calls `name`."""
+    """Return `found` with its score times `factor`, recorded in the trace as `name`."""
     return replace(found, score=found.score * factor, factors=(*found.factors, (name, factor)))
 
 
 def has_dominant_channel(ranked: Ranking, config: RetrievalConfig) -> bool:
-    """True if the channels' weights put all chunks of one before those of the other, as RRF does from some ratio on."""
+    """Return True if RRF's weights rank every chunk of one channel before all of the other."""
     longest = max(map(len, ranked.values()), default=0)
     channel_weights = sorted(_channel_weights(ranked, config).values())
     if config.fusion != "rrf" or len(channel_weights) < 2 or channel_weights[0] <= 0:
@@ -214,7 +214,7 @@ def has_dominant_channel(ranked: Ranking, config: RetrievalConfig) -> bool:
 
 
 def _channel_weights(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
-    """The part of each channel that found something. One alone needs no weight, and may have been given none."""
+    """Return the weight of each channel that found something. A single channel has weight 1."""
     found = [channel for channel, identities in ranked.items() if identities]
     if len(found) < 2:
         return dict.fromkeys(found, 1.0)
@@ -227,7 +227,7 @@ def _convex_scores(
     min_best: float,
     full_count: int,
 ) -> dict[Identity, float]:
-    """The sum of a chunk's normalized scores.
+    """Return the sum of each chunk's normalized scores.
 
     The best of words counts as at least `least`, and what isn't among less than `full_count` hits by words has none of
     them.
@@ -252,7 +252,7 @@ Classifier = Callable[[Chunk], str | None]
 
 
 def classifier_by_key(key: str) -> Classifier:
-    """The classifier that reads the metadata under `key`."""
+    """Return a classifier that reads the metadata under `key`."""
 
     def category_of(chunk: Chunk) -> str | None:
         value = get_path(chunk.metadata, key)
@@ -262,7 +262,7 @@ def classifier_by_key(key: str) -> Classifier:
 
 
 def apply_boosts(found: Sequence[RetrievedChunk], boosts: Sequence[Boost]) -> list[RetrievedChunk]:
-    """`found` with each boost's factor on the chunks that it is for, best first."""
+    """Return `found` with each boost's factor applied to its chunks, best first."""
     for boost in boosts:
         found = [
             multiply_score(one, boost.name, boost.factor) if _matches_conditions(one.chunk, boost.where) else one
@@ -274,7 +274,7 @@ def apply_boosts(found: Sequence[RetrievedChunk], boosts: Sequence[Boost]) -> li
 def apply_affinity(
     found: Sequence[RetrievedChunk], factors: Mapping[str, float], category_of: Classifier
 ) -> tuple[list[RetrievedChunk], list[RetrievedChunk]]:
-    """`found` with the factor of its category for the intent, best first; and those that a factor below 1 lowered."""
+    """Return `found` with the factor of its category for the intent, and the chunks that it lowered."""
     changed: list[RetrievedChunk] = []
     lowered: list[RetrievedChunk] = []
     for one in found:
@@ -297,7 +297,7 @@ def _matches_conditions(chunk: Chunk, where: Mapping[str, Any]) -> bool:
 
 
 def _equals_any(value: Any, wanted: Any) -> bool:
-    """True if `value`, or one of its values if it is a list, is the wanted one or among the wanted ones."""
+    """Return True if `value`, or an item of it, equals `wanted` or one of its items."""
     values = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
     is_collection = isinstance(wanted, Collection) and not isinstance(wanted, (str, bytes))
     return any(one in wanted if is_collection else one == wanted for one in values if one is not None)

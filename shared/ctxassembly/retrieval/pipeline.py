@@ -45,7 +45,7 @@ Flow = Generator[RetrievalRequest, Any, Retrieved]
 def retrieve_flow(
     question: Question, config: RetrievalConfig, capabilities: Capabilities, clock: Callable[[], float]
 ) -> Flow:
-    """The hits for `question`, once every request was answered. `clock` gives seconds, for the trace alone.
+    """Return the hits for `question`. `clock` returns seconds and is used only for the trace.
 
     Raises:
         ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
@@ -112,7 +112,7 @@ def retrieve_flow(
 def _fuse_channels(
     scored: Sequence[ScoredChunk], config: RetrievalConfig, log: RetrievalRecorder
 ) -> Generator[RetrievalRequest, None, tuple[Ranking, list[RetrievedChunk]]]:
-    """The ids that each channel ranks, and all of them as one list. The search ends with it."""
+    """Return the ids that each channel ranks, and all chunks as one list. This ends the search step."""
     ranked = rank_channels(scored, config.candidates_per_channel, None)
     found = fuse(scored, ranked, config, log.terms)
     yield from log.end(found, lambda: {"found": {channel: len(ids) for channel, ids in ranked.items()}})
@@ -131,7 +131,7 @@ def _entity_answers(
     capabilities: Capabilities,
     log: RetrievalRecorder,
 ) -> EntityAnswers:
-    """The answers of the taxonomy itself."""
+    """Return the answers of the taxonomy itself."""
     if capabilities.taxonomy is None or config.strategy not in ("hybrid", "graph"):
         return EntityAnswers()
     answers = find_entities(capabilities.taxonomy, question.effective_query, resolved, question.intent, question.filter)
@@ -140,7 +140,7 @@ def _entity_answers(
 
 
 def _has_too_little_evidence(config: RetrievalConfig, ranked: Ranking, log: RetrievalRecorder) -> bool:
-    """True if nothing that was found speaks for an answer, and the caller wants to know that."""
+    """Return True if no chunk found is evidence for an answer, and the config checks for it."""
     if config.min_evidence is None or not ranked:
         return False
     if log.failures or log.evidence is None:
@@ -155,7 +155,7 @@ def _has_too_little_evidence(config: RetrievalConfig, ranked: Ranking, log: Retr
 def _rerank(
     question: Question, found: Sequence[RetrievedChunk], rerankers: int, config: RetrievalConfig, log: RetrievalRecorder
 ) -> Generator[RetrievalRequest, Any, list[RetrievedChunk]]:
-    """`found` in the order of the first reranker that answers; as it is if none does."""
+    """Return `found` in the order of the first reranker that succeeds; unchanged if none does."""
     candidates = found[: config.rerank_candidates]
     yield from log.begin("rerank", len(found), {"handed": len(candidates)})
     for reranker in range(rerankers):
@@ -182,7 +182,7 @@ def _rescue(
     config: RetrievalConfig,
     log: RetrievalRecorder,
 ) -> Generator[RetrievalRequest, Any, list[RetrievedChunk]]:
-    """`kept` with a chunk for each specific word of the question that none of them has."""
+    """Return `kept` with a chunk for each specific word of the question that none of them has."""
     terms = rare_missing_terms(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
     if not terms:
         return list(kept)

@@ -14,7 +14,7 @@ from ctxassembly.protocols import RerankedPosition
 def apply_reranking(
     found: Sequence[RetrievedChunk], reply: Sequence[RerankedPosition]
 ) -> tuple[list[RetrievedChunk], list[str]]:
-    """`ranked` in the order of `reply`, best first, and notes of what the reranker left out.
+    """Return `ranked` in the order of `reply`, best first, and notes on what the reranker dropped.
 
     Scores outside 0 to 1 are logits: a sigmoid brings them there, so that a factor that multiplies them later can't
     raise a bad one. What the reranker dropped comes last, in its old order. Where it gives no scores, the scores that
@@ -43,7 +43,7 @@ def apply_reranking(
 
 
 def append_unranked(ranked: Sequence[RetrievedChunk], unranked: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
-    """`unranked` in its order, with no score above the lowest of `ranked`."""
+    """Append `unranked` in its order, with no score above the lowest of `ranked`."""
     lowest = min((one.score for one in ranked), default=math.inf)
     return [replace(one, score=min(one.score, lowest)) for one in unranked]
 
@@ -65,7 +65,7 @@ MAX_SCORED_CHUNKS = 10
 
 
 def score_evidence(found: Sequence[RetrievedChunk], vocabulary: QueryVocabulary | None) -> float | None:
-    """The best sum of similarity and share of the query's words among the best of `ranked`, 0 to 2.
+    """Return the best sum of similarity and share of the query's words in `ranked`, 0 to 2.
 
     None if nothing is known of either: no vectors were searched, and no words by our own index.
     """
@@ -92,7 +92,7 @@ def insert_at(
     position: Literal["first", "last"],
     limit: int,
 ) -> list[RetrievedChunk]:
-    """`ranked` with `inserted`, in its order, in the first or the last of at most `limit` places.
+    """Return `ranked` with `inserted`, in its order, in the first or last of at most `limit` places.
 
     Chunks in both stand once, in the better place. The least of `ranked` make room.
     """

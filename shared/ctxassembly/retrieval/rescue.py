@@ -36,7 +36,7 @@ class MissingTerm(NamedTuple):
 def rare_missing_terms(
     query: str, hits: Sequence[Chunk], vocabulary: QueryVocabulary, config: RetrievalConfig
 ) -> list[MissingTerm]:
-    """The specific words of `query` that no hit has in its text or metadata, rarest first, at most `rescue_terms`.
+    """Return the specific words of `query` in no hit's text or metadata, rarest first, at most `rescue_terms`.
 
     Where the index keeps stems, a word is the one that begins with it.
     """
@@ -66,7 +66,7 @@ def rare_missing_terms(
 def rescue_hits(
     terms: Sequence[MissingTerm], scored: Sequence[ScoredChunk], factor_of: Callable[[Chunk], float] = lambda _: 1.0
 ) -> list[RetrievedChunk]:
-    """The best chunk for each of `terms`; fewer where a chunk serves two, or none has the word.
+    """Return the best chunk for each of `terms`; fewer if one chunk has two, or none has the word.
 
     `factor_of` is the affinity of a chunk. One below 1 keeps it out.
     """
@@ -93,12 +93,12 @@ def rescue_hits(
 
 
 def _searchable_text(chunk: Chunk) -> str:
-    """The words of the chunk's text and of all texts of its metadata (title, questions, summary), as they compare."""
+    """Return the normalized words of the chunk's text and of all metadata texts (title, questions, summary)."""
     values = (value for value in chunk.metadata.values() if isinstance(value, (str, list, tuple)))
     return f" {' '.join(words(strip_accents(' '.join((chunk.text, *map(str, values))))))} "
 
 
 def _contains_word(text: str, word: str) -> bool:
-    """True if `text` has `word`, as a part of another one, too, as "kinderepilepsie" has "epilepsie"."""
+    """Return True if `text` has `word`, also within another, as "kinderepilepsie" has "epilepsie"."""
     needle = " ".join(words(strip_accents(word)))
     return (needle if len(needle) >= MIN_SUBSTRING_LETTERS else f" {needle} ") in text

@@ -48,7 +48,7 @@ class RetrievalRecorder(Stages):
     def end(
         self, after: Sequence[RetrievedChunk], outputs: Outputs | None = None, *, is_noted: bool = True
     ) -> Generator[StageEnded, None, None]:
-        """End the step under way. One that isn't noted changed nothing: the trace doesn't have it."""
+        """End the current step. A step that isn't noted changed nothing and isn't in the trace."""
         ids = tuple(one.chunk.id for one in after)
         if is_noted:
             self.steps.append(Step(cast(StepName, self.name), self.chunks_in, ids, self.lap()))
@@ -57,7 +57,7 @@ class RetrievalRecorder(Stages):
         )
 
     def trace(self, search_method: SearchMethod) -> RetrievalTrace:
-        """The trace of a retrieval that ends now."""
+        """Return the trace of a retrieval that ends now."""
         return RetrievalTrace(
             search_method=search_method,
             steps=tuple(self.steps),
@@ -105,7 +105,7 @@ class Question:
         object.__setattr__(self, "boosts", check_boosts(self.boosts))
 
     def with_filter(self, filter: Any) -> Question:
-        """The same question with that filter.
+        """Return the same question with `filter`.
 
         Raises:
             InputError: it has one already.
@@ -148,7 +148,7 @@ class Capabilities:
 
 
 def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> None:
-    """Nothing, if everybody is there whom `config` needs.
+    """Check that every service that `config` needs is there.
 
     Raises:
         ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
@@ -167,7 +167,7 @@ def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> N
 def start_retrieval(
     question: Question, capabilities: Capabilities, clock: Callable[[], float]
 ) -> Generator[StageBegan | StageEnded, None, tuple[RetrievalRecorder, Resolution]]:
-    """The log of a retrieval with the query of each channel, and what the question means by the taxonomy."""
+    """Return the log of a retrieval with the query of each channel, and what the taxonomy resolves."""
     log = RetrievalRecorder(clock, capabilities.is_watched)
     yield from log.begin("resolve", inputs={"query": question.effective_query})
     resolution, user_resolution = _resolve(question, capabilities.taxonomy)
@@ -180,7 +180,7 @@ def start_retrieval(
 def search_channels(
     question: Question, config: RetrievalConfig, capabilities: Capabilities, log: RetrievalRecorder
 ) -> Generator[Batch, Any, tuple[list[ScoredChunk], QueryVocabulary | None]]:
-    """The union of what the channels find, and the words searched."""
+    """Return the union of the channels' results, and the words searched."""
     channels = CHANNELS_BY_STRATEGY[config.strategy]
     own_channels = channels - capabilities.external_channels
     preparations: dict[Channel, SearchRequest] = {}
@@ -216,7 +216,7 @@ def search_channels(
 def send_requests(
     requests: Mapping[Channel, SearchRequest], config: RetrievalConfig, log: RetrievalRecorder
 ) -> Generator[Batch, Any, dict[Channel, Any]]:
-    """The replies that came, by channel. A failure is noted, or raised if the caller wants that."""
+    """Return the replies by channel. A failure is noted, or raised if `on_search_error="raise"`."""
     if not requests:
         return {}
     log.round_trips += sum(not isinstance(request, EmbedTexts) for request in requests.values())
@@ -243,7 +243,7 @@ def send_requests(
 
 
 def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution, Resolution]:
-    """The question's meaning, and that of the user's own words."""
+    """Return the resolution of the question and of the user's own words."""
     if taxonomy is None:
         return UNRESOLVED, UNRESOLVED
     resolution = taxonomy.resolve(question.effective_query, question.filter)
@@ -251,7 +251,7 @@ def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution,
 
 
 def _queries(question: Question, resolution: Resolution, user_resolution: Resolution) -> dict[Channel, str]:
-    """The query of each channel.
+    """Return the query of each channel.
 
     Vectors, and assembly, take the question as it is meant, and the names that it resolves to. Words take the same, the
     user's own, and the names of those. Rescue looks for the words of the question alone: nobody asked for the names.
@@ -265,7 +265,7 @@ def _queries(question: Question, resolution: Resolution, user_resolution: Resolu
 
 
 def _with_stop_word_weight(vocabulary: QueryVocabulary, stop_word_weight: float) -> QueryVocabulary:
-    """The words of a query, of which function words keep that part of their weight, if the index said nothing of them.
+    """Return the words of a query, with function words reduced to `stop_word_weight` of their weight.
 
     "What" and "explain" are rare in documents, so by rareness alone they would say much.
     """
@@ -280,5 +280,5 @@ def _to_scored(request: SearchRequest | None, answer: Any) -> list[ScoredChunk]:
 
 
 def _is_hybrid_search(request: SearchRequest) -> bool:
-    """True of a search of the index by vectors and words."""
+    """Return True for a search of the index by vectors and words."""
     return isinstance(request, SearchChunks) and request.vector is not None and request.vocabulary is not None

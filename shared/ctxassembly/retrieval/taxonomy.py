@@ -147,7 +147,7 @@ class Taxonomy:
         lists: ListRule = ListRule(),
         statements: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """A taxonomy of `nodes` and `relations`.
+        """Build a taxonomy from `nodes` and `relations`.
 
         Args:
             nodes: with an id each of its own.
@@ -183,7 +183,7 @@ class Taxonomy:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **settings: Any) -> Taxonomy:
-        """A taxonomy of plain data: nodes of id, type, name, aliases, metadata; relations of source, type, target.
+        """Build a taxonomy from dicts: nodes of id, type, name, aliases, metadata; relations of source, type, target.
 
         >>> node = {"id": "ecg", "type": "test", "name": "ECG", "aliases": ["hartfilmpje"]}
         >>> Taxonomy.from_dict({"nodes": [node]}).resolve("Doet een hartfilmpje pijn?").names
@@ -205,15 +205,15 @@ class Taxonomy:
 
     @classmethod
     def from_file(cls, path: str | Path, **settings: Any) -> Taxonomy:
-        """The same out of a JSON file."""
+        """Build a taxonomy from a JSON file; see `from_dict`."""
         return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")), **settings)
 
     def related(self, node: Node) -> list[tuple[Relation, Node]]:
-        """The relations of a node, and the nodes at their other ends."""
+        """Return the relations of a node, and the nodes at their other ends."""
         return self._relations_by_node.get(node.id, [])
 
     def triggered_nodes(self, node: Node) -> list[Node]:
-        """The nodes that a node stands for, too."""
+        """Return the nodes that a node also implies."""
         return [
             other
             for relation, other in self.related(node)
@@ -221,7 +221,7 @@ class Taxonomy:
         ]
 
     def resolve(self, query: str, filter: Any = None) -> Resolution:
-        """The meaning of the words of `query`: whole words, the longest phrases first, case and accents aside.
+        """Resolve the words of `query`: whole words, longest phrases first, ignoring case and accents.
 
         Nodes whose metadata don't pass `filter` aren't there. Those without metadata are: their names are no secret.
         """
@@ -251,7 +251,7 @@ class Taxonomy:
         return Resolution(tuple(found.values()), tuple(names), matched_words)
 
     def _match_phrase(self, query_words: Words, at: int) -> tuple[list[Node], int]:
-        """The nodes that the words from `at` on stand for, and how many words these are, 1 if they mean nothing."""
+        """Return the nodes that the words from `at` on name, and the number of words, 1 if they name none."""
         for phrase, nodes in self._nodes_by_phrase.get(query_words[at], {}).items():
             if query_words[at : at + len(phrase)] == phrase:
                 return nodes, len(phrase)
@@ -268,7 +268,7 @@ def _check_template(template: Any) -> None:
 
 
 def node_predicate(condition: Any) -> Callable[[Node], bool] | None:
-    """The test of a filter on nodes, which one without metadata never passes; None if it can't be tested here."""
+    """Return the filter's test for nodes, which nodes without metadata never pass; None if unsupported here."""
     if not is_filter(condition):
         return lambda _: True
     try:
@@ -281,7 +281,7 @@ def node_predicate(condition: Any) -> Callable[[Node], bool] | None:
 def _group_relations(
     nodes: Mapping[str, Node], relations: Iterable[Relation]
 ) -> dict[str, list[tuple[Relation, Node]]]:
-    """For each node's id its relations, and the nodes at their other ends."""
+    """Group relations by node id, each with the node at its other end."""
     related: dict[str, list[tuple[Relation, Node]]] = defaultdict(list)
     for relation in relations:
         for own, other in ((relation.source_id, relation.target_id), (relation.target_id, relation.source_id)):
@@ -292,7 +292,7 @@ def _group_relations(
 
 
 def _group_phrases(nodes: Iterable[Node]) -> dict[str, dict[Words, list[Node]]]:
-    """The names and aliases of nodes, by their first word; the longest first."""
+    """Group names and aliases of nodes by their first word; the longest first."""
     by_first_word: dict[str, dict[Words, list[Node]]] = defaultdict(dict)
     for node in nodes:
         for phrase in dict.fromkeys(map(_normalized_words, (node.name, *node.aliases))):

@@ -64,7 +64,7 @@ class TuneResult:
 def tune_flow(
     labeled_questions: LabeledQuestions, config: RetrievalConfig, capabilities: Capabilities, clock: Callable[[], float]
 ) -> Generator[RetrievalRequest, Any, TuneResult]:
-    """The best weight: by recall, then by reciprocal rank, then the nearest to the one that `config` has.
+    """Return the best weight: by recall, then by reciprocal rank, then the nearest to the current one.
 
     Raises:
         ConfigError: the strategy isn't "hybrid", so that nothing is weighed.
@@ -120,7 +120,7 @@ def _check_pairs(labeled_questions: Any) -> list[tuple[Question, list[str]]]:
 
 
 def _rank_of(found: Sequence[RetrievedChunk], expected: str) -> int | None:
-    """The place of the first chunk with this id or text."""
+    """Return the rank of the first chunk with this id or text."""
     needle = normalize_wording(expected)
     hits = (
         at for at, one in enumerate(found) if one.chunk.id == expected or needle in normalize_wording(one.chunk.text)

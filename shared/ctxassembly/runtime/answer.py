@@ -47,10 +47,10 @@ class EvidenceSource(Protocol):
     """
 
     def search(self, request: Search) -> Retrieved:
-        """The hits for one search."""
+        """Return the hits for one search."""
 
     def assemble(self, request: Assemble) -> Context:
-        """The context of the hits of all searches."""
+        """Return the context of the hits of all searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,52 +67,55 @@ class IndexEvidence:
     """The scorer of the assembly."""
 
     def search(self, request: Search) -> Retrieved:
-        """The hits for one search. It is a stage of its own: several may be under way at once."""
+        """Return the hits for one search, as a stage of its own: several searches may run at once."""
         on_stage = self.extra_arguments.get("on_stage")
         return (
             self._search(request) if on_stage is None else drive_observed(_stage_flow(request), self._search, on_stage)
         )
 
     async def asearch(self, request: Search) -> Retrieved:
-        """The same, awaited."""
+        """Async version of `search`."""
         on_stage = self.extra_arguments.get("on_stage")
         if on_stage is None:
             return await self._asearch(request)
         return await adrive_observed(_stage_flow(request), self._asearch, on_stage)
 
     def assemble(self, request: Assemble) -> Context:
-        """The context, with neighbors from the index if it has them, held to the filter."""
+        """Return the context, with neighbors from the index if it has them, under the call's filter."""
         return assemble(request.hits, self.assembly, store=self._store(request), **self._assemble_arguments(request))
 
     async def aassemble(self, request: Assemble) -> Context:
-        """The same, awaited."""
+        """Async version of `assemble`."""
         store = self._store(request)
         return await aassemble(request.hits, self.assembly, store=store, **self._assemble_arguments(request))
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """Those of the chunks cited before that are in the index, and pass every filter of the call, as it has them."""
+        """Return the previously cited chunks that are in the index and pass every filter of the call, as stored now."""
         store, cited = self._lookup_store(request), self._readable_hits(request)
         return with_stored_chunks(cited, store.fetch(to_refs(cited))) if hasattr(store, "fetch") else cited
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """The same, awaited."""
+        """Async version of `readmit`."""
         store, cited = self._lookup_store(request), self._readable_hits(request)
         if store is None:
             return cited
         return with_stored_chunks(cited, await Port.of(store, "fetch").acall(to_refs(cited)))
 
     def reach(self, filter: Any) -> Reach:
-        """What a call with `filter` may read."""
+        """Return what a call with `filter` may read."""
         given = self.extra_arguments.get("channels") or {}
         channels = {name: HiddenFilter(f"channels[{name!r}]", one) for name, one in given.items()}
         return reach_over(self.index, filter, self.assembly, channels)
 
     def _lookup_store(self, request: Readmit) -> Any:
-        """The index held to the filter, if it can be, and can be asked for a chunk by its id."""
+        """Return the index under the call's filter, if it can apply one and look up chunks by id."""
         return self._store(request) if hasattr(self.index, "with_filter") else None
 
     def _readable_hits(self, request: Readmit) -> tuple[Hit, ...]:
-        """The same as far as it is known without asking: channels, or an index without `under`, may filter, too."""
+        """Return the cited chunks that may be read as far as that is known without I/O.
+
+        Channels, and an index without `with_filter`, may apply filters of their own.
+        """
         cited, channels = request.cited, self.extra_arguments.get("channels")
         if self._lookup_store(request) is None:
             conditions = (request.filter, *(getattr(self.index, "filters", None) or ()))
@@ -146,7 +149,7 @@ class IndexEvidence:
 
 
 def _stage_flow(request: Search) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:
-    """`request` as a stage, with the steps of its retrieval within."""
+    """Wrap `request` in a stage, with the steps of its retrieval within."""
     yield StageBegan("retrieve", {"search": request.name, "query": request.question.effective_query})
     found: Retrieved = yield request
     yield StageEnded("retrieve", {"chunks": len(found.chunks), "queries": found.trace.round_trips})
@@ -154,7 +157,7 @@ def _stage_flow(request: Search) -> Generator[Search | StageBegan | StageEnded, 
 
 
 def narrow_question(request: Search) -> Question:
-    """The question of a search, its filter narrowed by what the model inferred."""
+    """Return the question of a search, its filter narrowed by the conditions that the model inferred."""
     question, inferred = request.question, request.inferred_filter
     condition: Any = as_predicate(inferred) if callable(question.filter) and inferred else inferred
     allowed = "a mapping or a function, where a model may narrow it (filter_fields)"
@@ -164,7 +167,7 @@ def narrow_question(request: Search) -> Question:
 
 
 def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
-    """The settings of retrieval for one search: those of the mode in the place of its own."""
+    """Return the retrieval settings for one search: those of its mode replace those of `config`."""
     mode = request.mode
     limit = mode.limit or config.limit
     candidates = mode.candidates or config.candidates
@@ -241,7 +244,7 @@ class AnswerChain:
         scorer: AsyncScorer | Scorer | None = None,
         **retrieve_arguments: Any,
     ) -> AnswerChain:
-        """The chain over `index`. `given` is what `retrieve` takes besides: `embed`, `taxonomy`, `rerankers` and so on.
+        """Return the chain over `index`. `retrieve_arguments` are further arguments of `retrieve`, such as `embed`.
 
         `labels` are those of one conversation, so that no label of it means two sources. `scorer` is what `assemble`
         takes.
@@ -254,7 +257,7 @@ class AnswerChain:
     def answer(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> Answer:
-        """The answer to `question`.
+        """Return the answer to `question`.
 
         Args:
             question: the user's question.
@@ -274,7 +277,7 @@ class AnswerChain:
     async def aanswer(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> Answer:
-        """The same as `answer`, awaited."""
+        """Async version of `answer`."""
         answer: Any = None
         async for answer in self._aiter_events(question, history, mode, filter):  # noqa: B007 - the last one counts
             pass
@@ -283,7 +286,7 @@ class AnswerChain:
     def stream(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> Iterator[AnswerPiece | Answer]:
-        """The pieces of the answer as they settle, then the answer itself. Arguments and errors as with `answer`.
+        """Yield the pieces of the answer as they settle, then the answer itself. Arguments and errors as for `answer`.
 
         An error after the first piece means that there is no answer: the pieces given on are half of one.
         """
@@ -292,7 +295,7 @@ class AnswerChain:
     def astream(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> AsyncIterator[AnswerPiece | Answer]:
-        """The same as `stream`, awaited."""
+        """Async version of `stream`."""
         return self._aiter_events(question, history, mode, filter, is_streamed=True)
 
     def _iter_events(self, *call: Any, is_streamed: bool = False) -> Iterator[AnswerPiece | Answer]:
@@ -315,7 +318,7 @@ class AnswerChain:
 
 
 def reach_of(source: Any, filter: Any) -> Reach:
-    """What a call with `filter` may read of `source`; one that doesn't say it may filter by itself."""
+    """Return what a call with `filter` may read of `source`; a source without `reach` may filter by itself."""
     if hasattr(source, "reach"):
         found: Reach = source.reach(filter)
         return found
@@ -325,7 +328,7 @@ def reach_of(source: Any, filter: Any) -> Reach:
 def understand(
     question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
 ) -> QueryUnderstanding:
-    """The step before retrieval alone: intent, rewriting, filters and sub-questions, as far as `config` asks for them.
+    """Run only the step before retrieval: intent, rewriting, filters and sub-questions, as `config` enables them.
 
     >>> from ctxassembly import AnswerConfig, Intent
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))
@@ -342,7 +345,7 @@ def understand(
 async def aunderstand(
     question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
 ) -> QueryUnderstanding:
-    """The same as `understand`, awaited.
+    """Async version of `understand`.
 
     >>> import asyncio
     >>> asyncio.run(aunderstand("Is parking free?", model=lambda request: "{}"))
@@ -354,12 +357,12 @@ async def aunderstand(
 
 
 def today() -> str:
-    """The date, for words like "this year" in a question."""
+    """Return the current date, for words like "this year" in a question."""
     return datetime.now().astimezone().date().isoformat()
 
 
 def check_question(question: Any) -> str:
-    """`question`, if it is a text.
+    """Return `question` if it is a string.
 
     Raises:
         InputError: it is something else.
@@ -370,7 +373,7 @@ def check_question(question: Any) -> str:
 
 
 def check_history(history: Any) -> tuple[Exchange, ...]:
-    """`history` as a tuple.
+    """Return `history` as a tuple.
 
     Raises:
         InputError: there is something else than an Exchange in it.

@@ -111,7 +111,7 @@ class AnswerServices:
         return next(self._stream, _END)
 
     def _open_stream(self, request: AskModel) -> Iterator[Any]:
-        """The pieces of the answer: one, if the model doesn't stream."""
+        """Return the pieces of the answer: a single one if the model doesn't stream."""
         if hasattr(self._model, "stream"):
             return iter(self._model.stream(request))
         model = self._sync_model()
@@ -158,12 +158,12 @@ def _use_cache(cache: AnswerCache, request: CacheGet | CacheSet) -> str | None:
 
 
 def _readmit_agreeing(request: Readmit) -> tuple[Hit, ...]:
-    """What a source of the caller's may give, whose own filter can't be seen."""
+    """Return the cited chunks that agree with a hit: the filter of a custom source can't be seen."""
     return keep_agreeing(keep_passing(request.cited, [as_predicate(request.filter)]), request.found)
 
 
 def _single_reply(replies: list[Any]) -> ModelReply:
-    """The one reply of a batch.
+    """Return the only reply of a batch.
 
     Raises:
         Exception: the model's own.
@@ -175,14 +175,14 @@ def _single_reply(replies: list[Any]) -> ModelReply:
 
 
 def _parse_piece(reply: Any) -> ModelReply | None:
-    """The next reply of a stream; None at its end. A model may write None for a piece without text."""
+    """Return the next reply of a stream; None at its end. A model may send None for a piece without text."""
     if reply is _END:
         return None
     return ModelReply("") if reply is None else _parse_reply(reply)
 
 
 def _parse_reply(reply: Any) -> ModelReply:
-    """A reply of the model: a text is one by itself."""
+    """Return a reply of the model as a `ModelReply`; it may be a plain string."""
     if isinstance(reply, str):
         return ModelReply(reply)
     if isinstance(reply, ModelReply):

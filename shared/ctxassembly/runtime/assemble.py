@@ -120,7 +120,7 @@ async def aassemble(
     labels: Labels | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
 ) -> Context:
-    """The same as `assemble`, awaited. Arguments that can only be called are called in threads.
+    """Async version of `assemble`. Sync arguments are called in threads.
 
     >>> import asyncio
     >>> from ctxassembly import Chunk, Hit, MemoryStore
@@ -154,7 +154,7 @@ async def assemble_as(
     on_stage: AsyncOnStage | OnStage | None = None,
     **services: Any,
 ) -> T:
-    """What `transform` makes of the context that `aassemble` gives for the same arguments.
+    """Return `transform` of the context that `aassemble` returns for the same arguments.
 
     It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
     """
@@ -174,7 +174,7 @@ def _transform_result(transform: Callable[[Context], T], flow: AssemblyFlow) -> 
 
 
 def _flow(call: AssemblyCall, call_services: _Services, *, is_watched: bool) -> AssemblyFlow:
-    """The flow of assembly, given the requests that can be answered and the promises of the store. Logs the context."""
+    """Return the flow of assembly for the services that are there and the traits of the store. Logs the context."""
     store = call_services.store
     traits = StoreTraits(
         getattr(store, "holds_filter", None),

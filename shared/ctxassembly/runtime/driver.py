@@ -43,7 +43,7 @@ def drive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT], Any]
 
 
 async def adrive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT], Awaitable[Any]]) -> Result:
-    """The same, awaited. The flow's own work runs in one thread of the process, one flow at a time.
+    """Async version of `drive`. The flow's own work runs in one thread of the process, one flow at a time.
 
     If the caller is cancelled, the flow is closed once its piece of work has ended.
     """
@@ -91,7 +91,7 @@ def drive_stream(
 async def adrive_stream(
     flow: Generator[Any, Any, Result], ask: Callable[[Any], Awaitable[Any]], event: type[Event]
 ) -> AsyncIterator[Event | Result]:
-    """The same, awaited. The flow's own work runs on the event loop: it has to be light."""
+    """Async version of `drive_stream`. The flow's own work runs on the event loop, so it has to be light."""
     try:
         step = _advance(flow.send, None)
         while not isinstance(step, _Finished):
@@ -118,7 +118,7 @@ class _Finished:
 def _answer(
     flow: Generator[RequestT, Any, Any], ask: Callable[[RequestT], Any], request: RequestT
 ) -> RequestT | _Finished:
-    """The step after `request`, which is answered or fails."""
+    """Return the step after `request`, once it is answered or has failed."""
     try:
         reply = ask(request)
     except Exception as error:  # noqa: BLE001 - see above
@@ -127,7 +127,7 @@ def _answer(
 
 
 def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finished:
-    """The next request of the flow, or its end as a value: no future takes a StopIteration."""
+    """Return the next request of the flow, or its end as a value: no future accepts a StopIteration."""
     try:
         return resume(value)
     except StopIteration as end:
@@ -157,7 +157,7 @@ def drive_observed(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any],
 async def adrive_observed(
     flow: Generator[Any, Any, Result], ask: Callable[[Any], Awaitable[Any]], on_stage: Any
 ) -> Result:
-    """The same, awaited. An `on_stage` that needn't be awaited is called on the event loop: it has to be light."""
+    """Async version of `drive_observed`. A sync `on_stage` is called on the event loop: it has to be light."""
     if on_stage is None:
         return await adrive(flow, ask)
     async with _Observer(ask, on_stage) as observer:

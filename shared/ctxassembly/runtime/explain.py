@@ -76,7 +76,7 @@ async def aexplain(
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
 ) -> Explanation:
-    """The same as `explain`, awaited.
+    """Async version of `explain`.
 
     >>> import asyncio
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
@@ -139,7 +139,7 @@ async def atune(
     taxonomy: Taxonomy | None = None,
     channels: Mapping[Channel, SearchFunction] | None = None,
 ) -> TuneResult:
-    """The same as `tune`, awaited.
+    """Async version of `tune`.
 
     >>> import asyncio
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig

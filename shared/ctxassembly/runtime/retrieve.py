@@ -78,7 +78,7 @@ async def aretrieve(
     category_of: Classifier | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
 ) -> Retrieved:
-    """The same as `retrieve`, awaited. Arguments that can only be called are called in threads.
+    """Async version of `retrieve`. Sync arguments are called in threads.
 
     >>> import asyncio
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig

@@ -87,7 +87,7 @@ class CachedScorer:
 
 
 def to_scorer(scorer: object) -> CachedScorer | None:
-    """The scorer that `scorer` is, with all that it said before; None for None.
+    """Return `scorer` with its memory of earlier scores; None for None.
 
     >>> by_length = to_scorer(lambda query, sentences: [float(len(each)) for each in sentences])
     >>> by_length.score(ScoreTexts("long?", ("Long.", "Longer.")))
@@ -161,7 +161,7 @@ def _takes_two_arguments(function: Any) -> bool:
 
 
 def _scorer_hint(given: Any) -> str:
-    """The line to write in place of a scorer that is none; empty if nothing better is known."""
+    """Return the line to write instead of an invalid scorer; empty if nothing better is known."""
     if inspect.isclass(given):
         return f": give an object of it, {given.__name__}(...)"
     if isinstance(given, str):
@@ -176,7 +176,10 @@ def _scorer_hint(given: Any) -> str:
 
 
 def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:
-    """The cosine of each text with the query, whose vectors are remembered apart: many models tell the two apart."""
+    """Return the cosine of each text with the query.
+
+    Vectors of queries and of texts are cached under separate keys, since many models embed the two differently.
+    """
     query = memory.get("query:" + request.query)
     if query is None:
         query = _to_unit_vector((yield _ScorerCall("query", (request.query,))))
@@ -205,7 +208,7 @@ def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:
 
 
 def _score_directly(request: ScoreTexts, memory: Memory, *, is_pairwise: bool) -> ScoringFlow:
-    """The score of each text by a cross-encoder or a function."""
+    """Return the score of each text by a cross-encoder or a function."""
     query = request.query
     keys = {text: f"{len(query)}:{query}{text}" for text in request.texts}
     scores: dict[str, float | None] = {text: memory.get(key) for text, key in keys.items()}
@@ -236,7 +239,7 @@ def _to_score(score: Any) -> float:
 
 
 def _to_unit_vector(value: Any) -> array[float] | None:
-    """`value` with the length 1, in half of the bytes; None if it is no vector."""
+    """Return `value` scaled to length 1, as 4-byte floats; None if it is no vector."""
     vector = unit_vector(value)
     return None if vector is None else array("f", vector)
 

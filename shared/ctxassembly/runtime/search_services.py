@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 def check_config(config: RetrievalConfig | None) -> RetrievalConfig:
-    """The settings, the default ones for None.
+    """Return the settings, or the defaults for None.
 
     Raises:
         InputError: `config` is something else.
@@ -43,7 +43,7 @@ def check_config(config: RetrievalConfig | None) -> RetrievalConfig:
 
 
 def to_question(query: str | Question, filter: Any) -> Question:
-    """The question, with the filter.
+    """Return the question with `filter`.
 
     Raises:
         InputError: `query` is something else, or has a filter already.
@@ -99,7 +99,7 @@ class SearchServices:
     def capabilities(
         self, taxonomy: Taxonomy | None, category_of: Classifier | None, *, is_watched: bool = False
     ) -> Capabilities:
-        """The facts that a flow has to know of them.
+        """Return what a flow has to know about the services.
 
         Raises:
             InputError: `taxonomy` is none.
@@ -182,7 +182,7 @@ def _check_reply(request: SearchRequest, reply: Any) -> Any:
 
 
 def _check_vector(reply: Any) -> list[list[float]]:
-    """One vector, which may come as a matrix of one row."""
+    """Return the vector as a list of one; the reply may be a matrix of one row."""
     try:
         vector = reply[0] if len(reply) == 1 and hasattr(reply[0], "__len__") else reply
         numbers = [float(number) for number in vector]
