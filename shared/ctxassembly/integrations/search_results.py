@@ -63,7 +63,7 @@ class SearchResult:
 
 
 def search_results(context: ContextData) -> tuple[SearchResult, ...]:
-    """Return a search result for each block of `context`, in order.
+    r"""Return a search result for each block of `context`, in order.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> said = ("Drink water.", "Eat nothing.")
