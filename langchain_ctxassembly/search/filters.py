@@ -77,7 +77,7 @@ def _can_apply_filter(store: Any, vectorstore: Any) -> bool:
 
 
 def _filter_after_fetch(store: Any, accepts: Predicate) -> FilteredStore:
-    return FilteredStore(store, partial(_filter_chunks, accepts))
+    return FilteredStore(store, filter_chunks=partial(_filter_chunks, accepts))
 
 
 def _filter_chunks(accepts: Predicate, chunks: Iterable[Chunk]) -> list[Chunk]:

@@ -24,7 +24,7 @@ from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable
-from ctxassembly.stores.postgres.columns import LangChainColumns, langchain_chunk_table, langchain_table
+from ctxassembly.stores.postgres.columns import LangChainColumns, langchain_chunk_table
 from ctxassembly.stores.postgres.deadline import (
     BoundStatement,
     afetch_rows,
@@ -33,6 +33,7 @@ from ctxassembly.stores.postgres.deadline import (
     fetch_rows,
     wait_for_rows,
 )
+from ctxassembly.stores.postgres.numbering import build_table
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
 
@@ -145,7 +146,8 @@ class _TableRows:
         )
 
         def make_table() -> ChunkTable:
-            framework_table = langchain_table(store.schema_name, store.table_name, columns)
+            names = (columns.id, columns.content, *columns.key_columns)
+            framework_table = build_table(store.table_name, store.schema_name, names, columns.json_column)
             return langchain_chunk_table(framework_table, columns, self.keys, _sql_clause(condition))
 
         # Values of a filter are bound, so one statement serves all callers whose filters have the same form.

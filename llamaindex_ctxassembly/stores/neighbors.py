@@ -71,7 +71,7 @@ def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
     if normalized is None or store is None:
         return store
     if not _is_instance_of(store, "llamaindex_ctxassembly.stores.postgres", "PGVectorNeighbors"):
-        return FilteredStore(store, partial(filter_chunks, normalized))
+        return FilteredStore(store, filter_chunks=partial(filter_chunks, normalized))
     return replace(
         store, filter=normalized if store.filter is None else MetadataFilters(filters=[store.filter, normalized])
     )

@@ -35,7 +35,7 @@ class StoreCase:
 
 
 def store_cases(chunks: Iterable[Chunk]) -> Iterator[StoreCase]:
-    """Cases for a store that holds exactly `chunks`, each with an index and an id of its own.
+    """Yield cases for a store of exactly these `chunks`, each with an index and an id of its own.
 
     They ask by index, for several documents in one call, by id and for whole documents; for chunks that don't exist;
     twice for the same chunk; and for nothing. An async store is given the same cases: `case.check(await
@@ -66,7 +66,7 @@ def store_cases(chunks: Iterable[Chunk]) -> Iterator[StoreCase]:
 
 
 def _comparable(chunk: Chunk) -> tuple[str, ...]:
-    """The fields that a store must hand back as they were stored; types count, as 1 is not "1"."""
+    """Return the fields that a store must return as they were stored; types count: 1 is not "1"."""
     metadata = sorted(chunk.metadata.items(), key=lambda entry: str(entry[0]))
     return tuple(map(repr, (chunk.id, chunk.lookup_id, chunk.index, chunk.text, metadata)))
 

@@ -226,9 +226,8 @@ def test_queries_that_wait_for_a_connection_do_not_blame_the_server(database_url
         taken: list[Any] = []
         event.listen(engine, "checkout", lambda *given: taken.append(given))
         said = said_by(lambda: fetch_rows(lambda: engine, (text("SELECT 1"), {}), 1.0), 6)
-    assert sum("waited for the 2 connections of the pool" in each for each in said) == 6
+    assert sum("waited for a connection and was not sent" in each for each in said) == 6
     assert all("pool_size" in each and "fewer" in each and "dropped" not in each for each in said)
-    assert any(": 6 queries waited" in each for each in said)
     # Each of those that were late gets a connection in turn, and closes it.
     wait_until(lambda: len(taken) == 6 and engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
     with pytest.raises(TimeoutError, match="the statement was given up"):
@@ -241,8 +240,7 @@ def test_the_index_says_so_for_all_that_are_asked_at_once(index: PostgresIndex):
     hurried = replace(index, timeout_seconds=1.5)
     with all_taken(get_engine(index.server), 15):
         said = said_by(lambda: hurried.fetch([ChunkRef("lab", 0)]), 200)  # more than there are threads for
-    assert sum("of the pool, and this one was not sent" in each for each in said) == 200
-    assert any("queries waited for the 15 connections of the pool" in each for each in said)
+    assert sum("waited for a connection and was not sent" in each for each in said) == 200
 
 
 @pytest.mark.parametrize(

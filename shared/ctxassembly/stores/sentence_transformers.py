@@ -17,8 +17,8 @@ class SentenceTransformerEmbeddings:
 
     How to choose `semantic_threshold`. With the default model, on single sentences, different facts about one subject
     have a similarity of up to 0.83, and paraphrases of 0.88 (which a threshold of 0.85 collapses) to 0.96 (which 0.92
-    collapses). But "do not eat" and "you may eat" have 0.90, "six hours" and "eight hours" 0.97: no threshold tells
-    these from paraphrases. Where such differences matter, use `dedup="near"`.
+    collapses). But "do not eat" and "you may eat" have 0.90, "six hours" and "eight hours" 0.97: no threshold
+    separates these from paraphrases. Where such differences matter, use `dedup="near"`.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
@@ -32,14 +32,14 @@ class SentenceTransformerEmbeddings:
         self._batch_size = batch_size
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each of `texts`, in their order."""
+        """Return one vector for each of `texts`, in order."""
         vectors: list[list[float]] = self._model.encode(
             list(texts), batch_size=self._batch_size, show_progress_bar=False
         ).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a query, which this kind of model embeds as any other text."""
+        """Return the vector of a query, which this kind of model embeds like any other text."""
         return self.embed_documents([text])[0]
 
 

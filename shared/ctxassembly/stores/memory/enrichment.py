@@ -26,7 +26,7 @@ def _searchable_chunk(chunk: Chunk, notes: ChunkNotes) -> Chunk:
 
 
 class ChunkRecord(NamedTuple):
-    """What is kept of a chunk beside itself."""
+    """Notes kept with a chunk."""
 
     notes: ChunkNotes = ChunkNotes()
     summary: str = ""
@@ -51,7 +51,7 @@ class IndexState:
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make anew what is searched, and what is shown of it."""
+        """Rebuild the searched index and the chunks shown."""
         all_records = {id_: self.records.get(id_, ChunkRecord()) for id_ in self.chunks}
         embedded = {id_: one.vector for id_, one in all_records.items() if one.vector is not None}
         self.corpus = self.build_corpus(
@@ -71,7 +71,7 @@ class MemoryEnrichment:
     """Called when the notes have changed."""
 
     def outlines(self) -> Sequence[Outline]:
-        """The documents of the index."""
+        """Return the documents of the index."""
         return group_outlines(
             StoredChunk(id_, chunk, self.state.records.get(id_, ChunkRecord()).fingerprint)
             for id_, chunk in self.state.chunks.items()
@@ -79,7 +79,7 @@ class MemoryEnrichment:
         )
 
     def read(self, outline: Outline) -> StoredDocument:
-        """The document as it is now."""
+        """Return the document as it is now."""
         stored = {
             id_: (self.state.chunks[id_], self.state.records.get(id_, ChunkRecord()).notes.context)
             for id_ in outline.keys

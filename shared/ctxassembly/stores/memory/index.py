@@ -44,7 +44,7 @@ class Cosines:
                 raise InputError(f"vectors differ: number 0 has {self.dimensions} numbers, number {place} {len(unit)}")
 
     def similarities(self, vector: Sequence[float]) -> list[float]:
-        """The cosine of each vector with `vector`, in their order.
+        """Return the cosine of each vector with `vector`, in their order.
 
         Raises:
             InputError: `vector` has another length.
@@ -53,7 +53,9 @@ class Cosines:
         if not self._unit_vectors:
             return []
         if len(unit) != self.dimensions:
-            raise InputError(f"the query's vector has {len(unit)} numbers, those of the index {self.dimensions}")
+            raise InputError(
+                f"the query's vector has {len(unit)} numbers, the vectors of the index have {self.dimensions}"
+            )
         if self._matrix is not None:
             return [float(cosine) for cosine in self._matrix @ unit]
         return [sum(map(mul, own, unit)) for own in self._unit_vectors]
@@ -80,7 +82,7 @@ def _unit(vector: Sequence[float]) -> list[float]:
 
 
 _MAX_POSITION = 16_383
-"""PostgreSQL counts no places of words beyond it: what stands there stands in one place."""
+"""The last position that PostgreSQL counts: all words after it share this position."""
 _MAX_POSITIONS_PER_WORD = 255
 """PostgreSQL keeps no more places of one word."""
 
@@ -100,13 +102,13 @@ class Occurrences(NamedTuple):
 
 
 def count_occurrences(parts: Sequence[Sequence[str]], weights: tuple[float, ...]) -> Occurrences:
-    """The words of a chunk's `parts`, in the order in which they are indexed, each with its weight, 0 to 1."""
+    """Count the words of a chunk's `parts`, in the order in which they are indexed, each with its weight, 0 to 1."""
     found = _count_words(parts)
     return Occurrences({word: _ts_rank(tuple(times), weights) for word, times in found.items()}, _tsvector_size(found))
 
 
 def _count_words(parts: Sequence[Sequence[str]]) -> Mapping[str, list[int]]:
-    """The occurrences of each word in each part, as far as PostgreSQL tells their places apart."""
+    """Count the occurrences of each word in each part, as far as PostgreSQL distinguishes their positions."""
     found: dict[str, list[int]] = defaultdict(lambda: [0] * len(parts))
     words_before = 0
     for at, words in enumerate(parts):
@@ -119,7 +121,7 @@ def _count_words(parts: Sequence[Sequence[str]]) -> Mapping[str, list[int]]:
 
 @lru_cache(maxsize=4096)
 def _ts_rank(times: tuple[int, ...], weights: tuple[float, ...]) -> float:
-    """The `ts_rank` of a word: each occurrence counts less than the one before, but the weightiest counts in full."""
+    """Return the `ts_rank` of a word: each occurrence counts less than the previous, the heaviest in full."""
     occurrence_weights = [weight for count, weight in zip(times, weights, strict=True) for _ in range(count)][
         :_MAX_POSITIONS_PER_WORD
     ]
@@ -129,7 +131,7 @@ def _ts_rank(times: tuple[int, ...], weights: tuple[float, ...]) -> float:
 
 
 def _tsvector_size(found: Mapping[str, Sequence[int]]) -> int:
-    """The bytes that the words take in a row."""
+    """Return the size of the words in a row, in bytes."""
     size = 4
     for word, times in found.items():
         length = len(word.encode(errors="replace"))
@@ -163,7 +165,7 @@ class MemoryIndex(MemoryStore):
         field_weights: tuple[float, float] = (1.0, 1.0),
         length_weight: float = 0.0,
     ) -> None:
-        """An index of `chunks`.
+        """Index `chunks`.
 
         Args:
             chunks: with an id each of its own.
@@ -172,8 +174,8 @@ class MemoryIndex(MemoryStore):
             words: a function from a text to its words as they are to be found: the default does as the `simple`
                 configuration of PostgreSQL, a stemmer of yours as another one.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: that of questions that the chunk answers.
-            field_weights: the weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1.
+            questions: the metadata key of questions that the chunk answers.
+            field_weights: the weight of an occurrence in the title and in the questions, 0 to 1; in the text it is 1.
             length_weight: the share by which the length of a chunk lowers its keyword score, 0 to 1.
 
         Raises:
@@ -210,7 +212,7 @@ class MemoryIndex(MemoryStore):
         return corpus
 
     def with_filter(self, filter: Any) -> MemoryIndex:
-        """The same index for those chunks alone that pass `filter`, as a store of neighbors, too. None: there is none.
+        """Return the same index restricted to chunks that pass `filter`, also as a store of neighbors. None: no filter.
 
         A filter is a function Chunk -> bool, or a mapping of metadata keys to values or operators ($eq $ne $gt $gte
         $lt $lte $in $nin $exists $between $like $ilike), with $and, $or and $not over such mappings. A chunk without
@@ -230,16 +232,16 @@ class MemoryIndex(MemoryStore):
         return None if self.filters is None else bool(self.filters)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """The chunks that exist among `refs` and pass the filter, each once."""
+        """Return the chunks that exist among `refs` and pass the filter, each once."""
         tests = _predicates(self.filters)
         return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in tests)]
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
-        """The words of a query, and how many chunks have each, whatever the filter."""
+        """Return the words of a query, and how many chunks have each, whatever the filter."""
         return self._corpus.find_terms(request)
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
-        """The best chunks of each channel that pass the filters, each with its scores in all channels that search.
+        """Return the best chunks of each channel that pass the filters, each with its scores in all channels searched.
 
         Raises:
             ConfigError: the filter has a form that can't be read.
@@ -249,11 +251,11 @@ class MemoryIndex(MemoryStore):
         return [one._replace(chunk=self._state.visible_chunks[one.chunk.id]) for one in found]
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
-        """The same as `find_terms`, in a thread."""
+        """Async version of `find_terms`, in a thread."""
         return await to_async(self.find_terms)(request)
 
     async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
-        """The same as `search`, in a thread."""
+        """Async version of `search`, in a thread."""
         return await to_async(self.search)(request)
 
 
@@ -343,12 +345,12 @@ class _Corpus:
         return dict(zip(self.embedded_positions, self.cosines.similarities(vector), strict=True))
 
     def _best(self, scores: Mapping[int, float], passing: set[int], limit: int) -> list[int]:
-        """The places of the highest scores; ties by id."""
+        """Return the places of the highest scores; ties by id."""
         return sorted(passing & scores.keys(), key=lambda place: (-scores[place], self.chunks[place].id))[:limit]
 
 
 def _vectors_by_position(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[int, Sequence[float]]:
-    """The vectors by the places of their chunks."""
+    """Return the vectors by the places of their chunks."""
     if vectors is None:
         return {place: chunk.vector for place, chunk in enumerate(chunks) if chunk.vector is not None}
     if isinstance(vectors, Mapping):
@@ -368,12 +370,12 @@ class _FilterRow(NamedTuple):
 
 
 def _predicates(filters: Iterable[Any] | None) -> list[Callable[[Chunk], bool]]:
-    """The tests of `filters`, of which None excludes nothing."""
+    """Return the predicates of `filters`; None excludes nothing."""
     return [_chunk_predicate(condition) for condition in filters or () if condition is not None]
 
 
 def _chunk_predicate(condition: Any) -> Callable[[Chunk], bool]:
-    """The test of a filter, to which the chunk's own places are metadata, too, as they are columns of a table."""
+    """Return the predicate of a filter. The chunk's own ids and offsets count as metadata, as columns of a table do."""
     predicate: Callable[[Any], bool] = as_predicate(condition)
     if callable(condition):
         return predicate
@@ -386,7 +388,7 @@ def _chunk_predicate(condition: Any) -> Callable[[Chunk], bool]:
 
 
 def _field_text(key: str | None, chunk: Chunk) -> str:
-    """The text under a metadata key; of anything else but a text its JSON, whose words are searched in a table."""
+    """Return the text under a metadata key; for any other value its JSON, whose words a table would index."""
     value = None if key is None else chunk.metadata.get(key)
     if value is None or isinstance(value, str):
         return value or ""

@@ -1,8 +1,8 @@
 """Words as PostgreSQL's `simple` configuration keeps them, and how near two of them are by its trigrams.
 
 An index in memory finds with these what one in the database finds. They differ from `words`: accents count, a
-hyphenated word stands whole and in its parts, and numbers, addresses and paths are one word each. Over 2,800 chunks of
-papers, standards and encyclopedia 99.8 % of the words are PostgreSQL's; the others stand in formulas and broken
+hyphenated word is kept whole and in its parts, and numbers, addresses and paths are one word each. Over 2,800 chunks of
+papers, standards and encyclopedia 99.8 % of the words are PostgreSQL's; the others are in formulas and broken
 addresses.
 """
 
@@ -37,7 +37,7 @@ def _token() -> re.Pattern[str]:
 
 
 def lexemes(text: str) -> list[str]:
-    """The words of `text` in their order, in small letters.
+    """Return the words of `text` in order, in lower case.
 
     >>> lexemes("Well-known: COVID-19 in Zürich, see www.who.int/covid")
     ['well-known', 'well', 'known', 'covid', '-19', 'in', 'zürich', 'see', 'www.who.int/covid', 'www.who.int', '/covid']
@@ -56,7 +56,7 @@ def lexemes(text: str) -> list[str]:
 
 
 def trigrams(word: str) -> set[str]:
-    """The trigrams of `word` as pg_trgm makes them: with two blanks before each run of letters and one after it.
+    """Return the trigrams of `word` as pg_trgm makes them: with two blanks before each run of letters and one after it.
 
     >>> sorted(trigrams("cat"))
     ['  c', ' ca', 'at ', 'cat']
@@ -83,7 +83,7 @@ class NearWords:
                 self._words_by_trigram[trigram].append(word)
 
     def find(self, word: str, limit: int) -> list[str]:
-        """The `limit` words nearest to `word`: those that it is part of, then the others, the most similar first."""
+        """Return the `limit` words nearest to `word`: first those that contain it, then the others by similarity."""
         if len(word) < MIN_WORD_CHARS:
             return []
         own = trigrams(word)

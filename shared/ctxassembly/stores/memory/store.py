@@ -27,7 +27,7 @@ class MemoryStore:
         self._replace_chunks(chunks)
 
     def _replace_chunks(self, chunks: Iterable[Chunk]) -> None:
-        """Hold `chunks`, in the place of those of before."""
+        """Replace the stored chunks with `chunks`."""
         self._chunks.clear()
         self._digest.clear()
         for chunk in chunks:
@@ -53,7 +53,7 @@ class MemoryStore:
         return len(self.requests)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """The chunks that exist among `refs`, each once."""
+        """Return the chunks that exist among `refs`, each once."""
         self.requests.append(tuple(refs))
         found = (
             chunk
@@ -63,11 +63,11 @@ class MemoryStore:
         return list({id(chunk): chunk for chunk in found}.values())
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """The same as `fetch`, awaited."""
+        """Async version of `fetch`."""
         return self.fetch(refs)
 
     def _fetch_around(self, ref: ChunkRef) -> list[Chunk]:
-        """The chunks around an offset, as `OffsetRange` describes them."""
+        """Return the chunks around an offset, as `OffsetRange` describes them."""
         if ref.around_offset is None:
             return []
         start, per_side, section, page_key, document_id = ref.around_offset
@@ -87,7 +87,7 @@ class MemoryStore:
 
 
 def _page_number(section: SectionKey, page_key: str | None) -> int | None:
-    """The page number under `page_key`, kept as an int or a string; 0 without a name, None if it is no number."""
+    """Return the number under `page_key`, an int or a numeric string; 0 without a key, None if not a number."""
     if page_key is None:
         return 0
     number = str(dict(section).get(page_key))

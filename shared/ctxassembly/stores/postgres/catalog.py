@@ -79,11 +79,11 @@ class TableInfo:
     can_read_lexemes: bool
     """True if the user may read it."""
     has_lexeme_policy: bool
-    """True if nobody reads that of lexemes whom row-level security keeps from rows of the table."""
+    """True if users whom row-level security keeps from rows of the table can't read the table of lexemes."""
     lexeme_readers: Sequence[str]
-    """Roles, quoted, that may read that of lexemes, besides its owner."""
+    """Roles, quoted, that may read the table of lexemes, besides its owner."""
     readers_without_lexemes: Sequence[str]
-    """Roles, quoted, that may read the table and not that of lexemes."""
+    """Roles, quoted, that may read the table and not the table of lexemes."""
     has_trigram_index: bool
     """True if it has an index by which near ones are found."""
     extensions: frozenset[str]
@@ -93,7 +93,7 @@ class TableInfo:
 
     @property
     def has_notes(self) -> bool:
-        """True if the column of words has those of a model's notes."""
+        """True if the column of words includes the words of a model's notes."""
         return bool(self.words_mark and self.words_mark.endswith(WITH_NOTES))
 
     @property
@@ -102,13 +102,13 @@ class TableInfo:
         return any("USING hnsw" in definition and "cosine_ops" in definition for definition in self.indexes.values())
 
     def has_index_on(self, *columns: str) -> bool:
-        """True if there is a B-tree over all rows on these columns, of whatever name."""
+        """Return True if there is a B-tree over all rows on these columns, of whatever name."""
         ending = f"USING btree ({', '.join(columns)})"
         return any(each.replace('"', "").endswith(ending) for each in self.indexes.values())
 
 
 def describe_table(connection: Connection[Any], schema: str, name: str) -> TableInfo:
-    """The table of that name as it is now."""
+    """Describe the table of that name as it is now."""
     table_row = connection.execute(_TABLE, (schema, name)).fetchone()
     columns = connection.execute(_COLUMNS, (schema, name)).fetchall()
     indexes = connection.execute(_INDEXES, (schema, name)).fetchall()

@@ -4,6 +4,9 @@ The statement needs an index on document and place to be fast, whether they are 
 
     CREATE INDEX ON chunks (document_id, chunk_index)
     CREATE INDEX ON chunks ((metadata ->> 'document_id'), (metadata ->> 'chunk_index'))
+
+The database finds neighbors by offset, so that no document is read whole: the statement numbers the rows of the
+requested documents by page and offset, finds the rows at the requested offsets, and returns the ids of adjacent rows.
 """
 
 from __future__ import annotations
@@ -14,23 +17,36 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, SupportsIndex
 
-from sqlalchemy import BigInteger, ColumnElement, Numeric, Select, Text, and_, any_, bindparam, case, cast, func, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Numeric,
+    Select,
+    Text,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal,
+    select,
+    tuple_,
+    type_coerce,
+    union_all,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.sql.expression import CompoundSelect
+from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import ConfigError, InputError, missing_extra
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.postgres.deadline import BoundStatement
 from ctxassembly.wording.unicode import is_storable
 
-# Neighbors by offset from a Postgres table, found by the database, so that no document is read whole.
-#
-# The statement numbers the rows of the documents in question by page and offset, finds the rows at the offsets asked
-# for, and returns the ids of the rows next to them.
-
-
-_INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
+INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
 """A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
 
 
@@ -44,7 +60,7 @@ class OffsetScope(NamedTuple):
 
 
 def bind_offsets(refs: Sequence[ChunkRef]) -> tuple[tuple[OffsetScope, ...], dict[str, Any]]:
-    """The forms in which `refs` ask for neighbors by offset, and the values to bind; both empty if none does."""
+    """Return the forms in which `refs` ask for neighbors by offset, and the values to bind; both empty if none does."""
     rows: dict[OffsetScope, list[list[Any]]] = defaultdict(list)
     per_side = 0
     for ref in refs:
@@ -77,11 +93,11 @@ class OffsetQuery:
     """Name of the numbered rows in the statement."""
 
     def documents_parameter(self, scope_index: int, scope: OffsetScope) -> str:
-        """The parameter with the documents of the form at index `scope_index`."""
+        """Return the parameter with the documents of the form at index `scope_index`."""
         return _parameter_names(scope_index, scope)[0]
 
     def neighbor_ids(self, scope_index: int, scope: OffsetScope) -> Select[Any]:
-        """A statement for the ids of the rows within `neighbor_ids` rows of those that the parameters of a form name.
+        """Return a statement for the ids of the rows around those that the parameters of a form name.
 
         The named rows are among them. The form is the one at index `scope_index`.
         """
@@ -128,17 +144,17 @@ class OffsetQuery:
 
 
 def _parameter_names(scope_index: int, scope: OffsetScope) -> list[str]:
-    """The parameters of the form at index `scope_index`, arrays in the order in which `bind_offsets` fills them."""
+    """Return the parameters of the form at `scope_index`, arrays in the order in which `bind_offsets` fills them."""
     return [f"beside_{scope_index}_{name}" for name in ("document", "start", *_scope_columns(scope))]
 
 
 def _scope_columns(scope: OffsetScope) -> list[str]:
-    """The names of the parameters after document and offset: the page, or one for each key of the part."""
+    """Return the names of the parameters after document and offset: the page, or one for each key of the part."""
     return [f"part_{n}" for n in range(len(scope.section_keys))] if scope.page_key is None else ["page"]
 
 
 def _requested_offsets(scope_index: int, scope: OffsetScope) -> Any:
-    """The table `requested`, with a row for each offset asked for."""
+    """Return the table `requested`, with a row for each requested offset."""
     names = ["document", "start", *_scope_columns(scope)]
     arrays = [
         cast(bindparam(parameter), ARRAY(BigInteger if name in ("start", "page") else Text))
@@ -148,32 +164,9 @@ def _requested_offsets(scope_index: int, scope: OffsetScope) -> Any:
 
 
 def _integer_expr(text: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The whole number that a text is; NULL if it is none. Postgres would raise at a cast, and lose the statement."""
-    return case((text.regexp_match(_INTEGER_PATTERN), cast(cast(text, Numeric), BigInteger)))
+    """Return the integer that a text holds, else NULL: a plain cast of other text would fail the statement."""
+    return case((text.regexp_match(INTEGER_PATTERN), cast(cast(text, Numeric), BigInteger)))
 
-
-try:
-    from sqlalchemy import (
-        BigInteger,
-        ColumnElement,
-        Select,
-        Text,
-        any_,
-        bindparam,
-        cast,
-        func,
-        literal,
-        select,
-        tuple_,
-        type_coerce,
-        union_all,
-    )
-    from sqlalchemy.dialects.postgresql import ARRAY
-    from sqlalchemy.sql.expression import CompoundSelect
-    from sqlalchemy.sql.sqltypes import NULLTYPE
-
-except ModuleNotFoundError as error:
-    raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
 MAX_CACHED_TABLES = 256
 """Most tables remembered: one for each vector store and shape of filter. For PGVector, for each value of a filter."""
@@ -225,7 +218,7 @@ class ChunkTable:
     _statements: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def statement_for(self, refs: Sequence[ChunkRef]) -> BoundStatement:
-        """The statement for `refs` and its bound values. There is at least one ref, and all are `keep_storable`."""
+        """Return the statement for `refs` and its bound values. `refs` is not empty and passed `keep_storable`."""
         ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
         documents = [
             ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.around_offset is None
@@ -290,14 +283,14 @@ class ChunkTable:
             )
 
     def _unmatched_documents(self, parameter: str) -> Any:
-        """The documents in `parameter` that no row has under the first name."""
+        """Return the documents in `parameter` that no row has under the first name."""
         asked = func.unnest(text_array(parameter)).table_valued(POSITION_PARAMETERS[0]).render_derived(name="asked")
         return self._select_unmatched(asked, self.document_id).cte(f"{parameter}_left")
 
     def _select_positions(
         self, requested: Any, document_id: ColumnElement[Any], index: ColumnElement[Any]
     ) -> Select[Any]:
-        """The rows at the places in the table `requested`."""
+        """Return the rows at the places in the table `requested`."""
         if not self.has_integer_index:
             return self.rows.where(
                 tuple_(document_id, index).in_(select(*(requested.c[name] for name in POSITION_PARAMETERS)))
@@ -306,7 +299,7 @@ class ChunkTable:
         return self.rows.where(document_id == document, index.between(low, high))
 
     def _select_unmatched(self, requested: Any, present: ColumnElement[Any]) -> Select[Any]:
-        """The rows of `requested` whose document no row has under the first name together with a value in `present`."""
+        """Return the rows of `requested` whose document is in no row that has a value in `present`."""
         matching = self.rows.with_only_columns(literal(1)).where(
             self.document_id == requested.c[POSITION_PARAMETERS[0]], present.is_not(None)
         )
@@ -314,7 +307,7 @@ class ChunkTable:
 
 
 def _has_rows(table: Any) -> ColumnElement[bool]:
-    """True if the table has rows. A count lets Postgres decide first, and skip the part that depends on it."""
+    """Return a condition that the table has rows. With a count, Postgres evaluates it first and can skip the rest."""
     return select(func.count()).select_from(table).scalar_subquery() > 0
 
 
@@ -324,18 +317,18 @@ RANGE_PARAMETERS = ("in_document", "from_index", "to_index")
 
 
 def _unnest_parameters(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
-    """The table `requested` with a row for each place; its first column is text."""
+    """Return the table `requested` with a row for each place; its first column is text."""
     arrays = [text_array(names[0]), *(cast(bindparam(name), ARRAY(of)) for name in names[1:])]
     return func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
 
 
 def _spell_positions(positions: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
-    """The places in each spelling of the index, since JSON keeps a number as it was written: 7 or 7.0."""
+    """Return the places in each spelling of the index, since JSON keeps a number as it was written: 7 or 7.0."""
     return [(document, form) for document, index in dict.fromkeys(positions) for form in (f"{index}", f"{index}.0")]
 
 
 def _merge_ranges(positions: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """The places as ranges (document, first index, last index), merged where they touch."""
+    """Return the places as ranges (document, first index, last index), merged where they touch."""
     found: list[tuple[str, int, int]] = []
     for document, index in sorted(set(positions)):
         if found and found[-1][0] == document and found[-1][2] == index - 1:
@@ -373,7 +366,7 @@ def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
 
 
 def text_array(name: str) -> ColumnElement[Any]:
-    """The parameter `cte_name`, an array of texts."""
+    """Return the parameter `cte_name`, an array of text."""
     return cast(bindparam(name), ARRAY(Text))
 
 
@@ -381,7 +374,7 @@ _cached_tables: dict[Hashable, ChunkTable] = {}
 
 
 def cached_table(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
-    """The table made for `key` before, with its statements, or a new one from `make`. `MAX_CACHED_TABLES` are kept."""
+    """Return the cached table for `key` with its statements, or make one. `MAX_CACHED_TABLES` are kept."""
     table = _cached_tables.pop(key, None) or make()
     _cached_tables[key] = table  # moved to the end: the one used longest ago goes first
     while len(_cached_tables) > MAX_CACHED_TABLES:
@@ -390,7 +383,7 @@ def cached_table(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
 
 
 def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
-    """The text under `key`, which may be a dotted path, in a JSON column.
+    """Return the text under `key`, which may be a dotted path, in a JSON column.
 
     Keys are written as literals, quoted by the dialect: Postgres uses an index on the expression only then.
     """

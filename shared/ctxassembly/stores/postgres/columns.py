@@ -9,7 +9,6 @@ from sqlalchemy import (
     JSON,
     ColumnElement,
     FromClause,
-    TableClause,
     Text,
     any_,
     case,
@@ -17,11 +16,8 @@ from sqlalchemy import (
     func,
     literal,
     null,
-    quoted_name,
     select,
 )
-from sqlalchemy import column as sql_column
-from sqlalchemy import table as sql_table
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, json_text, text_array
@@ -34,7 +30,7 @@ CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "
 
 
 def own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTable:
-    """A table that the index made."""
+    """Return a table that the index made."""
     c = table.c
     rows = select(*(c[name] for name in CHUNK_COLUMNS))
     return ChunkTable(
@@ -49,7 +45,7 @@ def own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None) 
 
 
 class LangChainColumns(NamedTuple):
-    """The columns of a table of langchain-postgres' `PGVectorStore`, as it was told them."""
+    """The columns of a table of langchain-postgres' `PGVectorStore`, as it was configured."""
 
     id: str
     content: str
@@ -59,18 +55,10 @@ class LangChainColumns(NamedTuple):
     """Columns of one metadata key each."""
 
 
-def langchain_table(schema: str, name: str, columns: LangChainColumns) -> TableClause:
-    """A table of langchain-postgres' `PGVectorStore`. Names are quoted: one may have capitals, or be a word of SQL."""
-    key_names = (columns.id, columns.content, *columns.key_columns)
-    texts_and_keys: list[Any] = [sql_column(quoted_name(column, quote=True)) for column in key_names]
-    metadata = [] if columns.json_column is None else [sql_column(quoted_name(columns.json_column, quote=True), JSON)]
-    return sql_table(quoted_name(name, quote=True), *texts_and_keys, *metadata, schema=quoted_name(schema, quote=True))
-
-
 def langchain_chunk_table(
     table: FromClause, columns: LangChainColumns, keys: MetadataKeys, condition: ColumnElement[bool] | None
 ) -> ChunkTable:
-    """A table of langchain-postgres' `PGVectorStore`: rows of id, text, metadata and the values of its own columns.
+    """Return a langchain-postgres `PGVectorStore` table: rows of id, text, metadata and the metadata columns.
 
     Each key of the metadata is read from its own column, else from the JSON. The embedding, which is the most of a row,
     is never read.
@@ -122,7 +110,7 @@ def llamaindex_chunk_table(
     keys: MetadataKeys,
     condition: ColumnElement[bool] | None,
 ) -> ChunkTable:
-    """A table of LlamaIndex's `PGVectorStore`: rows of id, text and metadata.
+    """Return a table of LlamaIndex's `PGVectorStore`: rows of id, text and metadata.
 
     It has an index on `ref_doc_id`, and none on `node_id`: rows are narrowed to the documents in the parameter `among`.
     """

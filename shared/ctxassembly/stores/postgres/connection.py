@@ -46,7 +46,7 @@ class Server(NamedTuple):
 
 
 def server_url(url: Any) -> str:
-    """The SQLAlchemy URL for psycopg of a URL for any driver of PostgreSQL.
+    """Convert a URL for any PostgreSQL driver to the SQLAlchemy URL for psycopg.
 
     Raises:
         ConfigError: it is none.
@@ -69,14 +69,14 @@ def server_url(url: Any) -> str:
 
 
 def get_engine(server: Server) -> Engine:
-    """The engine for `server` in this process. A fork gets its own: two processes can't share a connection."""
+    """Return the engine for `server` in this process. A fork gets its own: processes can't share a connection."""
     key = (os.getpid(), server)
     # Without a lock, which a fork would inherit held. Of two made at once one is dropped, before it has connected.
     return _engines.get(key) or _engines.setdefault(key, _make_engine(server))
 
 
 def query_rows(server: Server, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
-    """The rows of a statement, in one round trip. It is asked again once if its connection turns out to be dead.
+    """Return the rows of a statement, in one round trip. It is sent again once if its connection turns out to be dead.
 
     Raises:
         InputError: a text with characters that the database's encoding doesn't have.
@@ -95,7 +95,7 @@ def query_rows(server: Server, statement: BoundStatement, timeout_seconds: float
 
 
 async def aquery_rows(server: Server, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
-    """The same as `query_rows`, awaited."""
+    """Async version of `query_rows`."""
     deadline = time.monotonic() + timeout_seconds
     get_server_engine = partial(get_engine, server)
     with translate_errors():
@@ -111,7 +111,7 @@ _engines: dict[tuple[int, Server], Engine] = {}
 
 
 def make_unpooled_engine(server: Server) -> Engine:
-    """An engine for connections that are closed after use."""
+    """Return an engine for connections that are closed after use."""
     return _make_engine(server, poolclass=NullPool)
 
 
@@ -151,7 +151,7 @@ def _check_options(engine: Engine) -> None:
 
 
 def settings_statement(server: Server) -> tuple[str, tuple[str]]:
-    """The statement that sets what a search needs until its transaction ends, and its values for psycopg."""
+    """Return the statement that sets what a search needs until its transaction ends, and its values for psycopg."""
     # A pgvector without iterative scans refuses the setting once its library is loaded.
     return (
         "SELECT CASE WHEN current_setting('hnsw.ef_search', true) IS NULL"

@@ -1,10 +1,10 @@
 """Rows from Postgres within a deadline that holds whatever the server, the pool and the driver do.
 
-A synchronous statement runs in a thread that can't be stopped (see `calls`), so it is ended from its other end, in
-three steps:
+A synchronous statement runs in a thread that can't be stopped (see `concurrency`), so it is ended from its other end,
+in three steps:
 
 1. At the deadline the caller goes on. The connection never goes back to the pool.
-2. The driver tells the server to cancel the statement. psycopg2's `cancel` would stop all threads until the server
+2. The driver asks the server to cancel the statement. psycopg2's `cancel` would stop all threads until the server
    replies; there the server gets a `statement_timeout` of its own, sent with the statement.
 3. If the thread hasn't ended `GRACE_SECONDS` later, its socket is shut down: it reads the end of the stream.
 """
@@ -21,16 +21,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from ctxassembly.concurrency import DeadlineError, await_with_deadline, submit, wait_with_deadline
-from ctxassembly.errors import missing_extra
-from ctxassembly.safe_repr import pluralize
+from sqlalchemy import Engine, Row, event
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-try:
-    from sqlalchemy import Engine, QueuePool, Row, event
-    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-    from sqlalchemy.ext.asyncio import AsyncEngine
-except ModuleNotFoundError as error:
-    raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
+from ctxassembly.concurrency import DeadlineError, await_with_deadline, submit, wait_with_deadline
 
 T = TypeVar("T")
 BoundStatement = tuple[Any, Mapping[str, Any]]
@@ -57,7 +52,7 @@ def fetch_rows(get_engine: Callable[[], Engine], statement: BoundStatement, time
 async def afetch_rows(
     get_engine: Callable[[], Engine], statement: BoundStatement, timeout_seconds: float
 ) -> list[Row[Any]]:
-    """The same as `fetch_rows`, awaited."""
+    """Async version of `fetch_rows`."""
     with _run_with_deadline(_Fetch(get_engine, statement, timeout_seconds)) as future:
         return await await_with_deadline(timeout_seconds, future)
 
@@ -65,7 +60,7 @@ async def afetch_rows(
 async def await_rows(rows: Awaitable[T] | Future[T], timeout_seconds: float) -> T:
     """Await `fetch`, which asks Postgres on this event loop or, as a future, on another one.
 
-    If late, it is cancelled, and the driver tells the server. Nobody waits until it has.
+    If late, it is cancelled, and the driver notifies the server in the background.
 
     Raises:
         TimeoutError: there was no answer in time.
@@ -77,7 +72,7 @@ async def await_rows(rows: Awaitable[T] | Future[T], timeout_seconds: float) -> 
 
 
 def wait_for_rows(rows: Future[T], timeout_seconds: float) -> T:
-    """The same as `await_rows`, in a thread that waits for the event loop of another one."""
+    """Do the same as `await_rows` from a thread that waits for an event loop in another thread."""
     try:
         return wait_with_deadline(timeout_seconds, rows)
     except DeadlineError as error:
@@ -99,22 +94,14 @@ class _Fetch:
         self._ended = threading.Event()
         self._is_late = False
         self._driver_connection: Any = None
-        self._has_begun = False
-        self.busy_pool_size = 0
-        """The size of the pool, if all of its connections were in use when this statement asked for one."""
-        _waiting_fetches.add(self)
-        self._queue_length = len(_waiting_fetches)
+        self._has_connection = False
 
     def fetch(self) -> list[Row[Any]]:
-        self._has_begun = True
-        engine = self._get_engine()
-        self.busy_pool_size = _busy_pool_size(engine)
         try:
-            pooled = engine.connect()
+            pooled = self._get_engine().connect()
         except PoolTimeoutError as error:
             raise TimeoutError(self.timeout_message()) from error
-        finally:
-            self.stop_waiting()
+        self._has_connection = True
         with pooled as connection:
             connection.execution_options(**AUTOCOMMIT)
             if connection.dialect.driver == "psycopg2":
@@ -135,18 +122,15 @@ class _Fetch:
                         connection.invalidate()
                 self._ended.set()
 
-    def stop_waiting(self) -> None:
-        """Wait for a connection no longer."""
-        _waiting_fetches.discard(self)
-
     def timeout_message(self) -> str:
-        """Return the message for a statement that is late. One that still waits for a connection never was sent."""
-        # Not begun: all threads are taken, each by a statement that has a connection or waits for one.
-        if self in _waiting_fetches and (self.busy_pool_size or not self._has_begun):
-            return _queue_message(
-                self.timeout_seconds, max(self._queue_length, len(_waiting_fetches)), self.busy_pool_size
-            )
-        return _timeout_message(self.timeout_seconds)
+        """Return the message for a statement that is late."""
+        if self._has_connection:
+            return _timeout_message(self.timeout_seconds)
+        return (
+            f"no answer from Postgres within {self.timeout_seconds:g} s: the statement waited for a connection and was "
+            "not sent. If all connections of the pool are in use, run fewer queries at once, raise timeout_seconds, or "
+            "raise pool_size if the engine is your own"
+        )
 
     def cancel(self) -> None:
         with self._lock:
@@ -166,22 +150,6 @@ class _Fetch:
                         shut_socket(driver.fileno())
 
 
-_waiting_fetches: set[_Fetch] = set()
-"""The statements of this process that have no connection yet."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_waiting_fetches.clear)
-
-
-def _busy_pool_size(engine: Engine) -> int:
-    """Return the size of the engine's pool if it has no connection left, else 0."""
-    pool = engine.pool
-    max_overflow = getattr(pool, "_max_overflow", -1)  # it has no public name; -1 is no limit
-    if not isinstance(pool, QueuePool) or max_overflow < 0:
-        return 0
-    size = pool.size() + max_overflow
-    return size if pool.checkedout() >= size else 0
-
-
 @contextmanager
 def _run_with_deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
     """Start `fetch`, and give it up if it isn't done at the end of the context."""
@@ -191,13 +159,12 @@ def _run_with_deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
     except DeadlineError as error:
         raise TimeoutError(fetch.timeout_message()) from error
     finally:
-        fetch.stop_waiting()
         if future.cancelled() or not future.done():
             fetch.cancel()
 
 
 def _server_timeout_hook(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
-    """A hook that sets the server's own deadline, shortly after ours, in the same round trip as the statement."""
+    """Return a hook that sets the server's own deadline, shortly after ours, in the statement's round trip."""
     milliseconds = min(math.ceil(timeout_seconds * 1000) + 100, 2**31 - 1)
     # A stricter setting stays. The setting lasts for the transaction, which these statements make together.
     deadline = (
@@ -213,7 +180,7 @@ def _server_timeout_hook(timeout_seconds: float) -> Callable[..., tuple[str, Any
 
 
 def _can_cancel() -> bool:
-    """True if psycopg's libpq can cancel without stopping all threads, which it can from version 17."""
+    """Return True if psycopg's libpq can cancel without stopping all threads, which it can from version 17."""
     from psycopg import capabilities
 
     return capabilities.has_cancel_safe()
@@ -228,15 +195,4 @@ def shut_socket(descriptor: int) -> None:
 def _timeout_message(timeout_seconds: float) -> str:
     return (
         f"no answer from Postgres within {timeout_seconds:g} s; the statement was given up and its connection dropped"
-    )
-
-
-def _queue_message(timeout_seconds: float, waiting: int, connections: int) -> str:
-    connections_text = (
-        f"the {pluralize(connections, 'connection')} of the pool" if connections else "connections of the pool"
-    )
-    return (
-        f"no answer from Postgres within {timeout_seconds:g} s: {pluralize(waiting, 'query', 'queries')} waited for "
-        f"{connections_text}, and this one was not sent; ask fewer at once, allow more "
-        "time (timeout_seconds), or raise pool_size where the engine is your own"
     )

@@ -62,7 +62,7 @@ BATCH_ROWS = 1_000
 def add_note_columns(
     server: Server, table: IndexedTable, fields: WordFields, seconds: float, *, dry_run: bool
 ) -> tuple[IndexedTable, Plan]:
-    """The table with columns for notes, and the statements that it needed; with `dry_run` those that it needs.
+    """Return the table with columns for notes, and the statements executed; with `dry_run` those that are missing.
 
     Raises:
         ConfigError: this user doesn't own the table.
@@ -81,7 +81,7 @@ def add_note_columns(
 
 
 def missing_steps(table: IndexedTable, info: TableInfo, fields: WordFields) -> Iterator[Step]:
-    """The columns for notes, and the column of words made anew with the words of these."""
+    """Yield the steps that add the columns for notes and rebuild the column of words to include them."""
     table_name = full_name(table)
     yield Step(f"ALTER TABLE {table_name} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES))
     if info.server_version >= 170_000:
@@ -117,7 +117,7 @@ class PostgresNotes:
             raise ConfigError("index", allowed, full_name(self.table))
 
     def outlines(self) -> Sequence[Outline]:
-        """The documents that pass the index's filter, by one look at the whole table."""
+        """Return the documents that pass the index's filter, in one pass over the table."""
 
         def outlines(work: MaintenanceConnection) -> Sequence[Outline]:
             event.listen(work.sql.engine, "handle_error", _close_cursor)
@@ -130,7 +130,7 @@ class PostgresNotes:
             return work.retry_on_lock(full_name(self.table), partial(outlines, work))
 
     def read(self, outline: Outline) -> StoredDocument:
-        """The document as it is now."""
+        """Return the document as it is now."""
         statement = self._select_rows.where(self.table.c[self.table.key] == _any_key)
         found = query_rows(self.server, (statement, {"keys": list(outline.keys)}), self.timeout_seconds)
         return stored_document(
@@ -145,7 +145,7 @@ class PostgresNotes:
 
     def _read_chunk(self, row: Sequence[Any]) -> Chunk:
         chunk = chunk_from_row(row, self.table, self.keys, self.chunk_of)
-        # Another reading may give another text than the stored one, which stands behind the id.
+        # Another reading may give another text than the stored one, which follows the id.
         return replace(chunk, text=row[1]) if self.chunk_of else chunk
 
     def write(self, request: WriteNotes) -> bool:
@@ -170,7 +170,7 @@ class PostgresNotes:
             return work.retry_on_lock(full_name(self.table), partial(write, work), should_take_turn=True)
 
     def _bound_values(self, request: WriteNotes) -> dict[str, Any]:
-        """The values to write, by the names of their parameters."""
+        """Return the values to write, by the names of their parameters."""
         given: dict[str, Any] = {"texts": list(request.texts), NOTES_MARK: request.fingerprint}
         if request.notes is not None:
             given[SUMMARY] = request.notes.summary
@@ -183,7 +183,7 @@ class PostgresNotes:
         return given
 
     def _update_statement(self, names: Collection[str]) -> Update:
-        """The statement that writes what is given to all rows of a document."""
+        """Return the statement that writes the passed values to all rows of a document."""
         c = self.table.c
         arrays = [name for name in ("names", "texts", CONTEXT, QUESTIONS, "vectors") if name in names]
         given_rows = func.unnest(*map(text_array, arrays)).table_valued(*arrays).render_derived(name="given")
@@ -198,7 +198,7 @@ class PostgresNotes:
         )
 
     def commit(self, chunks: int) -> None:
-        """Learn the words and their shares anew, if there are new ones."""
+        """Update the words and their shares, if there are new ones."""
         if not chunks:
             return
         with open_maintenance(self.server, self.timeout_seconds) as work:

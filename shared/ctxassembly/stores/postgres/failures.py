@@ -37,5 +37,5 @@ def _translate_error(error: Exception, message: str, state: str | None) -> CtxAs
 
 
 def _decode_character(message: str) -> str:
-    """The character that a message gives as bytes."""
+    """Return the character that a message gives as bytes."""
     return repr(bytes.fromhex("".join(re.findall(r"\b0x([0-9a-f]{2})\b", message))).decode(errors="replace"))

@@ -58,7 +58,7 @@ _LIST_TYPES: Mapping[str, Any] = {
 
 
 def build_condition(table: IndexedTable, *filters: Any) -> Condition | None:
-    """The condition that rows of `table` pass all of `filters`; None if they exclude nothing.
+    """Return the condition that rows of `table` pass all `filters`; None if they exclude nothing.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
     $nin $exists $between $like $ilike), or $and, $or and $not. A table of LlamaIndex's takes its MetadataFilters, too.
@@ -90,7 +90,7 @@ def _translate_condition(table: IndexedTable, condition: Comparison | FilterGrou
 
 
 class _KeyCheck:
-    """One operator on what stands under one key."""
+    """One operator on the value under one key."""
 
     def __init__(self, table: IndexedTable, condition: Comparison, *, negated: bool) -> None:
         self.table, self.key = table, condition.key
@@ -117,17 +117,17 @@ class _KeyCheck:
         return self.json.op("#>>", return_type=Text())(cast(bindparam(None, "{}", Text), ARRAY(Text)))
 
     def is_column_type(self, value: Any) -> bool:
-        """True if the column compares with `value` as they are, by its index."""
+        """Return True if the column can be compared with `value` directly, using its index."""
         if self.type in _INTEGER_BITS:
             return type(value) is int and abs(value) < 2 ** _INTEGER_BITS[self.type]
         return type(value) is str if self.type in _TEXT_TYPES else type(value) is _DATE_TYPES.get(self.type or "")
 
     def bind_json(self, value: Any) -> ColumnElement[Any]:
-        """A value as JSONB."""
+        """Bind a value as JSONB."""
         return cast(bindparam(None, self.as_json(value), Text), JSONB)
 
     def as_json(self, value: Any) -> str:
-        """A value as it is written in JSON."""
+        """Return a value as JSON text."""
         if isinstance(value, Decimal):
             value = int(value) if value == value.to_integral_value() else float(value)
         if isinstance(value, float) and not math.isfinite(value):
@@ -144,7 +144,7 @@ class _KeyCheck:
 
 
 def _get_path(table: IndexedTable, key: str) -> ColumnElement[Any]:
-    """The value under the key as it is, or else along the path that it is."""
+    """Return the value under the literal key, or else along the path that the key spells."""
     paths = [[key]]
     steps = key.split(".")
     paths += [[*steps[:at], ".".join(steps[at:])] for at in range(1, len(steps))]
@@ -209,7 +209,7 @@ def _not_in_list(check: _KeyCheck, operand: Any) -> Condition:
 
 
 def _null_if_missing(check: _KeyCheck, test: Callable[[Any], Condition]) -> Condition:
-    """The test of what stands there; NULL if nothing does, also in comparison with an empty list."""
+    """Apply the test to the value; the result is NULL if there is no value, even compared with an empty list."""
     found = check.json
     return case((found.is_not(None), test(found)))
 
@@ -238,7 +238,7 @@ def _json_array(check: _KeyCheck, values: list[Any]) -> ColumnElement[Any]:
 
 
 def _bind_storable(check: _KeyCheck, value: Any, build: Callable[[Any], ColumnElement[Any]]) -> ColumnElement[Any]:
-    """The result of `made` for a value, which PostgreSQL can hold."""
+    """Return `build(value)` after checking that PostgreSQL can store the value."""
     for member in value if isinstance(value, list) else [value]:
         if isinstance(member, str) and not is_storable(member):
             raise ConfigError(check.parameter, "a value without NUL and halves of surrogate pairs", member)

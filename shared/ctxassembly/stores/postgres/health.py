@@ -27,7 +27,7 @@ class Health:
 
     chunks: int
     without_words: int
-    """Chunks of which no word is indexed: they are empty, or what they say is no word to the language."""
+    """Chunks without an indexed word: they are empty, or the language has no words for their text."""
     without_vector: int
     changed_since_analyze: float
     """Share of the rows; 1 if nobody ever analyzed the table."""
@@ -60,7 +60,7 @@ class Health:
 def measure_health(
     connection: Connection[Any], table: IndexedTable, info: TableInfo, *, sample: int, limit: int, seed: int
 ) -> Health:
-    """The state of `table_name`, whose description is `info`. Exact search reads the table once for each chunk sampled.
+    """Return the state of `table`. Exact search reads the whole table once for each sampled chunk.
 
     Raises:
         ConfigError: `sample` or `limit` is below 1.
@@ -143,7 +143,7 @@ def _sample_keys(connection: Connection[Any], table: IndexedTable, sample: int, 
 
 
 def _measure_recall(connection: Connection[Any], table: IndexedTable, ids: Sequence[Any], limit: int) -> float:
-    """Found the way that a search finds them, and with the indexes switched off."""
+    """Compare the hits of a normal search with those of a search without indexes."""
     # A percent sign in a name would begin a parameter.
     names = (quoted_name(table.key), full_name(table), quoted_name(table.embedding))
     key, table_name, vector = (name.replace("%", "%%") for name in names)

@@ -36,17 +36,17 @@ from ctxassembly.stores.postgres.table import IndexedTable
 class MaintainedTable:
     """A table of chunks on a server.
 
-    What is long has an awaited form, which runs in a thread: it blocks no event loop, and if its caller is cancelled it
-    goes on to its end.
+    Long operations have an async form that runs in a thread: it blocks no event loop, and continues to its end if its
+    caller is cancelled.
     """
 
     server: Server = field(repr=False)
     table: IndexedTable
     timeout_seconds: float = field(default=10.0, kw_only=True)
-    """For each statement of a query, the wait for a connection included. What is late raises TimeoutError, whatever the
-    server does; it is cancelled there too, and its connection dropped. `create`, `attach`, `add`, `refresh`, `check`
-    and enrichment go on as long as the server works for them. They raise TimeoutError if it doesn't answer for so long,
-    or if somebody holds a lock for so long; the message names who."""
+    """Deadline of each statement of a query, including the wait for a connection. A late statement raises TimeoutError,
+    whatever the server does; it is also cancelled on the server, and its connection is dropped. `create`, `attach`,
+    `add`, `refresh`, `check` and enrichment continue as long as the server works for them. They raise TimeoutError if
+    it doesn't answer for so long, or if somebody holds a lock for so long; the message names who."""
 
     def add(
         self,
@@ -56,13 +56,13 @@ class MaintainedTable:
         *,
         progress: bool = True,
     ) -> IngestReport:
-        """Store `chunks`: those that are there as they are stay, others of the same documents are deleted.
+        """Store `chunks`. Unchanged chunks are kept; other stored chunks of the same documents are deleted.
 
         Other vectors, or an `embed` whose model has another name, replace the vectors that are stored. A plain function
         has no name: what is stored is then kept while text and metadata are the same.
 
-        Batches commit each, so a run that was ended goes on where it was when it is started again. The first large one
-        ends with an index of the vectors and statistics.
+        Each batch is committed, so an interrupted run continues where it stopped when it is started again. The first
+        large run ends by indexing the vectors and updating statistics.
 
         Args:
             chunks: of whole documents, each with an id of its own.
@@ -75,7 +75,8 @@ class MaintainedTable:
             ConfigError: the table is a framework's, which writes to it itself; vectors of another length; an id that
                 a chunk of another document has.
             InputError: a chunk with what PostgreSQL can't hold.
-            StoreError: another run wrote other chunks of the same document at the same time; one run's stand whole.
+            StoreError: another run wrote other chunks of the same document at the same time; the chunks of one run are
+                kept whole.
         """
         if not self.table.is_own:
             raise ConfigError(
@@ -99,7 +100,7 @@ class MaintainedTable:
         *,
         progress: bool = True,
     ) -> IngestReport:
-        """The same, awaited. `embed` is called in the thread, so it is the sync one."""
+        """Async version of `add`. `embed` is called in the thread, so it must be the sync function."""
         return await to_async(partial(self.add, vectors=vectors, embed=embed, progress=progress))(chunks)
 
     def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
@@ -124,12 +125,8 @@ class MaintainedTable:
             return work.retry_on_lock(full_name(self.table), measured)
 
     async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
-        """The same, awaited."""
-
-        def check(seed: int) -> Health:
-            return self.check(sample=sample, limit=limit, seed=seed)
-
-        return await to_async(check)(seed)
+        """Async version of `check`."""
+        return await to_async(lambda seed: self.check(sample=sample, limit=limit, seed=seed))(seed)
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""
@@ -137,12 +134,12 @@ class MaintainedTable:
             migrate.refresh(work, self.table)
 
     async def arefresh(self) -> None:
-        """The same, awaited."""
+        """Async version of `refresh`."""
         await to_async(MaintainedTable.refresh)(self)
 
 
 def _no_progress(*_: Any) -> None:
-    """No progress bar."""
+    """Show no progress."""
 
 
 @dataclass(frozen=True)
@@ -161,16 +158,16 @@ class PostgresIndex(MaintainedTable):
     fields: WordFields
     _: KW_ONLY
     filters: tuple[Any, ...] | None = None
-    """The conditions on neighbors, and on hits beside the filter of their request. None: nobody has said what the
-    caller's filter is. See `with_filter`."""
+    """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
+    unknown. See `with_filter`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     field_weights: tuple[float, float] = (1.0, 1.0)
-    """The weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1.
+    """The weight of an occurrence in the title and in the questions, 0 to 1; in the text it is 1.
 
     Of Dutch standards, whose titles are headings, the best 5 / 10 / 20 chunks have .637 .712 .787 of the evidence with
     titles at 1; at .5 .015 .012 .015 less, without titles .064 .065 .051 less (standard errors .008 and .015), and at
     2 .034 less at 5. Where titles are names of files or of persons, nothing changes by more than .002. No set has
-    questions for its chunks: what they are worth isn't measured."""
+    questions for its chunks: their benefit isn't measured."""
     length_weight: float = 0.0
     """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6
     for those of very different ones, such as paragraphs."""
@@ -196,16 +193,16 @@ class PostgresIndex(MaintainedTable):
         ef_search: int = 200,
         **settings: Any,
     ) -> PostgresIndex:
-        """An index over a table of its own, which is made if it isn't there.
+        """Return an index over a table of its own, which is created if it doesn't exist.
 
         Args:
             url: of the database, for any driver; psycopg connects.
             table: its name.
             dimensions: of the embeddings. HNSW indexes up to 2,000 as they are, up to 4,000 in half precision.
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
-            schema: where the table stands.
+            schema: the schema of the table.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: that of questions that the chunk answers.
+            questions: the metadata key of questions that the chunk answers.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
             settings: `keys`, `field_weights`, `length_weight`, `timeout_seconds`.
 
@@ -221,7 +218,7 @@ class PostgresIndex(MaintainedTable):
 
     @classmethod
     async def acreate(cls, url: str, table: str = "chunks", **settings: Any) -> PostgresIndex:
-        """The same, awaited: it runs in a thread."""
+        """Async version of `create`; it runs in a thread."""
         return await to_async(partial(cls.create, table=table, **settings))(url)
 
     @overload
@@ -246,7 +243,7 @@ class PostgresIndex(MaintainedTable):
         keys: MetadataKeys | None = None,
         **settings: Any,
     ) -> PostgresIndex | Plan:
-        """An index over the table of a PGVectorStore, LangChain's or LlamaIndex's, which gets what is missing.
+        """Return an index over the table of a LangChain or LlamaIndex PGVectorStore, adding what it lacks.
 
         That is a generated column of words and its index, the index on document and place, an HNSW index of the
         vectors, statistics, and a table of the words that there are, which whoever may read the chunks may read. The
@@ -255,14 +252,14 @@ class PostgresIndex(MaintainedTable):
         words: until then those are counted one by one, and aren't found as near ones.
 
         The table's owner attaches first; then a user who may only read it can. With row-level security the words stay
-        with the owner, since they are those of all rows: others find no near ones.
+        with the owner, since they come from all rows: other users find no similar words.
 
         Args:
             vectorstore: of langchain-postgres or llama-index-vector-stores-postgres. Connections are the index's own.
             dry_run: give back the statements, and execute none.
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: that of questions that the chunk answers.
+            questions: the metadata key of questions that the chunk answers.
             hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index and offset.
@@ -275,17 +272,17 @@ class PostgresIndex(MaintainedTable):
         keys = MetadataKeys() if keys is None else keys
         seconds = _check_timeout(settings.get("timeout_seconds", cls.timeout_seconds))
         fields = check_fields(WordFields(language, title, questions))
-        url, home = locate_table(vectorstore)
+        url, table = locate_table(vectorstore)
         server = migrate.make_server(url, ef_search)
-        wanted = migrate.AttachOptions(fields, keys, hnsw)
-        home, plan = migrate.attach_table(server, home, wanted, dry_run=dry_run, seconds=seconds)
+        options = migrate.AttachOptions(fields, keys, hnsw)
+        table, plan = migrate.attach_table(server, table, options, dry_run=dry_run, seconds=seconds)
         if dry_run:
             return plan
-        return cls(server, home, fields, keys=keys, **settings)
+        return cls(server, table, fields, keys=keys, **settings)
 
     @classmethod
     async def aattach(cls, vectorstore: Any, **settings: Any) -> PostgresIndex:
-        """The same, awaited: it runs in a thread. It has no dry run."""
+        """Async version of `attach`; it runs in a thread and has no dry run."""
 
         def attach(store: Any) -> PostgresIndex:
             return cls.attach(store, dry_run=False, **settings)
@@ -293,7 +290,7 @@ class PostgresIndex(MaintainedTable):
         return await to_async(attach)(vectorstore)
 
     def with_filter(self, filter: Any) -> PostgresIndex:
-        """The same index, of which hits and neighbors have to pass `filter`, too. None: there is none.
+        """Return the same index whose hits and neighbors also have to pass `filter`. None: there is no filter.
 
         A filter is a mapping of metadata keys to values or operators ($eq $ne $gt $gte $lt $lte $in $nin $exists
         $between $like $ilike), with $and, $or and $not over such mappings; for a table of LlamaIndex's it may be
@@ -318,11 +315,11 @@ class PostgresIndex(MaintainedTable):
     def with_enrichment(self, *, dry_run: Literal[False] = False) -> PostgresIndex: ...
 
     def with_enrichment(self, *, dry_run: bool = False) -> PostgresIndex | Plan:
-        """The same index over a table with columns for what `enrich` writes; those that it hasn't are added.
+        """Return the same index over a table with columns for what `enrich` writes; missing columns are added.
 
         A table that `create` made has them. Another one is rewritten once, since the words of questions and contexts
         become words of its chunks: nobody reads or writes it meanwhile. Whoever else writes to it goes on as before. An
-        index that was made earlier finds by the notes, too; to show summaries it has to be made anew.
+        index that was made earlier finds by the notes, too; to show summaries it has to be created again.
 
         Args:
             dry_run: give back the statements, and execute none.
@@ -330,8 +327,10 @@ class PostgresIndex(MaintainedTable):
         Raises:
             ConfigError: this user doesn't own the table.
         """
-        home, plan = notes.add_note_columns(self.server, self.table, self.fields, self.timeout_seconds, dry_run=dry_run)
-        return plan if dry_run else replace(self, table=home)
+        table, plan = notes.add_note_columns(
+            self.server, self.table, self.fields, self.timeout_seconds, dry_run=dry_run
+        )
+        return plan if dry_run else replace(self, table=table)
 
     @property
     def enrichment(self) -> notes.PostgresNotes:
@@ -352,7 +351,7 @@ class PostgresIndex(MaintainedTable):
         )
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
-        """The words of a query as the index knows them. One round trip.
+        """Return the words of a query with their counts in the index. One round trip.
 
         Raises:
             TimeoutError: the database didn't answer in time.
@@ -361,12 +360,12 @@ class PostgresIndex(MaintainedTable):
         return vocabulary.read_vocabulary(query_rows(self.server, statement, self.timeout_seconds))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
-        """The same, awaited."""
+        """Async version of `find_terms`."""
         statement = self._statements.terms_statement(request, self.fields.language)
         return vocabulary.read_vocabulary(await aquery_rows(self.server, statement, self.timeout_seconds))
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
-        """The best chunks of each channel, each with its scores in all channels that search. One round trip.
+        """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
 
         Raises:
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
@@ -378,7 +377,7 @@ class PostgresIndex(MaintainedTable):
         )
 
     async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
-        """The same, awaited."""
+        """Async version of `search`."""
         statement = self._statements.search_statement(request)
         return (
             self._statements.read_scored(await aquery_rows(self.server, statement, self.timeout_seconds))
@@ -406,7 +405,7 @@ class PostgresIndex(MaintainedTable):
         return dict.fromkeys(("place", "answer"), "call number_stored_chunks(vectorstore) once")
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs` and pass the filter, in any order. One round trip.
+        """Return the chunks that exist among `refs` and pass the filter, in any order. One round trip.
 
         Raises:
             TimeoutError: the database didn't answer in time.
@@ -417,7 +416,7 @@ class PostgresIndex(MaintainedTable):
         )
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited."""
+        """Async version of `fetch`."""
         statement = self._statements.chunks_statement(refs)
         return (
             self._statements.read_chunks(await aquery_rows(self.server, statement, self.timeout_seconds))

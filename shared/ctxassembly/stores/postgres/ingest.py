@@ -49,14 +49,14 @@ class IngestReport:
     """New, or changed."""
     unchanged: int
     deleted: int
-    """Those that were in the same documents and aren't any more."""
+    """Chunks of the same documents that are no longer among them."""
 
     def __str__(self) -> str:
         return f"{self.added} added, {self.unchanged} unchanged, {self.deleted} deleted"
 
 
 def get_embed_function(embed: Any) -> Embed | None:
-    """The function from texts to vectors.
+    """Return the function from texts to vectors.
 
     Raises:
         InputError: it is none, or has to be awaited.
@@ -133,7 +133,7 @@ def _row_hash(chunk: Chunk, vector: Vector | None, model: str | None, table: Ind
 
 
 def hash_chunk(chunk: Chunk) -> str:
-    """A hash of all of a chunk that is stored.
+    """Return a hash of everything that is stored of a chunk.
 
     Raises:
         InputError: something in it can't be stored.
@@ -158,7 +158,7 @@ def hash_chunk(chunk: Chunk) -> str:
 
 
 def _fits_bigint(number: Any) -> bool:
-    """True of None, and of an integer that a column has room for."""
+    """Return True for None and for integers that fit in a bigint column."""
     try:
         return number is None or -(2**63) <= index(number) < 2**63
     except TypeError:
@@ -175,7 +175,7 @@ def _metadata_json(chunk: Chunk) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"metadata of chunk {chunk.id!r} can't be written as JSON: {error}") from error
     if "\\u0000" in written or not is_storable(written):
-        raise InputError(f"metadata of chunk {chunk.id!r} have a NUL or half a surrogate pair in them")
+        raise InputError(f"metadata of chunk {chunk.id!r} contains a NUL or half a surrogate pair")
     return written
 
 
@@ -204,10 +204,10 @@ Row = tuple[Chunk, Vector | None, str]
 
 
 def _rows_to_write(connection: Connection[Any], table: IndexedTable, rows: list[Row], *, can_embed: bool) -> list[Row]:
-    """Those of `rows` that aren't stored as they are.
+    """Return the `rows` that aren't stored unchanged.
 
-    A row stored without its vector isn't, if there is one now. Neither is a row with a vector of another make, if it is
-    known what the vector is made from now.
+    A row stored without a vector counts as changed if there is one now, and so does a row whose vector came from
+    another vector or model, if the present one is known.
     """
     statement = (
         f"SELECT id, document_id, content_hash, embedding IS NULL FROM {_escaped_table(table)} WHERE id = ANY(%s)"
@@ -244,7 +244,7 @@ def _check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> 
 
 
 def _embed_missing(rows: list[Row], embed: Embed | None, table: IndexedTable) -> list[Row]:
-    """`rows` with their vectors, as far as there is somebody to make them."""
+    """Return `rows` with vectors, made by `embed` for those without one."""
     texts_to_embed = [chunk.text for chunk, vector, _ in rows if vector is None] if embed else []
     new_vectors = embed(texts_to_embed) if embed and texts_to_embed else []
     if not hasattr(new_vectors, "__len__"):
@@ -304,7 +304,7 @@ def _escaped_table(table: IndexedTable) -> str:
 
 
 def _escape_percent(name: str) -> str:
-    """A name as it stands in a statement with parameters."""
+    """Return a name as it is written in a statement with parameters."""
     return name.replace("%", "%%")
 
 

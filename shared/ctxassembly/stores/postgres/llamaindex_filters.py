@@ -25,9 +25,9 @@ _NUMERIC_PATTERN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$"
 
 
 def build_llamaindex_condition(filters: Any, metadata: Metadata) -> ColumnElement[bool] | None:
-    """The condition that `filters` are on the JSON column `metadata`; None if no condition stands in them.
+    """Return the condition of `filters` on the JSON column `metadata`; None if they are empty.
 
-    A group in which no condition stands says nothing, so that it neither opens an OR nor closes an AND.
+    An empty group is ignored, so that it neither opens an OR nor closes an AND.
 
     Raises:
         ConfigError: they are too large, or an operator, a condition or a value's type has no translation.
@@ -53,12 +53,12 @@ def _translate_group(filters: Any, metadata: Metadata) -> ColumnElement[bool] | 
 
 
 def metadata_text(metadata: Metadata, key: str) -> ColumnElement[Any]:
-    """The value under `key` as text; SQL's NULL if there is none."""
+    """Return the value under `key` as text; SQL's NULL if there is none."""
     return metadata.op("->>", return_type=Text())(literal(key, Text))
 
 
 def _enum_value(name: Any) -> str:
-    """The name of an operator or a condition."""
+    """Return the name of an operator or a condition."""
     return str(getattr(name, "value", name)).lower()
 
 
@@ -104,7 +104,7 @@ def _compare_value(name: str, text: Any, value: Any) -> ColumnElement[bool]:
 
 
 def _as_decimal(value: str | float) -> Decimal | None:
-    """The number that `value` reads as; None if it is none."""
+    """Return the number that `value` represents; None if it is not numeric."""
     try:
         number = Decimal(str(value))
     except InvalidOperation:
@@ -129,7 +129,7 @@ _VALUE_OPERATORS: Mapping[str, Callable[[Any, Any], ColumnElement[bool]]] = {
 }
 
 _LIST_OPERATORS: Mapping[str, Callable[[Any, Any, list[str]], ColumnElement[bool]]] = {
-    # An empty list compares with nothing: NULL has to come of where nothing stands, or it would pass under NOT.
+    # An empty list compares with nothing: a missing value has to give NULL, or it would pass under NOT.
     "in": lambda text, _, values: text == any_(literal(values, ARRAY(Text))) if values else text != text,  # noqa: PLR0124
     "nin": lambda text, _, values: text != all_(literal(values, ARRAY(Text))) if values else text == text,  # noqa: PLR0124
     "any": lambda _, found, values: found.has_any(literal(values, ARRAY(Text))),
@@ -139,7 +139,7 @@ _LIST_OPERATORS: Mapping[str, Callable[[Any, Any, list[str]], ColumnElement[bool
 
 
 def _has_text(text: Any, found: Any, value: str, like: str) -> ColumnElement[bool]:
-    """True in SQL if the text there has `value`: as it is, and as the pattern that PGVectorStore makes of it."""
+    """Return the condition that the text contains `value`, literally and as PGVectorStore's pattern."""
     pattern = literal(f"%{value}%", Text)
     wanted = literal(value, Text)
     at = func.strpos(text, wanted) if like == "LIKE" else func.strpos(func.lower(text), func.lower(wanted))

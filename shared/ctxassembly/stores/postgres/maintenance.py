@@ -106,11 +106,11 @@ class MaintenanceConnection:
                 self._execute_step(step)
 
     def describe_table(self, table: IndexedTable) -> TableInfo:
-        """The table as it is now. PostgreSQL locks a table to describe its indexes."""
+        """Describe the table as it is now. PostgreSQL locks a table to describe its indexes."""
         return self.retry_on_lock(full_name(table), partial(describe_table, self.connection, table.schema, table.name))
 
     def retry_on_lock(self, table: str, work: Callable[[], T], *, should_take_turn: bool = False) -> T:
-        """The result of `work`, done in a transaction once no lock on `table` is in the way.
+        """Return the result of `work`, run in a transaction once no lock on `table` blocks it.
 
         With `should_take_turn` nobody else does so for the same `table` meanwhile. Who has the turn is waited for as
         long as it works.
@@ -179,7 +179,7 @@ class MaintenanceConnection:
         self.connection.execute(step.sql.encode())
 
     def _is_pooled(self) -> bool:
-        """True behind a pooler, where a session's settings would reach others: it gives another id than the server."""
+        """Return True behind a pooler, where session settings would reach others: its process id is another."""
         row = self.connection.execute("SELECT pg_backend_pid()").fetchone()
         return not row or row[0] != self.connection.info.backend_pid
 
@@ -203,7 +203,7 @@ class MaintenanceConnection:
 
 @contextmanager
 def open_maintenance(server: Server, seconds: float) -> Iterator[MaintenanceConnection]:
-    """A new connection for work that may take long, so none of the pool's.
+    """Open a new connection, outside the pool, for work that may take long.
 
     Raises:
         ConfigError: the user may not do what is done inside, or there is no such schema.
@@ -233,7 +233,7 @@ def open_maintenance(server: Server, seconds: float) -> Iterator[MaintenanceConn
 
 @contextmanager
 def _connect(server: Server, seconds: float, reasons: SimpleQueue[str]) -> Iterator[MaintenanceConnection]:
-    """A new connection, and another one that watches it and puts the reason for which it gives up into `reasons`."""
+    """Open a connection and a second one that watches it and puts its reason for giving up into `reasons`."""
     try:
         sql = wait_with_deadline(seconds + CONNECT_SECONDS, submit(make_unpooled_engine(server).connect))
     except DeadlineError as error:
@@ -283,7 +283,7 @@ def _is_idle(holder: Sequence[Any], seconds: float) -> bool:
 
 
 def _lock_message(table: str, holders: Sequence[Sequence[Any]]) -> str:
-    """The message that names who holds a lock, at most three of them."""
+    """Return the message that names the holders of a lock, at most three."""
     named = [
         f"process {pid} ({application or 'without application_name'}, {state} since {since:%Y-%m-%d %H:%M:%S%z}, "
         f"for {seconds:.0f} s)"

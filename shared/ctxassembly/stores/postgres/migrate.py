@@ -61,7 +61,7 @@ class AttachedTable(NamedTuple):
 
 
 def locate_table(vectorstore: Any) -> AttachedTable:
-    """The table of a vector store.
+    """Return the table of a vector store.
 
     Raises:
         InputError: it isn't one that keeps a table in PostgreSQL.
@@ -83,10 +83,10 @@ def locate_table(vectorstore: Any) -> AttachedTable:
         )
     if hasattr(inner, "_table_class") and hasattr(inner, "embed_dim"):
         inner._initialize()  # the table is made on first use
-        table_name = inner._table_class.__table__
+        orm_table = inner._table_class.__table__
         table = IndexedTable(
-            name=table_name.name,
-            schema=table_name.schema,
+            name=orm_table.name,
+            schema=orm_table.schema,
             key="id",
             id="node_id",
             content="text",
@@ -103,7 +103,7 @@ def locate_table(vectorstore: Any) -> AttachedTable:
 
 
 def complete_types(table: IndexedTable, info: TableInfo) -> IndexedTable:
-    """`table` with the types that the database gives.
+    """Return `table` with the types that the database gives.
 
     Raises:
         ConfigError: there is no such table, or its embeddings are of no type of pgvector.
@@ -128,7 +128,7 @@ def complete_types(table: IndexedTable, info: TableInfo) -> IndexedTable:
 
 
 def missing_steps(table: IndexedTable, info: TableInfo, fields: WordFields, keys: MetadataKeys, *, hnsw: bool) -> Plan:
-    """The statements that a framework's table still needs.
+    """Return the statements that a framework's table still needs.
 
     Raises:
         ConfigError: its words were indexed otherwise before.
@@ -174,7 +174,7 @@ def missing_steps(table: IndexedTable, info: TableInfo, fields: WordFields, keys
 
 
 def hnsw_remedy(table: IndexedTable) -> str:
-    """The way to an HNSW index."""
+    """Return the instruction that adds an HNSW index."""
     if table.can_have_hnsw:
         return "attach(..., hnsw=True) makes one"
     return f"it takes a column of up to {MAX_DIMENSIONS['halfvec']:,} dimensions, the same for all rows"
@@ -189,14 +189,14 @@ def _without_existing(steps: Iterator[Step], info: TableInfo) -> list[Step]:
 
 
 def _position_columns(table: IndexedTable, keys: MetadataKeys) -> tuple[str, str] | None:
-    """The columns of document and place; None if one isn't there."""
+    """Return the columns of document and index; None if one is missing."""
     document = next((name for name in keys.document_id if name in table.columns), None)
     index = next((name for name in keys.index if name in table.columns), None)
     return (document, index) if document and index else None
 
 
 def langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
-    """The chunk in a row of LangChain's. Without an index its offset counts in the page or section that it names."""
+    """Return the chunk in a LangChain row. Without an index, its offset is relative to the page or section it names."""
     document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
     return Chunk(
         id=str(id_),
@@ -210,7 +210,7 @@ def langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Meta
 
 
 def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
-    """The chunk in a row of LlamaIndex's: a node as JSON in the metadata, whose own they are."""
+    """Return the chunk in a LlamaIndex row, whose metadata holds the node as JSON."""
     try:
         node = json.loads(metadata.get("_node_content") or "{}")
     except (TypeError, ValueError):
@@ -245,13 +245,13 @@ def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
 
 
 _ANALYZE_DIVISOR = 10
-"""Statistics are made anew once a tenth of the rows has changed, as autovacuum does it a minute later."""
+"""Statistics are updated once a tenth of the rows has changed, as autovacuum does it a minute later."""
 
 
 def create_table(
     server: Server, name: str, schema: str, fields: WordFields, *, dimensions: int, seconds: float
 ) -> IndexedTable:
-    """A table of our own, made if it isn't there."""
+    """Return a table of our own, created if it doesn't exist."""
     check_int("dimensions", dimensions, 1, 16_000)
     kind = "vector" if dimensions <= MAX_DIMENSIONS["vector"] else "halfvec"
     table = IndexedTable(
@@ -293,7 +293,7 @@ def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: WordFields)
 
 
 class AttachOptions(NamedTuple):
-    """What a vector store's table shall have."""
+    """The wanted state of a vector store's table."""
 
     fields: WordFields
     keys: MetadataKeys
@@ -303,7 +303,7 @@ class AttachOptions(NamedTuple):
 def attach_table(
     server: Server, table: IndexedTable, options: AttachOptions, *, dry_run: bool, seconds: float
 ) -> tuple[IndexedTable, Plan]:
-    """A vector store's table, and what it still needed; with `dry_run` what it needs."""
+    """Return a vector store's table and the steps executed; with `dry_run` the steps that are missing."""
 
     def make_plan() -> tuple[TableInfo, IndexedTable, Plan]:
         info = work.describe_table(table)
@@ -355,12 +355,12 @@ def _pending_steps(work: MaintenanceConnection, table: IndexedTable, changed_row
 
 
 def refresh(work: MaintenanceConnection, table: IndexedTable) -> None:
-    """Make statistics and the table of words anew."""
+    """Update the statistics and the table of words."""
     _execute_in_turn(work, table, [analyze_step(table), *refresh_lexemes_steps(table)])
 
 
 def make_server(url: Any, ef_search: int) -> Server:
-    """The server of a URL for any driver.
+    """Return the server of a URL for any driver.
 
     Raises:
         ConfigError: it is no such URL, or `ef_search` is out of range.
@@ -391,7 +391,7 @@ def _create_extensions(work: MaintenanceConnection, table: IndexedTable) -> None
 
 
 def _with_lexeme_access(table: IndexedTable, info: TableInfo) -> IndexedTable:
-    """`table`, with a warning if the user may not read its words. With policies that is as it should be."""
+    """Return `table`; warn if the user may not read its words, unless row-level security is the reason."""
     if not info.can_read_lexemes and not info.has_policies:
         lexemes_table = lexemes_name(table)
         warn(
@@ -423,6 +423,6 @@ def _check_compatible(table: IndexedTable, info: TableInfo, fields: WordFields) 
     if existing != (table.dimensions, words_mark(table, fields)):
         raise ConfigError(
             "dimensions, language, title and questions",
-            f"those of the table that is there ({existing[0]}, {existing[1]})",
+            f"those of the existing table ({existing[0]}, {existing[1]})",
             f"{table.dimensions}, {fields}",
         )

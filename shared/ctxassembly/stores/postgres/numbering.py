@@ -2,8 +2,8 @@
 
 A vector store keeps no order of chunks. The order of insertion isn't safe either: chunks are updated, and loaded in
 parallel. So only an order that the rows themselves prove is used: page, then row or line, then offset. A document is
-numbered if this tells all its chunks apart, and if links between chunks, where there are any, agree. The others are
-named in the result.
+numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
+others are named in the result.
 
 The numbering is one UPDATE that the database computes: no chunk travels to the client.
 """
@@ -48,16 +48,14 @@ from sqlalchemy.schema import CreateIndex
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize
-from ctxassembly.stores.postgres.chunk_lookup import json_text
+from ctxassembly.stores.postgres.chunk_lookup import INTEGER_PATTERN, json_text
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
 FILE_PATH_KEY = "file_path"
-"""The key by which LlamaIndex's readers tell files of one name apart."""
+"""The key by which LlamaIndex's readers distinguish files of one name."""
 _ROW_KEYS = ("row", "seq_num", "row_idx_start")
 """The keys for the row of LangChain's CSVLoader and JSONLoader and of Haystack, besides `keys.row_number`."""
-_INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
-"""A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
 _MAX_NAME_BYTES = 63
 """Most bytes of a name in PostgreSQL, which cuts longer ones."""
 
@@ -110,7 +108,7 @@ class NumberableTable(Protocol):
         """The name of the column by which an update finds a row."""
 
     def rows(self) -> Select[Any]:
-        """A statement with one row for each chunk.
+        """Return a statement with one row for each chunk.
 
         It has the columns
 
@@ -121,22 +119,22 @@ class NumberableTable(Protocol):
         """
 
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
-        """The new values by column, given the table `updates` with `document` and `index` for each `id`."""
+        """Return the new values by column, given the table `updates` with `document` and `index` for each `id`."""
 
     def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
-        """The expressions by which neighbors are looked up, for the index of the table: document and place."""
+        """Return the expressions by which neighbors are looked up, for the index of the table: document and place."""
 
 
 def distinguishing_keys(get_text: Callable[[str], ColumnElement[Any]], keys: MetadataKeys) -> list[ColumnElement[Any]]:
-    """The columns for the place of a row: index, page, row, offset and file. `get_text` gives the value under a key."""
+    """Return the columns that position a row: index, page, row, offset, file. `get_text` returns a key's value."""
 
     def integer_column(names: Iterable[str]) -> ColumnElement[Any]:
-        """The first value under `names` that is a whole number from 0."""
+        """Return the first value under `names` that is a whole number from 0."""
         return func.coalesce(*(integer_expr(get_text(name)) for name in names), null())
 
     return [
         integer_column(keys.index).label("index"),
-        integer_column(reversed(keys.page)).label("page"),  # the printed label last: labels may begin anew in one file
+        integer_column(reversed(keys.page)).label("page"),  # the printed label last: labels may restart within a file
         integer_column((*keys.row_number, *_ROW_KEYS, *keys.start_line)).label("row"),
         integer_column(keys.start).label("start"),
         get_text(FILE_PATH_KEY).label("file"),
@@ -144,12 +142,12 @@ def distinguishing_keys(get_text: Callable[[str], ColumnElement[Any]], keys: Met
 
 
 def integer_expr(text: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The whole number that a text is, from 0; NULL if it is none."""
-    return case((text.regexp_match(_INTEGER_PATTERN), cast(text, Numeric)))
+    """Return the integer from 0 that a text holds; NULL if it is not one."""
+    return case((text.regexp_match(INTEGER_PATTERN), cast(text, Numeric)))
 
 
 def as_jsonb(json: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A column of JSON or JSONB as JSONB; an empty object if it is NULL."""
+    """Return a column of JSON or JSONB as JSONB; an empty object if it is NULL."""
     return func.coalesce(cast(type_coerce(json, Text), JSONB), cast(literal("{}"), JSONB))
 
 
@@ -159,7 +157,7 @@ def number_rows(
     """Number the rows of `chunk_table` by document and index, and create the database index, in the open transaction.
 
     A document whose chunks have an index each stays as it is, so a second call changes nothing.
-    `trust_insertion_order` puts chunks in the order in which they were stored where nothing else tells.
+    `trust_insertion_order` puts chunks in the order in which they were stored if nothing else shows their order.
     """
     rows = _order_rows(chunk_table.rows().cte("rows"))
     documents = _document_facts(rows, trusts_insertion_order=trust_insertion_order)
@@ -174,7 +172,7 @@ def number_rows(
 
 
 def _order_rows(rows: Any) -> Any:
-    """The rows with their `place` in the order of their document, and with the link of the `next` row there."""
+    """Return the rows with their `place` in the order of their document, and with the link of the `next` row there."""
     row = rows.c
     order = {"partition_by": row.document, "order_by": (row.page, row.row, row.start, row.stored_at)}
     return select(
@@ -183,13 +181,13 @@ def _order_rows(rows: Any) -> Any:
 
 
 def _document_facts(rows: Any, *, trusts_insertion_order: bool) -> Any:
-    """Three facts on each document: its chunks are `numbered` already, their order is `sorted`, links tell it."""
+    """Compute for each document if its chunks are `numbered` already, can be `sorted`, or are `linked`."""
     chunk = rows.c
     count = func.count()
     page, row, start = (func.coalesce(column, -1) for column in (chunk.page, chunk.row, chunk.start))
     # Either all chunks have a page or none has, and so with rows: one without has no place among the others. Then
-    # page and row, or page, row and offset, have to tell all chunks apart.
-    tells_apart = and_(
+    # page and row, or page, row and offset, have to be different for all chunks.
+    are_distinct = and_(
         *(func.count(column).in_((0, count)) for column in (chunk.page, chunk.row)),
         or_(
             func.count(distinct(tuple_(page, row))) == count,
@@ -202,9 +200,9 @@ def _document_facts(rows: Any, *, trusts_insertion_order: bool) -> Any:
         select(
             chunk.document,
             and_(func.count(chunk.index) == count, func.count(distinct(chunk.index)) == count).label("numbered"),
-            and_(or_(tells_apart, literal(trusts_insertion_order)), agree, func.count(distinct(chunk.file)) <= 1).label(
-                "sorted"
-            ),
+            and_(
+                or_(are_distinct, literal(trusts_insertion_order)), agree, func.count(distinct(chunk.file)) <= 1
+            ).label("sorted"),
             and_(func.count(chunk.following) == count - 1, func.count(distinct(chunk.named)) == 1).label("linked"),
         )
         .where(chunk.document.is_not(None))
@@ -214,7 +212,7 @@ def _document_facts(rows: Any, *, trusts_insertion_order: bool) -> Any:
 
 
 def _plan_updates(rows: Any, documents: Any) -> Any:
-    """The `id`, `document` and `index` of each row that has to change."""
+    """Return the `id`, `document` and `index` of each row that has to change."""
     row, document = rows.c, documents.c
     return (
         select(
@@ -268,14 +266,14 @@ class StoredChunks:
     condition: ColumnElement[bool] | None = None
 
     def text(self, key: str, source: Any = None) -> ColumnElement[Any]:
-        """The value under `key` as text, in the table or in what was read `source` it; NULL if there is none."""
+        """Return the value under `key` as text, in the table or in the rows `source`; NULL if there is none."""
         columns_source = self.table if source is None else source
         if key in self.columns:
             return cast(columns_source.c[key], Text)
         return json_text(columns_source.c[self.json_column], key) if self.json_column else cast(null(), Text)
 
     def rows(self) -> Select[Any]:
-        """A statement for the places of the rows, as `ctxassembly.stores.postgres.numbering.Stored` describes it."""
+        """Return the statement that reads the positions of rows, as `NumberableTable.rows` describes it."""
         keys, table = self.keys, self.table
         read = [table.c[self.id], literal_column("ctid").label(_STORED_AT)]
         read += [table.c[name] for name in sorted(self.columns - {self.id})]
@@ -298,7 +296,7 @@ class StoredChunks:
         )
 
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
-        """The new document id and index: in columns of their own if the table has them, else in the JSON metadata."""
+        """Return the new document id and index, for columns of their own if they exist, else for the JSON metadata."""
         table, keys = self.table, self.keys
         values: dict[Any, Any] = {}
         json_patch: list[Any] = []
@@ -314,12 +312,12 @@ class StoredChunks:
         return values
 
     def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
-        """Document and place, as the statements of `ctxassembly.stores.postgres.chunk_lookup` compare them."""
+        """Return document and index as the statements of `ctxassembly.stores.postgres.chunk_lookup` compare them."""
         names = (self.key_to_write(self.keys.document_id), self.key_to_write(self.keys.index))
         return [self.table.c[name] if name in self.columns else self.text(name) for name in names]
 
     def key_to_write(self, keys: Sequence[str]) -> str:
-        """The key to write: the first of `keys` with a column of its own, else the first one.
+        """Return the key to write: the first of `keys` with a column of its own, else the first one.
 
         Raises:
             ConfigError: the table has no place for it.
@@ -335,7 +333,7 @@ class StoredChunks:
 def build_table(
     name: str, schema: str | None, columns: Iterable[str], json: str | None, json_type: Any = JSON
 ) -> Table:
-    """A table with quoted names, so that capitals and odd signs in them stay."""
+    """Return a table with quoted names, so that capitals and odd signs in them stay."""
     quoted_columns: list[Column[Any]] = [
         Column(quoted_name(column, quote=True)) for column in columns if column != json
     ]

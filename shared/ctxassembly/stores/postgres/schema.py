@@ -1,9 +1,9 @@
 """An index's needs in the database, as statements: for a table of its own, and for one that a framework made.
 
-The words of a chunk stand in a generated column, so that no writer has to know of it:
+The words of a chunk are kept in a generated column, so that no writer has to know of it:
 
 - `coalesce` around each part, since a chunk without questions would have no words at all: text || NULL is NULL;
-- STORAGE MAIN, which keeps the words in the row. Elsewhere each look at them fetches them anew: 5 to 9 times the time;
+- STORAGE MAIN, which keeps the words in the row. Elsewhere each access fetches them again: 5 to 9 times the time;
 - statistics at 1,000, which keep the 10,000 commonest words with their shares: the weights of words come from there;
 - title, questions and content by `setweight`, so that what they weigh is for the query to say.
 """
@@ -25,13 +25,11 @@ MAX_INDEXED_CHARS = 200_000
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
-_MEMORY = "512MB"
-"""For building an HNSW index: one that doesn't fit takes many times as long."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
 def quoted_name(name: str) -> str:
-    """A name as SQL has it, whatever is in it."""
+    """Return a name quoted for SQL, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -71,12 +69,12 @@ class WordFields(NamedTuple):
     questions: str | None
 
     def __str__(self) -> str:
-        """The beginning of the column's mark, by which it is known again."""
+        """Return the beginning of the column's mark, which identifies it later."""
         return f"ctxassembly: {self.language}, title={self.title}, questions={self.questions}"
 
 
 def check_fields(fields: WordFields) -> WordFields:
-    """`fields`, whose names PostgreSQL can hold.
+    """Return `fields` after checking that PostgreSQL can hold their names.
 
     Raises:
         ConfigError: the language is no name of a text search configuration, or a key is empty.
@@ -90,27 +88,27 @@ def check_fields(fields: WordFields) -> WordFields:
 
 
 WITH_NOTES = ", with notes"
-"""The ending of the mark of a column whose words are also those of notes."""
+"""The ending of the mark of a column whose words include those of notes."""
 
 
 def words_mark(table: IndexedTable, fields: WordFields) -> str:
-    """The mark of the column of words."""
+    """Return the mark of the column of words."""
     return f"{fields}{WITH_NOTES if table.has_notes else ''}"
 
 
 def full_name(table: IndexedTable) -> str:
-    """The table, quoted."""
+    """Return the schema and name of the table, quoted."""
     return f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
 
 
 def text_literal(text: str) -> str:
-    """A text as a literal, whatever is in it."""
+    """Return a text as an SQL literal, whatever characters it has."""
     escaped = text.replace("\\", "\\\\").replace("'", "''")
     return f"E'{escaped}'" if "\\" in text else f"'{escaped}'"
 
 
 def words_expression(table: IndexedTable, fields: WordFields) -> str:
-    """The expression for the words of a chunk."""
+    """Return the expression for the words of a chunk."""
 
     def part(text: str, weight: str) -> str:
         limited = f"left(coalesce({text}, ''), {MAX_INDEXED_CHARS})"
@@ -129,7 +127,7 @@ def _key_expression(table: IndexedTable, key: str) -> str | None:
 
 
 def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
-    """A table of our own, without an index on the vectors: building that after the first chunks is faster."""
+    """Return the step that creates our own table; the index on vectors comes later, which is faster."""
     vector = f"{table.vector_type}({table.dimensions})"
     notes = "".join(f"  {name} text,\n" for name in NOTES) if table.has_notes else ""
     create_sql = (
@@ -152,7 +150,7 @@ def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
 
 
 def words_column_steps(table: IndexedTable, fields: WordFields, server_version: int) -> Iterator[Step]:
-    """The column of words, in a table that has none."""
+    """Yield the steps that add the column of words to a table."""
     column = f"ALTER TABLE {full_name(table)} ADD COLUMN {TSV} tsvector"
     generated = f"GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED"
     rewrites = "rewrites the table; nobody reads or writes it meanwhile"
@@ -168,12 +166,12 @@ def words_column_steps(table: IndexedTable, fields: WordFields, server_version: 
 
 
 def comment_step(table: IndexedTable, fields: WordFields) -> Step:
-    """The column of words, marked with what it was made of."""
+    """Return the step that marks the column of words with its sources."""
     return Step(f"COMMENT ON COLUMN {full_name(table)}.{TSV} IS {text_literal(words_mark(table, fields))}")
 
 
 def analyze_step(table: IndexedTable) -> Step:
-    """The statistics by which words weigh, and plans are made."""
+    """Return the step that updates the statistics behind word weights and query plans."""
     return Step(f"ANALYZE {full_name(table)}")
 
 
@@ -182,17 +180,17 @@ def _statistics_step(table: IndexedTable) -> Step:
 
 
 def words_index_steps(table: IndexedTable) -> Iterator[Step]:
-    """The index on the words of a table in use."""
+    """Yield the steps that index the words of a table in use."""
     yield from _index_steps(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True)
 
 
 def position_index_steps(table: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
-    """The index on document and place of a table in use."""
+    """Yield the steps that index document and chunk index of a table in use."""
     yield from _index_steps(table, "place", f"({quoted_name(document_id)}, {quoted_name(index)})", concurrently=True)
 
 
 def vector_index_steps(table: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
-    """The HNSW index. Of more than 2,000 dimensions it is in half precision, which costs no recall."""
+    """Yield the steps for the HNSW index. Above 2,000 dimensions it uses half precision, which costs no recall."""
     if not table.can_have_hnsw:
         return
     column, operators = quoted_name(table.embedding), f"{table.vector_type}_cosine_ops"
@@ -225,6 +223,6 @@ def _index_steps(table: IndexedTable, ending: str, on: str, *, concurrently: boo
 
 
 def drop_index_steps(table: IndexedTable, names: Sequence[str]) -> Iterator[Step]:
-    """Indexes that a build broken off left behind: no query uses them, and their names are taken."""
+    """Yield the steps that drop indexes left by an interrupted build: no query uses them, and their names are taken."""
     for name in names:
         yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(table.schema)}.{quoted_name(name)}", kind="alone")

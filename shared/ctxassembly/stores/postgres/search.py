@@ -69,12 +69,12 @@ class TsQuery(UserDefinedType[Any]):
     cache_ok = True
 
     def get_col_spec(self, **_: Any) -> str:
-        """The type as it is written in SQL."""
+        """Return the type as it is written in SQL."""
         return "tsquery"
 
 
 def quote_lexeme(lexeme: str) -> str:
-    """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it.
+    """Quote a lexeme so that `tsquery` reads it back unchanged, whatever operators and quotes it has.
 
     >>> print(quote_lexeme("o'brien | x"))
     'o''brien | x'
@@ -83,7 +83,7 @@ def quote_lexeme(lexeme: str) -> str:
 
 
 def candidate_query(vocabulary: QueryVocabulary, target: int) -> str:
-    """The `tsquery` of the chunks worth a look; empty if no chunk has a word of the query.
+    """Return the `tsquery` of the candidate chunks; empty if no chunk has a word of the query.
 
     >>> counts = {"the": 80_000, "iron": 950, "level": 4_000, "ferritin": 20}
     >>> known = QueryVocabulary(90_000, tuple(TermStats(term, count) for term, count in counts.items()))
@@ -146,7 +146,7 @@ class SearchShape(NamedTuple):
 def bind_search(
     request: SearchChunks, *, is_filtered: bool, field_weights: tuple[float, float]
 ) -> tuple[SearchShape, dict[str, Any]]:
-    """The shape of a search, and the values of its parameters."""
+    """Return the shape of a search, and the values of its parameters."""
     bound: dict[str, Any] = {"limit": request.limit}
     if request.vector is not None:
         bound["vector"] = format_vector(request.vector)
@@ -172,7 +172,7 @@ def search_statement(
     columns: Sequence[ColumnElement[Any]],
     length_weight: float,
 ) -> Select[Any] | None:
-    """The best chunks of each channel: `columns` of each, similarity, keyword score and matched words.
+    """Return the statement for the best chunks of each channel: `columns`, similarity, keyword score, matched words.
 
     None if there is nothing to search by.
     """
@@ -213,7 +213,7 @@ def _as_conditions(condition: ColumnElement[bool] | None) -> list[ColumnElement[
 
 
 def format_vector(vector: Sequence[float]) -> str:
-    """A vector as pgvector reads it."""
+    """Return a vector as pgvector reads it."""
     return str(list(map(float, vector)))
 
 
@@ -236,13 +236,13 @@ def check_vector(vector: Sequence[float], table: IndexedTable) -> None:
 
 
 def _searchable(terms: Sequence[TermStats]) -> list[TermStats]:
-    """The words that chunks have and that PostgreSQL can hold, each once."""
+    """Return the words that chunks have and that PostgreSQL can hold, each once."""
     kept = {term.text: term for term in terms if term.chunk_count and term.text and is_storable(term.text)}
     return [term for term in kept.values() if len(term.text.encode()) <= MAX_LEXEME_BYTES]
 
 
 def _score(table: IndexedTable, tsv: ColumnElement[Any], word_count: int, length_weight: float) -> ColumnElement[Any]:
-    """The keyword score of a chunk; 0 without a word."""
+    """Return the keyword score of a chunk; 0 without a word."""
     by_field = cast(bindparam("by_field", type_=ARRAY(REAL)), ARRAY(REAL))
     total: ColumnElement[Any] = cast(literal(0.0), Double)
     for at in range(word_count):
@@ -256,7 +256,7 @@ def _score(table: IndexedTable, tsv: ColumnElement[Any], word_count: int, length
 
 
 def _matched_terms(tsv: ColumnElement[Any], word_count: int) -> ColumnElement[Any]:
-    """The words that a chunk has, as an array."""
+    """Return the words that a chunk has, as an array."""
     matching = [
         case((tsv.op("@@", is_comparison=True)(_tsquery(f"query_{at}")), bindparam(f"word_{at}", type_=Text)))
         for at in range(word_count)
@@ -270,7 +270,7 @@ def _tsquery(parameter: str) -> ColumnElement[Any]:
 
 
 def _mean_size(home: IndexedTable) -> ColumnElement[Any]:
-    """The mean size of a chunk's words, which the statistics have; NULL if there are none yet."""
+    """Return the mean size of a chunk's words, which the statistics have; NULL if there are none yet."""
     stats = table("pg_stats", *map(column, ("schemaname", "tablename", "attname", "avg_width")), schema="pg_catalog")
     of_words = (stats.c.schemaname == home.schema, stats.c.tablename == home.name, stats.c.attname == TSV)
     return select(func.max(func.nullif(stats.c.avg_width, 0))).where(*of_words).scalar_subquery()

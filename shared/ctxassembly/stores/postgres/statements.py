@@ -44,18 +44,18 @@ class IndexStatements:
         build_condition(self.table, *self.filters)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process makes the statements anew: some hold functions, which can't be sent to it."""
+        """Pickle the arguments alone: another process rebuilds the statements, some of which can't be pickled."""
         return IndexStatements, (
             *(self.table, self.filters, self.keys, self.chunk_of),
             *(self.field_weights, self.length_weight),
         )
 
     def terms_statement(self, request: FindTerms, language: str) -> BoundStatement:
-        """The statement for the words of a query; `vocabulary.read_vocabulary` reads its rows."""
+        """Return the statement for the words of a query; `vocabulary.read_vocabulary` reads its rows."""
         return vocabulary.terms_statement(self.table, request, language), {}
 
     def search_statement(self, request: SearchChunks) -> BoundStatement | None:
-        """The statement for a search; None if there is nothing to search by.
+        """Return the statement for a search; None if there is nothing to search by.
 
         Raises:
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
@@ -74,19 +74,19 @@ class IndexStatements:
         return None if statement is None else (statement, bound)
 
     def read_scored(self, rows: Iterable[Row[Any]]) -> list[ScoredChunk]:
-        """The rows of a search."""
+        """Read the rows of `search_statement`."""
         return [
             ScoredChunk(self._read_chunk(row), _as_similarity(similarity), keyword_score, tuple(matched or ()))
             for *row, similarity, keyword_score, matched in rows
         ]
 
     def chunks_statement(self, refs: Sequence[ChunkRef]) -> BoundStatement | None:
-        """The statement for chunks of known places; None if PostgreSQL can have none of them."""
+        """Return the statement for `refs`; None if PostgreSQL can't store any of them."""
         refs = keep_storable(refs)
         return neighbors_statement(self._neighbor_table, refs, self.table) if refs else None
 
     def read_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
-        """The rows of such a statement."""
+        """Read the rows of `chunks_statement`."""
         return [self._read_chunk(row) for row in rows]
 
     @cached_property
@@ -98,5 +98,5 @@ class IndexStatements:
 
 
 def _as_similarity(similarity: Any) -> float | None:
-    """A cosine; that of a vector without a length, which is none, as 0."""
+    """Return a cosine similarity; 0 for a vector of length 0, whose cosine is undefined."""
     return None if similarity is None else 0.0 if math.isnan(similarity) else float(similarity)

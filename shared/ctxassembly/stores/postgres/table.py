@@ -51,13 +51,13 @@ class VectorType(UserDefinedType[Any]):
         self.kind, self.dimensions = kind, dimensions
 
     def get_col_spec(self, **_: Any) -> str:
-        """The type as it is written in SQL."""
+        """Return the type as it is written in SQL."""
         return self.kind if self.dimensions is None else f"{self.kind}({self.dimensions})"
 
 
 @dataclass(frozen=True)
 class IndexedTable:
-    """The names and types of a table of chunks. Names are quoted wherever they stand, so that they are what they are.
+    """The names and types of a table of chunks. Names are always quoted, so that they are used unchanged.
 
     Raises:
         ConfigError: a name that PostgreSQL can't hold.
@@ -82,7 +82,7 @@ class IndexedTable:
     has_trigrams: bool = True
     """False if there is no pg_trgm, so that nobody knows of near words."""
     has_notes: bool = False
-    """True if it has the columns for notes, and the words of a chunk are also those of its notes."""
+    """True if it has the columns for notes, and the words of a chunk include those of its notes."""
     can_read_lexemes: bool = True
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
@@ -135,13 +135,13 @@ class IndexedTable:
         return 0 < (self.dimensions or 0) <= MAX_DIMENSIONS["halfvec"]
 
     def distance(self) -> ColumnElement[Any]:
-        """The cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
+        """Return the cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
         kind = VectorType("halfvec" if self.is_half_precision else self.vector_type, self.dimensions)
         column = cast(self.c[self.embedding], kind) if self.is_half_precision else self.c[self.embedding]
         return column.op("<=>")(cast(bindparam("vector", type_=Text), kind))
 
     def json(self, *path: str) -> ColumnElement[Any]:
-        """The metadata as JSONB, or what stands in them at `path`; NULL if nothing does."""
+        """Return the metadata as JSONB, or its value at `path`; NULL if there is none."""
         if self.metadata is None:
             return cast(None, JSONB)
         column = self.c[self.metadata]
@@ -163,7 +163,7 @@ def check_name(parameter: str, name: str) -> str:
 
 
 def derived_name(table: str, ending: str) -> str:
-    """The name of something that belongs to a table, within the 63 bytes that PostgreSQL keeps of it."""
+    """Return the name of something that belongs to a table, within the 63 bytes that PostgreSQL keeps of it."""
     name = f"{table}_{ending}"
     if len(name.encode()) <= 63:
         return name

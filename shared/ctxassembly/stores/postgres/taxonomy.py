@@ -29,7 +29,7 @@ def read_taxonomy(
     timeout_seconds: float = 10.0,
     **settings: Any,
 ) -> Taxonomy:
-    """A taxonomy out of two tables or views, as they are at this moment. One round trip.
+    """Read a taxonomy from two tables or views, in their current state. One round trip.
 
         CREATE TABLE taxonomy_nodes (id text PRIMARY KEY, type text, name text, aliases text[], campus text);
         CREATE TABLE taxonomy_relations (source text, type text, target text);
@@ -42,10 +42,10 @@ def read_taxonomy(
         nodes: the name of the table with columns `id`, `type` and `name`, and maybe `aliases` (an array of texts, or
             one of JSON) and `metadata` (a JSON object). Other columns are metadata, too, but for their NULLs. A table
             that has other names for these is read through a view.
-        relations: that of the table with columns `source`, `type` and `target`.
-        schema: where both stand.
+        relations: the name of the table with columns `source`, `type` and `target`.
+        schema: the schema of both.
         timeout_seconds: for the wait for a connection and the answer.
-        settings: those of `Taxonomy`: `name`, `triggered_by`, `type_words`, `lists`, `facts`.
+        settings: the settings of `Taxonomy`: `name`, `triggered_by`, `type_words`, `lists`, `facts`.
 
     Raises:
         ConfigError: there is no such table, a column is missing, or the rows make no taxonomy.
@@ -68,7 +68,7 @@ async def aread_taxonomy(
     timeout_seconds: float = 10.0,
     **settings: Any,
 ) -> Taxonomy:
-    """The same as `read_taxonomy`, awaited.
+    """Async version of `read_taxonomy`.
 
     On an event loop:
 
@@ -88,7 +88,7 @@ def _server(url: str, timeout_seconds: float) -> Server:
 
 
 def _statement(nodes: str, relations: str, schema: str) -> CompoundSelect[Any]:
-    """All rows of both tables as JSON, in an order that stays: one statement sees both at one moment."""
+    """Return one statement for all rows of both tables as JSON, in a stable order, so that it reads one state."""
     check_name("schema", schema)
     kinds = {"nodes": check_name("nodes", nodes), "relations": check_name("relations", relations)}
     selects = []
@@ -103,7 +103,7 @@ def _unreadable_error(error: ProgrammingError) -> ConfigError:
 
 
 def _build_taxonomy(found: Iterable[Row[Any]], settings: Mapping[str, Any]) -> Taxonomy:
-    """The taxonomy of rows of kind and entry."""
+    """Build the taxonomy from rows of kind and entry."""
     entries: dict[str, list[dict[str, Any]]] = {"nodes": [], "relations": []}
     for kind, entry in found:
         if missing := _REQUIRED_COLUMNS[kind] - entry.keys():
@@ -124,5 +124,5 @@ def _node(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_text_ids(entry: Mapping[str, Any], *ids: str) -> dict[str, Any]:
-    """`entry` with ids as texts, which in a database may be numbers."""
+    """Return `entry` with ids as text; in a database they may be numbers."""
     return {**entry, **{key: str(entry[key]) for key in ids if entry[key] is not None}}

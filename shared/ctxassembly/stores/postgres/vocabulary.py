@@ -1,4 +1,4 @@
-"""The table of lexemes beside one of chunks: every word that a chunk has or had, the shares of the common ones.
+"""The table of lexemes of a table of chunks: every word that a chunk has or had, the shares of the common ones.
 
 Whoever may read the chunks may read it, since a query looks up its words there. Where policies part the rows of one
 tenant from those of another, nobody but the owner may: the words are those of all. Then a query counts its words under
@@ -26,7 +26,7 @@ MAX_LEXEME_CHARS = 100
 
 
 def missing_lexeme_steps(table: IndexedTable, info: TableInfo) -> Iterator[Step]:
-    """What the table of lexemes still needs. One that is older than the column of words has those of another."""
+    """Yield the steps that the table of lexemes still needs. A table older than the column of words is out of date."""
     if not info.has_lexemes:
         yield from create_lexemes_steps(table)
     elif TSV not in info.types:
@@ -45,12 +45,12 @@ def missing_lexeme_steps(table: IndexedTable, info: TableInfo) -> Iterator[Step]
 
 
 def lexemes_name(table: IndexedTable) -> str:
-    """The table of lexemes, quoted."""
+    """Return the schema and name of the table of lexemes, quoted."""
     return f"{quoted_name(table.schema)}.{quoted_name(table.lexemes_name)}"
 
 
 def create_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
-    """The table of lexemes, and what is in it."""
+    """Yield the steps that create and fill the table of lexemes."""
     lexemes_table = f"CREATE TABLE IF NOT EXISTS {lexemes_name(table)} (word text PRIMARY KEY, share real)"
     yield Step(f"{lexemes_table};\n{_policy_step(table).sql}")
     yield from refresh_lexemes_steps(table)
@@ -68,13 +68,13 @@ def _policy_step(table: IndexedTable) -> Step:
 
 
 def trigram_index_step(table: IndexedTable) -> Step:
-    """The index by which lexemes near to a word are found."""
+    """Return the step for the index that finds lexemes similar to a word."""
     name = quoted_name(derived_name(table.name, "lexemes_trgm"))
     return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(table)} USING gin (word gin_trgm_ops)")
 
 
 def refresh_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
-    """The words of all chunks, in the place of those of before, after an ANALYZE."""
+    """Yield the steps that replace the lexemes by the current words of all chunks, after an ANALYZE."""
     every = text_literal(f"SELECT {TSV} FROM {full_name(table)}")
     lexemes_table = lexemes_name(table)
     yield Step(
@@ -87,7 +87,7 @@ def refresh_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
 
 
 def update_shares_step(table: IndexedTable) -> Step:
-    """The shares of the chunks that have each of the common words, from the statistics.
+    """Return the step that updates, from the statistics, the share of chunks that have each common word.
 
     Looked up there, all 10,000 of them would be unpacked for each query, which takes longer than its search.
     """
@@ -162,7 +162,7 @@ _INSIDE = r"""'%' || replace(replace(replace(lexeme, '\', '\\'), '%', '\%'), '_'
 
 
 def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> TextClause:
-    """The words in `request` with their counts: rows of number of chunks, lexeme, its chunks, near lexemes.
+    """Return the statement for the words in `request`: rows of total chunks, lexeme, its chunks, similar lexemes.
 
     Without a word there is one row, with the number of chunks alone.
     """
@@ -198,7 +198,7 @@ def _build_statement(table: IndexedTable, *, should_find_near: bool) -> TextClau
 
 
 def read_vocabulary(rows: Iterable[Any]) -> QueryVocabulary:
-    """The rows of `terms_statement` as retrieval takes them."""
+    """Convert the rows of `terms_statement` to a `QueryVocabulary`."""
     rows = list(rows)
     terms = tuple(TermStats(word, df, tuple(near or ())) for _, word, df, near in rows if word is not None)
     return QueryVocabulary(int(max([rows[0][0], *(term.chunk_count for term in terms)])) if rows else 0, terms)

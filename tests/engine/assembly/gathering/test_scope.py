@@ -181,7 +181,9 @@ def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bo
 
 async def test_filtered_takes_a_store_that_holds_the_filter_and_needs_none():
     config = AssemblyConfig(window=2, neighbors="filtered")
-    opened = FilteredStore(MemoryStore(SECRET), lambda chunks: [c for c in chunks if c.metadata["acl"] == "open"])
+    opened = FilteredStore(
+        MemoryStore(SECRET), filter_chunks=lambda chunks: [c for c in chunks if c.metadata["acl"] == "open"]
+    )
     assert standing(assemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
     assert standing(await aassemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
     assert standing(assemble(hits_of([SECRET[2]]), config)) == ["A2"]
