@@ -1,4 +1,4 @@
-"""For tests of others: a store and an index in memory, and the cases that every store must pass."""
+"""For tests of your own: a store and an index in memory, and the cases that every store must pass."""
 
 from __future__ import annotations
 

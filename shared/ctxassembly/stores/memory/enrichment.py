@@ -21,7 +21,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 
 
 def _searchable_chunk(chunk: Chunk, notes: ChunkNotes) -> Chunk:
-    """`chunk` with its notes in its text."""
+    """Return `chunk` with its notes in its text."""
     return replace(chunk, text="\n".join((*notes.questions, notes.context, chunk.text)))
 
 

@@ -8,8 +8,9 @@ from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache, partial
-from operator import mul
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -37,11 +38,12 @@ class Cosines:
         Raises:
             InputError: they differ in length, or aren't made of numbers.
         """
-        self._unit_vectors = [_unit(vector) for vector in vectors]
-        self.dimensions = len(self._unit_vectors[0]) if self._unit_vectors else 0
-        for place, unit in enumerate(self._unit_vectors):
+        units = [_unit(vector) for vector in vectors]
+        self.dimensions = len(units[0]) if units else 0
+        for place, unit in enumerate(units):
             if len(unit) != self.dimensions:
                 raise InputError(f"vectors differ: number 0 has {self.dimensions} numbers, number {place} {len(unit)}")
+        self._matrix = np.array(units).reshape(len(units), self.dimensions)
 
     def similarities(self, vector: Sequence[float]) -> list[float]:
         """Return the cosine of each vector with `vector`, in their order.
@@ -50,24 +52,13 @@ class Cosines:
             InputError: `vector` has another length.
         """
         unit = _unit(vector)
-        if not self._unit_vectors:
+        if not len(self._matrix):
             return []
         if len(unit) != self.dimensions:
             raise InputError(
                 f"the query's vector has {len(unit)} numbers, the vectors of the index have {self.dimensions}"
             )
-        if self._matrix is not None:
-            return [float(cosine) for cosine in self._matrix @ unit]
-        return [sum(map(mul, own, unit)) for own in self._unit_vectors]
-
-    @cached_property
-    def _matrix(self) -> Any:
-        """All vectors as one array; None without numpy."""
-        try:
-            import numpy as np
-        except ImportError:
-            return None
-        return np.array(self._unit_vectors).reshape(len(self._unit_vectors), self.dimensions)
+        return [float(cosine) for cosine in self._matrix @ unit]
 
 
 def _unit(vector: Sequence[float]) -> list[float]:

@@ -84,10 +84,9 @@ class NumberingReport:
             possessive = "its" if self.unordered_count == 1 else "their"
             sentences.append(
                 f"{pluralize(self.unordered_count, 'document')} could not be ordered, since {possessive} chunks "
-                "have the "
-                f"same page and no offset, stand twice, or contradict their links ({names}): store them anew as "
-                "number_chunks(...) gives them, or say trust_insertion_order=True if the table was filled once and in "
-                "order"
+                f"have the same page and no offset, are stored twice, or contradict their links ({names}): store them "
+                "again with the indexes of number_chunks(...), or pass trust_insertion_order=True if the table was "
+                "filled once and in order"
             )
         if self.nameless:
             sentences.append(

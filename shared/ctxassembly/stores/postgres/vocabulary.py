@@ -4,6 +4,12 @@ Whoever may read the chunks may read it, since a query looks up its words there.
 tenant from those of another, nobody but the owner may: the words are those of all. Then a query counts its words under
 the policies, and finds no near ones. A policy of the table of lexemes hides its rows as soon as row-level security is
 switched on, also after it was made.
+
+The words of a query are read by one statement. The server makes lexemes of the text, as it made them of the chunks. The
+number of chunks that have a lexeme comes from the column's statistics, which have the commonest (10,000 of them where
+they are kept at 1,000); ranking with these equals ranking with exact counts. Other lexemes are rare, and the GIN index
+counts them in no time. For a lexeme that no chunk has, similar ones are looked up: first those that contain it, then
+those that share most of its trigrams.
 """
 
 from __future__ import annotations
@@ -103,14 +109,6 @@ def update_shares_step(table: IndexedTable) -> Step:
         f")\nINSERT INTO {lexemes_table} SELECT word, share FROM common\n"
         "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
     )
-
-
-# The words of a query as a table knows them, by one statement.
-#
-# The server makes lexemes of the text, as it made them of the chunks. How many chunks have one was learned from the
-# column's statistics, which hold the commonest (10,000 of them where they are kept at 1,000); ranking with these equals
-# ranking with exact counts. What isn't among them is rare, and the GIN index counts it in no time. A lexeme that no
-# chunk has is looked up among those that there are: what it is part of, then what has most of its trigrams.
 
 
 MAX_QUERY_CHARS = 20_000
