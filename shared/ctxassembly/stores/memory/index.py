@@ -185,7 +185,7 @@ class MemoryIndex(MemoryStore):
         build_corpus = partial(_Corpus, words=words, fields=fields, length_weight=length_weight)
         self._state = IndexState(build_corpus, by_id, vectors_by_id)
         self.filters: tuple[Any, ...] | None = None
-        """The filters that every chunk has to pass. None: nobody has said what the caller's is. See `with_filter`."""
+        """The filters that every chunk has to pass. None: the caller's filter is unknown. See `with_filter`."""
 
     @property
     def enrichment(self) -> MemoryEnrichment:

@@ -68,7 +68,7 @@ class TableInfo:
     types: Mapping[str, str]
     """The types of its columns, without lengths."""
     dimensions: Mapping[str, int | None]
-    """Of the columns of vectors."""
+    """The dimensions of the columns of vectors."""
     words_mark: str | None
     """The mark of the column of words."""
     indexes: Mapping[str, str]

@@ -189,7 +189,7 @@ class PostgresStore:
 
     @property
     def holds_filter(self) -> bool | None:
-        """True with a filter of its own, else None: nobody knows how the caller filters."""
+        """True with a filter of its own, else None: the caller's filter is unknown."""
         return True if self.filter else None
 
 

@@ -1,11 +1,11 @@
 """Connections of an index: a pool for each process and server, and rows read from it within a deadline.
 
 Behind a pooler such as PgBouncer in transaction mode, each transaction may run on another connection of the server, and
-the next transaction there may be somebody else's. So a query brings its settings along. They are set for its
+the next transaction there may be another client's. So a query brings its settings along. They are set for its
 transaction alone, and sent together with its statement in one round trip:
 
 - `hnsw.ef_search` bounds how many rows an HNSW scan gives (40 by default: `LIMIT 100` gives 40), and
-  `hnsw.iterative_scan` lets the scan go on until the limit is reached, also past rows that a filter excludes;
+  `hnsw.iterative_scan` lets the scan continue until the limit is reached, also past rows that a filter excludes;
 - no just-in-time compilation, which takes longer than these statements do.
 
 psycopg prepares no statement: a pooler would lose it, preparing would be another round trip for the fifth use of each,
@@ -28,7 +28,7 @@ from ctxassembly.stores.postgres.deadline import BoundStatement, afetch_rows, fe
 from ctxassembly.stores.postgres.failures import translate_errors
 
 CONNECT_SECONDS = 10
-"""For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""
+"""Connection timeout if the URL sets none. The driver's own 130 s would block a thread of ours for as long."""
 _ASYNCPG_PARAMETERS = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
 """Parameters of a URL that psycopg doesn't know."""
 _PSYCOPG_PARAMETERS = ("autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory")
@@ -49,7 +49,7 @@ def server_url(url: Any) -> str:
     """Convert a URL for any PostgreSQL driver to the SQLAlchemy URL for psycopg.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is not a PostgreSQL URL.
     """
     try:
         parsed = make_url(url)
@@ -71,7 +71,7 @@ def server_url(url: Any) -> str:
 def get_engine(server: Server) -> Engine:
     """Return the engine for `server` in this process. A fork gets its own: processes can't share a connection."""
     key = (os.getpid(), server)
-    # Without a lock, which a fork would inherit held. Of two made at once one is dropped, before it has connected.
+    # Without a lock, since a fork would inherit it locked. If two are made at once, one is dropped before it connects.
     return _engines.get(key) or _engines.setdefault(key, _make_engine(server))
 
 

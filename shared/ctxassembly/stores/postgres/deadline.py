@@ -3,7 +3,7 @@
 A synchronous statement runs in a thread that can't be stopped (see `concurrency`), so it is ended from its other end,
 in three steps:
 
-1. At the deadline the caller goes on. The connection never goes back to the pool.
+1. At the deadline the caller continues. The connection never returns to the pool.
 2. The driver asks the server to cancel the statement. psycopg2's `cancel` would stop all threads until the server
    replies; there the server gets a `statement_timeout` of its own, sent with the statement.
 3. If the thread hasn't ended `GRACE_SECONDS` later, its socket is shut down: it reads the end of the stream.

@@ -1,4 +1,4 @@
-"""A model's notes on the chunks of a table: columns of their own, which whoever else writes to it need not know of.
+"""A model's notes on the chunks of a table: columns of their own, which other writers can ignore.
 
 The words of questions and context are part of the column of words. A mark says of which texts the notes on a row were
 made. A row whose text others have changed keeps its notes until the next run, which sees that they are of another text.

@@ -30,7 +30,7 @@ class Health:
     """Chunks without an indexed word: they are empty, or the language has no words for their text."""
     without_vector: int
     changed_since_analyze: float
-    """Share of the rows; 1 if nobody ever analyzed the table."""
+    """Share of the rows; 1 if the table was never analyzed."""
     recall: float | None
     """Mean share of the exact nearest chunks among those that a search finds, for vectors of the table itself; None
     without an HNSW index or vectors."""

@@ -46,7 +46,7 @@ class MaintainedTable:
     """Deadline of each statement of a query, including the wait for a connection. A late statement raises TimeoutError,
     whatever the server does; it is also cancelled on the server, and its connection is dropped. `create`, `attach`,
     `add`, `refresh`, `check` and enrichment continue as long as the server works for them. They raise TimeoutError if
-    it doesn't answer for so long, or if somebody holds a lock for so long; the message names who."""
+    it doesn't answer for so long, or if a client holds a lock for so long; the message names it."""
 
     def add(
         self,
@@ -126,7 +126,11 @@ class MaintainedTable:
 
     async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
         """Async version of `check`."""
-        return await to_async(lambda seed: self.check(sample=sample, limit=limit, seed=seed))(seed)
+
+        def check(seed: int) -> Health:
+            return self.check(sample=sample, limit=limit, seed=seed)
+
+        return await to_async(check)(seed)
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""
@@ -172,7 +176,7 @@ class PostgresIndex(MaintainedTable):
     """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6
     for those of very different ones, such as paragraphs."""
     chunk_of: ToChunk | None = field(default=None, repr=False)
-    """Another reading of the rows of a framework's table."""
+    """A function that makes chunks from rows of a framework's table, instead of ours."""
 
     def __post_init__(self) -> None:
         _check_timeout(self.timeout_seconds)
@@ -245,9 +249,9 @@ class PostgresIndex(MaintainedTable):
     ) -> PostgresIndex | Plan:
         """Return an index over the table of a LangChain or LlamaIndex PGVectorStore, adding what it lacks.
 
-        That is a generated column of words and its index, the index on document and place, an HNSW index of the
-        vectors, statistics, and a table of the words that there are, which whoever may read the chunks may read. The
-        first rewrites the table, and nobody reads or writes it meanwhile; all else is made while it is in use, HNSW the
+        It adds a generated column of words and its index, the index on document and chunk index, an HNSW index of the
+        vectors, statistics, and a table of all words, readable by all users who may read the chunks. The first one
+        rewrites the table, and blocks reads and writes meanwhile; the rest is made while the table is in use, HNSW the
         longest. A second run changes nothing. After the vector store has added many chunks, `refresh` learns their
         words: until then those are counted one by one, and aren't found as near ones.
 
@@ -318,7 +322,7 @@ class PostgresIndex(MaintainedTable):
         """Return the same index over a table with columns for what `enrich` writes; missing columns are added.
 
         A table that `create` made has them. Another one is rewritten once, since the words of questions and contexts
-        become words of its chunks: nobody reads or writes it meanwhile. Whoever else writes to it goes on as before. An
+        become words of its chunks: reads and writes are blocked meanwhile. Other writers continue as before. An
         index that was made earlier finds by the notes, too; to show summaries it has to be created again.
 
         Args:

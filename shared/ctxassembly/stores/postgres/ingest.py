@@ -1,7 +1,7 @@
 """Chunks written into a table of our own: by COPY, in batches that commit each, and only what isn't there yet.
 
-A row is marked with a hash of the chunk and of what its vector was made from. So a run that was killed goes on where it
-ended, a second one embeds nothing, and one with other vectors or another model replaces the old vectors.
+A row is marked with a hash of the chunk and of what its vector was made from. So a run that was killed continues
+where it ended, a second one embeds nothing, and one with other vectors or another model replaces the old vectors.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def get_embed_function(embed: Any) -> Embed | None:
     """Return the function from texts to vectors.
 
     Raises:
-        InputError: it is none, or has to be awaited.
+        InputError: `embed` is not a function, or is async.
     """
     function: Embed | None = getattr(embed, "embed_documents", embed)
     if is_async(function):

@@ -1,15 +1,15 @@
 """Work on a table that may take long, on a connection outside the pool.
 
-It goes on while the server works, and its waits end:
+Work continues as long as the server is working, and every wait has an end:
 
-- a statement that waits for a lock makes everybody else who needs one queue behind it. So it gives up after
-  `LOCK_SECONDS` (`lock_timeout`, which holds even if this process dies), and is tried again after a pause;
-- callers take turns by a lock of a transaction. Behind a pooler a session's lock would stay on somebody else's
-  connection. Nobody waits for it in a statement: CREATE INDEX CONCURRENTLY would wait for its snapshot, forever;
-- statements that run in no transaction can have no `lock_timeout` behind a pooler. Another connection watches them. It
-  also notices a server that answers nobody.
+- A statement that waits for a lock blocks all later requests for it. So it gives up after `LOCK_SECONDS`
+  (`lock_timeout`, which applies even if this process dies), and is tried again after a pause.
+- Callers take turns by an advisory lock of a transaction. Behind a pooler a session lock would stay on another client's
+  connection. No statement waits for the lock: CREATE INDEX CONCURRENTLY would wait forever for its snapshot.
+- Statements outside a transaction can't have a `lock_timeout` behind a pooler. A second connection watches them. It
+  also notices a server that doesn't answer.
 
-An error names who holds the lock.
+An error names the holders of the lock.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ T = TypeVar("T")
 LOCK_SECONDS = 2.0
 """The longest wait for a lock in one go."""
 PAUSE_SECONDS = 0.5
-"""Between two tries, for those who queued behind the first one."""
+"""Pause between two tries, for clients that queued behind the first one."""
 TURN_SECONDS = 0.1
-"""Between two tries for one's turn."""
+"""Pause between two tries for the turn."""
 HEARTBEAT_SECONDS = 1.0
-"""Between two signs of life of who holds the lock of the turns while it works on another connection."""
+"""Pause between two signs of life of the connection that has the turn while another one works."""
 
 _TURN_SQL = "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock(hashtext(%s)){flushed}"
 _FLUSH_SQL = ", pg_stat_force_next_flush()"
@@ -73,12 +73,12 @@ WHERE waiting.state = 'active' AND waiting.wait_event_type = 'Lock' AND waiting.
   AND waiting.query_start < now() - make_interval(secs => :seconds)
   AND a.state LIKE 'idle in transaction%' AND a.state_change < now() - make_interval(secs => :seconds)
 """)
-"""Cancels a statement that waits for a transaction in which nothing is done. One that works is waited for: who
-waits outside a transaction holds up nobody."""
+"""Cancels a statement that waits for an idle transaction. It keeps waiting for a working one: a statement outside a
+transaction blocks no other client."""
 
 
 class MaintenanceConnection:
-    """A connection that commits each statement by itself, and what is done on it."""
+    """A connection for maintenance that commits each statement by itself."""
 
     def __init__(self, server: Server, sql: SqlConnection, seconds: float, reasons: SimpleQueue[str]) -> None:
         self.sql = sql
@@ -93,7 +93,7 @@ class MaintenanceConnection:
 
         Raises:
             ConfigError: there is no such schema.
-            TimeoutError: somebody holds a lock.
+            TimeoutError: a client holds a lock.
         """
         for step in steps:
             if step.kind == "alone":
@@ -112,11 +112,10 @@ class MaintenanceConnection:
     def retry_on_lock(self, table: str, work: Callable[[], T], *, should_take_turn: bool = False) -> T:
         """Return the result of `work`, run in a transaction once no lock on `table` blocks it.
 
-        With `should_take_turn` nobody else does so for the same `table` meanwhile. Who has the turn is waited for as
-        long as it works.
+        With `should_take_turn`, callers work on the same `table` one at a time, each as long as it needs.
 
         Raises:
-            TimeoutError: somebody holds a lock on `table`, or has the turn and does nothing.
+            TimeoutError: a client holds a lock on `table`, or has the turn and is idle.
         """
         from psycopg.errors import LockNotAvailable
 
@@ -151,7 +150,7 @@ class MaintenanceConnection:
                 other.wait_for_turn(table, waiting_since)
 
     def begin(self, table: str, *, should_take_turn: bool) -> bool:
-        """Set what a transaction needs; true if it may go on."""
+        """Set the timeouts of a transaction, and take the turn if asked; return True if it may continue."""
         limit = f"{round(min(LOCK_SECONDS, self._seconds) * 1000)}ms"
         if not should_take_turn:
             self.connection.execute("SELECT set_config('lock_timeout', %s, true)", (limit,))
@@ -164,7 +163,7 @@ class MaintenanceConnection:
         """Pause before another try for the turn.
 
         Raises:
-            TimeoutError: who has it does nothing.
+            TimeoutError: the client that has it is idle.
         """
         if time.monotonic() - since > self._seconds:
             holders = self._holders(table, of_turn=True)
@@ -184,7 +183,7 @@ class MaintenanceConnection:
         return not row or row[0] != self.connection.info.backend_pid
 
     def watch(self, stopped: threading.Event) -> None:
-        """End what is under way if the server doesn't answer, or if it waits for somebody who does nothing."""
+        """Cancel the running statement if the server doesn't answer, or if it waits for an idle client."""
         engine = make_unpooled_engine(self._server)
         while not stopped.wait(self._seconds / 2):
             statement = (_CANCEL_SQL, {"statement": self.running_sql, "seconds": self._seconds})
@@ -209,7 +208,7 @@ def open_maintenance(server: Server, seconds: float) -> Iterator[MaintenanceConn
         ConfigError: the user may not do what is done inside, or there is no such schema.
         InputError: a text with characters that the database's encoding doesn't have.
         StoreError: the database failed. This is an error of the driver's class, too.
-        TimeoutError: the server doesn't answer for `seconds`, or somebody holds a lock.
+        TimeoutError: the server doesn't answer for `seconds`, or a client holds a lock.
     """
     reasons: SimpleQueue[str] = SimpleQueue()
     with translate_errors(), _connect(server, seconds, reasons) as work:
@@ -252,7 +251,7 @@ def _connect(server: Server, seconds: float, reasons: SimpleQueue[str]) -> Itera
 
 @contextmanager
 def _keep_alive(connection: Connection[Any]) -> Iterator[None]:
-    """Keep the transaction on `connection` from looking idle to those who wait for its lock."""
+    """Keep the transaction on `connection` from looking idle to clients that wait for its lock."""
     stopped = threading.Event()
 
     def beat() -> None:

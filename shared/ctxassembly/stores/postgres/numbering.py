@@ -67,7 +67,7 @@ class NumberingReport:
     chunks: int
     """Chunks that were given a document id or an index."""
     documents: int
-    """Documents whose chunks all have an index of their own now, whoever gave it, or are linked to each other."""
+    """Documents whose chunks now all have their own index, from any source, or are linked to each other."""
     unordered: tuple[str, ...]
     """Documents whose chunks don't tell their order, or contradict each other; at most 100."""
     unordered_count: int

@@ -21,7 +21,7 @@ from ctxassembly.stores.postgres.table import CONTEXT, NOTES, QUESTIONS, TSV, In
 _MIN_MEMORY_MB = 512
 """MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
 MAX_INDEXED_CHARS = 200_000
-"""Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
+"""Maximum of indexed characters of each part: a `tsvector` of more than 1 MB fails, and the row would be lost."""
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
@@ -34,13 +34,13 @@ def quoted_name(name: str) -> str:
 
 
 class Step(NamedTuple):
-    """A statement, and what it does to those who use the table meanwhile."""
+    """A statement, and its effect on other users of the table."""
 
     sql: str
     note: str = ""
-    """Empty if they notice nothing."""
+    """Empty if there is no effect."""
     name: str = ""
-    """Of the index that it makes, if it makes one."""
+    """The name of the index that it makes, if any."""
     kind: Literal["transaction", "alone", "session"] = "transaction"
     """alone: PostgreSQL takes it only outside a transaction. session: a setting for the steps that follow."""
 

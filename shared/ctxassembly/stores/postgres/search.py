@@ -50,11 +50,11 @@ from ctxassembly.wording.unicode import is_storable
 TARGET_CANDIDATES = 1_000
 """Chunks with one of the rarest words, and as many again with pairs of the next ones."""
 TARGET_CANDIDATES_FILTERED = 10_000
-"""The same under a filter, which leaves few of them: nobody knows of how many it leaves a word."""
+"""The same under a filter, which excludes most of them: how many chunks with a word remain is unknown."""
 MAX_PAIRED = 6
-"""Words of which pairs are made."""
+"""Maximum of words that are combined to pairs."""
 MAX_SCORED = 10_000
-"""Chunks scored, if the rarest word of a query is a common one. Of more, the first stored."""
+"""Maximum of chunks scored if even the rarest word of a query is common; the first stored ones are taken."""
 
 
 _MAX_VALUES = {"vector": 3.4028234663852886e38, "halfvec": 65504.0}

@@ -80,7 +80,7 @@ class IndexedTable:
     dimensions: int | None = None
     dialect: Dialect = "mapping"
     has_trigrams: bool = True
-    """False if there is no pg_trgm, so that nobody knows of near words."""
+    """False if pg_trgm is missing, so that similar words aren't found."""
     has_notes: bool = False
     """True if it has the columns for notes, and the words of a chunk include those of its notes."""
     can_read_lexemes: bool = True

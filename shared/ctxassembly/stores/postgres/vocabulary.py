@@ -1,8 +1,8 @@
 """The table of lexemes of a table of chunks: every word that a chunk has or had, the shares of the common ones.
 
-Whoever may read the chunks may read it, since a query looks up its words there. Where policies part the rows of one
-tenant from those of another, nobody but the owner may: the words are those of all. Then a query counts its words under
-the policies, and finds no near ones. A policy of the table of lexemes hides its rows as soon as row-level security is
+All users who may read the chunks may read it, since a query looks up its words there. If row-level security separates
+the rows of tenants, only the owner may: the words come from all rows. Then a query counts its words under the policies,
+and finds no similar ones. A policy of the table of lexemes hides its rows as soon as row-level security is
 switched on, also after it was made.
 
 The words of a query are read by one statement. The server makes lexemes of the text, as it made them of the chunks. The
@@ -63,7 +63,7 @@ def create_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
 
 
 def _policy_step(table: IndexedTable) -> Step:
-    """Show the words to nobody who doesn't see all chunks, from the moment on that a policy hides some."""
+    """Hide the words from users who don't see all chunks, as soon as a policy hides some."""
     # The table by its name: as `regclass` nobody could drop it anymore.
     active = f"row_security_active({text_literal(full_name(table))})"
     return Step(
@@ -112,7 +112,7 @@ def update_shares_step(table: IndexedTable) -> Step:
 
 
 MAX_QUERY_CHARS = 20_000
-"""Of a query, so much is read: more than 1 MB of lexemes is an error to PostgreSQL, and no question is so long."""
+"""Maximum of characters read of a query: more than 1 MB of lexemes is an error in PostgreSQL."""
 MAX_LEXEMES = 400
 """The first ones of a query are looked up."""
 MAX_COUNTED = 10_000
