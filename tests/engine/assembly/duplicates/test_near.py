@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -13,13 +12,6 @@ from ctxassembly.data.candidates import Match
 from ctxassembly.text.words import words
 
 HUNDRED = [f"w{n:03}" for n in range(100)]
-
-
-@pytest.fixture(params=[1_000, 0], ids=["each with each", "by the rarest words"], scope="module", autouse=True)
-def few_texts(request: pytest.FixtureRequest) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ctxassembly.assembly.dedup.near.MAX_PAIRWISE_TEXTS", request.param)
-        yield
 
 
 def found(first: str, second: str, threshold: float = 0.9) -> list[Match]:
@@ -115,6 +107,12 @@ def test_what_is_discarded_is_not_found():
     assert index.find(2) == [Match(0), Match(1)]
     index.discard(0)
     assert index.find(2) == [Match(1)]
+
+
+def test_a_threshold_next_to_0_is_one():
+    index = NearIndex([f"word{n} common" for n in range(200)], 5e-324)
+    index.add(0)
+    assert [match.text_index for match in index.find(1)] == [0]
 
 
 @given(

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import random
-import sys
 from array import array
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ctxassembly.assembly.dedup.semantic import MIN_NUMPY_VECTORS, Vector, VectorIndex, _Blocked, _Pairwise, unit_vector
+from ctxassembly.assembly.dedup.semantic import Vector, VectorIndex, unit_vector
 from ctxassembly.data.candidates import Match
 
 
@@ -64,25 +63,6 @@ def test_what_is_discarded_is_not_found():
     assert index.find(1) == [Match(1)]
 
 
-def test_with_and_without_numpy_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch):
-    draw = random.Random(5)
-    vectors: list[Vector | None] = [None, (1.0,)]
-    while len(vectors) < MIN_NUMPY_VECTORS + 150:
-        vectors.append(unit_vector([draw.gauss(0, 1) for _ in range(4)]))
-    index, with_numpy = kept(vectors)
-    assert isinstance(index._kept[4], _Blocked)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    index, without = kept(vectors)
-    assert isinstance(index._kept[4], _Pairwise)
-    assert with_numpy == without
-    assert sum(map(len, without)) > 2 * len(vectors)
-
-
-def test_few_vectors_need_no_numpy(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    assert kept([(1.0, 0.0)] * 20)[1][0] == list(range(20))
-
-
 KINDS = ["all different", "around topics", "copies", "all copies of one"]
 
 
@@ -101,9 +81,8 @@ def drawn(kind: str, number: int, dimensions: int = 384) -> list[Vector | None]:
 
 @pytest.mark.parametrize("threshold", [0.5, 0.92, 1])
 @pytest.mark.parametrize("kind", KINDS)
-def test_fewer_coordinates_miss_nothing(kind: str, threshold: float, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_missed_in_whatever_order_they_come(kind: str, threshold: float):
     """Whatever stands while they come in their order, some are tried again later, and at last all are sought."""
-    monkeypatch.setattr("ctxassembly.assembly.dedup.semantic._MIN_REDUCED_VECTORS", MIN_NUMPY_VECTORS)
     vectors = drawn(kind, 360)
     matrix = np.array(vectors)
     cosines = (matrix @ matrix.T).round(12)
@@ -118,10 +97,3 @@ def test_fewer_coordinates_miss_nothing(kind: str, threshold: float, monkeypatch
         elif place in standing and draw.random() < 0.1:
             index.discard(place)
             standing.remove(place)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_for_a_high_threshold_few_coordinates_are_enough(kind: str):
-    many = VectorIndex(drawn(kind, 1_200), 0.92)._kept[384]
-    assert isinstance(many, _Blocked)
-    assert many._reduced.shape[1] <= 129
