@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +63,8 @@ def of_scores(case: Case) -> Row:
 
 def of_sentences(case: Case, cosines: Cosines) -> Row:
     """The cosine with the question, in parts of the best."""
-    found = np.maximum(cosines(case.question.text, [unit.text for unit in case.units.spans]), 0.0)
+    texts = [case.units.text[begin:end] for begin, end in pairwise(case.units.boundaries)]
+    found = np.maximum(cosines(case.question.text, texts), 0.0)
     return np.asarray(found / (found.max() or 1.0))
 
 

@@ -103,15 +103,15 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
 
 
 def _evidence(question: Question, units: ScoredSentences) -> NDArray[np.int64]:
-    evidence = np.zeros(len(units.spans), dtype=np.int64)
+    evidence = np.zeros(len(units.continues), dtype=np.int64)
     for share in reversed(units.candidate_spans):
         begin = (share.candidate.chunk.start or 0) - share.start  # of the line, in the document
         for place in share.sentence_range:
-            unit = units.spans[place]
+            first, last = units.boundaries[place] + begin, units.boundaries[place + 1] + begin
             evidence[place] = sum(
-                max(min(unit.end + begin, end) - max(unit.start + begin, start), 0)
+                max(min(last, end) - max(first, start), 0)
                 for document_id, start, end in question.evidence
-                if document_id == unit.document_id
+                if document_id == units.document_ids[place]
             )
     return evidence
 

@@ -1,4 +1,10 @@
-"""The signals of `units.py` as arrays: a number for each unit."""
+"""The signals of a sentence's score as arrays with one number per sentence: see `sentences.py`.
+
+The text of each document's candidates is appended to one long text, so that one offset identifies a position in it:
+the start of a sentence, the start and the end of a chunk. What was read of each chunk, which is cached, is merged by
+these offsets. Where two chunks overlap, the first one is read up to the middle of the overlap and the second one from
+there on: both ends of a chunk may be cut inside a word or a sentence, and the middle of the overlap isn't.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
@@ -24,64 +31,55 @@ from ctxassembly.tokens.cache import TextCache
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    BoolArray = NDArray[np.bool_]
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+
 CACHE_BYTES = 32 * 1024 * 1024
-"""Bytes of all that is remembered: about 6,000 texts of 1,500 characters. Those asked for longest ago are forgotten."""
+"""Size of the cache: about 6,000 texts of 1,500 characters. Least recently used entries are evicted first."""
 
 _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
 
 def get_text_indexes(texts: Sequence[str]) -> list[TextIndex]:
-    """Return the index of each text, from the cache where it has one."""
+    """Return the sentences and words of `texts`, cached."""
     return [_CACHE.get(text) or _CACHE.put(text, index_text(text)) for text in texts]
 
 
-# Candidates laid out for a query: one text, the sentences in it, and the places of the query's words.
-#
-# Lines of text come one after the other in one long text, so that places in it say all: where a sentence begins, where
-# a chunk begins and ends. What was read of the chunks is put together by these places. Of two chunks that overlap, the
-# first one's holds up to the middle of what they share and the second one's from there: to both ends of a chunk a part
-# of a word or a sentence may be cut off, in the middle of the overlap neither is.
-
-
-if TYPE_CHECKING:
-    IntArray = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
-
-
 class ChunkParts(NamedTuple):
-    """What each chunk adds to its line, one array or sequence each."""
+    """The chunks of all documents as parallel arrays; offsets are into the text of all candidates."""
 
     texts: Sequence[str]
     text_starts: IntArray
-    """Where each text begins."""
+    """The offset of each chunk."""
     valid_from: IntArray
-    """What is read of it holds from here ..."""
+    """The start of the region for which the chunk is used; an overlap is split in the middle."""
     valid_to: IntArray
-    """... to here."""
+    """The end of that region."""
 
 
 class CandidateText(NamedTuple):
-    """All lines as one text."""
+    """The text of all candidates, its sentences, and the query's words in it."""
 
     text: str
     boundaries: IntArray
-    """Where each sentence begins, and at last where the text ends."""
+    """The start of each sentence, then the end of the text."""
     continues: BoolArray
-    """Whether a sentence continues the one before it: the first of a line doesn't."""
+    """Whether each sentence continues the one before it; the first one of a document's text doesn't."""
     section_starts: BoolArray
-    """Whether a section begins with it."""
+    """Whether each sentence begins a section."""
     document_ids: Sequence[str]
-    """The document of each sentence."""
+    """The document id of each sentence."""
     members: Sequence[tuple[int, Candidate]]
-    """The candidates, each with its beginning."""
+    """The candidates, each with the offset of its chunk."""
     term_ids: IntArray
-    """The words of the query that occur, by their number."""
+    """The index of the query term of each occurrence."""
     term_offsets: IntArray
-    """Where each of them stands."""
+    """The offset of each occurrence."""
 
 
 def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> CandidateText:
-    """All `document_texts` with their sentences, and the words that are `query_terms`."""
+    """Return the text of `lines` with its sentences and the occurrences of `query_terms`."""
     texts: list[str] = []
     members: list[tuple[int, Candidate]] = []
     document_ids: list[str] = []
@@ -101,7 +99,7 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
             members.append((line_start + begin, candidate))
             chunk = candidate.chunk.text
             end = begin + len(chunk)
-            if end <= covered_to:  # another one contains it
+            if end <= covered_to:  # contained in another chunk
                 continue
             low = line_start + max(begin, (begin + covered_to + 1) // 2)
             if begin == covered_to and covered_to:
@@ -137,9 +135,9 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
 def _sentence_starts(
     parts: ChunkParts, text_indexes: Sequence[TextIndex], boundaries: Sequence[int]
 ) -> tuple[IntArray, BoolArray]:
-    """Where sentences begin, those at `boundaries` among them, and whether a section begins there."""
+    """Return the starts of sentences, `boundaries` included, and whether each begins a section."""
     chunk_numbers = np.repeat(np.arange(len(text_indexes)), [len(index.sentence_starts) for index in text_indexes])
-    # The flag goes along as the lowest bit.
+    # The lowest bit is the section flag, so that sorting keeps it with its sentence.
     encoded = 2 * parts.text_starts[chunk_numbers] + _concatenate([index.sentence_starts for index in text_indexes])
     own = encoded[(encoded >= 2 * parts.valid_from[chunk_numbers]) & (encoded < 2 * parts.valid_to[chunk_numbers])]
     encoded = np.sort(np.append(own, 2 * np.array(boundaries, dtype=np.int64)))
@@ -154,7 +152,7 @@ def _concatenate(parts: Sequence[NDArray[np.integer]]) -> IntArray:
 def _term_occurrences(
     parts: ChunkParts, text_indexes: Sequence[TextIndex], query_terms: QueryTerms
 ) -> tuple[IntArray, IntArray]:
-    """The words that are sought, and the places where they stand."""
+    """Return the term index and the offset of each occurrence of the query's words."""
     if not query_terms.terms:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     term_ids, key_numbers = query_terms.find_occurrences(_concatenate([index.keys for index in text_indexes]))
@@ -180,66 +178,52 @@ def _term_occurrences(
     return term_ids, positions
 
 
-if TYPE_CHECKING:
-    FloatArray = NDArray[np.float64]
-
 MAX_SECTION_CHARS = 4_000
-"""Length at which a section ends if no heading ends it."""
-
-
-class SentenceScores(NamedTuple):
-    """All units and their values, by their place: see `ScoredSentences`."""
-
-    text: str
-    boundaries: Sequence[int]
-    continues: Sequence[bool]
-    document_ids: Sequence[str]
-    scores: FloatArray
-    lexical_scores: FloatArray
-    term_scores: FloatArray
-    candidate_spans: Sequence[CandidateSpan]
+"""Maximum length of a section, in characters, if no heading ends it earlier."""
 
 
 def score_sentences(
     document_texts: Iterable[DocumentText],
     query: str,
+    min_relevance: float | None,
     weights: Weights,
     stop_words: Collection[str] | None,
     scorer_scores: Mapping[str, float],
-) -> SentenceScores:
-    """The units of all `document_texts`, valued for `query`: see `split_and_score`."""
+) -> ScoredSentences:
+    """Return the sentences of all `document_texts`, scored for `query`: see `split_and_score`."""
     query_terms = QueryTerms(query)
     candidate_text = join_candidates(document_texts, query_terms)
     boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
     sentence_count = len(continues)
     candidate_spans = _candidate_spans(candidate_text)
     occurrences = _TermOccurrences(candidate_text, len(query_terms.terms))
-    # By chunks: among sentences even a word that every chunk has is rare.
-    chunk_counts = occurrences.count_between(*_index_bounds(candidate_spans))
+    # Frequencies are by chunk: among sentences even a word that every chunk has is rare.
+    begins, ends = ([getattr(span.sentence_range, bound) for span in candidate_spans] for bound in ("start", "stop"))
+    chunk_counts = occurrences.count_between(np.array(begins, dtype=np.int64), np.array(ends, dtype=np.int64))
     bm25 = Bm25(query_terms.terms, chunk_counts, stop_word_weights(query, stop_words), prefix_of=query_terms.prefix_of)
     term_scores = occurrences.weight_per_sentence(bm25)
-    lengths = np.array([share.end - share.start for share in candidate_spans], dtype=np.int64)
+    lengths = np.array([span.end - span.start for span in candidate_spans], dtype=np.int64)
+    surroundings = _smooth(_smooth(term_scores, candidate_text), candidate_text)
     lexical_scores = weights.chunk * _max_normalize(
         _chunk_scores(candidate_spans, bm25.scores(chunk_counts, lengths), sentence_count)
     )
     lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, boundaries, occurrences, bm25))
     lexical_scores += weights.sentence * _max_normalize(term_scores)
-    lexical_scores += weights.surroundings * _max_normalize(
-        _smooth(_smooth(term_scores, candidate_text), candidate_text)
-    )
-    if might_mention_speaker(
-        candidate_text.text,
-        candidate_text.boundaries[:-1][~candidate_text.continues].tolist(),
-        np.sort(candidate_text.term_offsets).tolist(),
-        query,
-    ):
+    lexical_scores += weights.surroundings * _max_normalize(surroundings)
+    line_starts = candidate_text.boundaries[:-1][~candidate_text.continues].tolist()
+    if might_mention_speaker(candidate_text.text, line_starts, np.sort(candidate_text.term_offsets).tolist(), query):
         speaker_flags = lines_by_mentioned_speaker(candidate_text.text, boundaries, continues, query)
         lexical_scores += SPEAKER_BONUS * np.array(speaker_flags or 0.0)
+    max_lexical_score = weights.max_lexical_score
     if scorer_scores:
         texts = [candidate_text.text[begin:end].strip() for begin, end in pairwise(boundaries)]
         lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
+        max_lexical_score += SCORER_WEIGHT
     scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
-    return SentenceScores(
+    cutoff = -math.inf
+    if min_relevance is not None:
+        cutoff = max(scores.tolist(), default=0.0) - (1 - min_relevance) * max_lexical_score
+    return ScoredSentences(
         candidate_text.text,
         boundaries,
         continues,
@@ -248,24 +232,13 @@ def score_sentences(
         lexical_scores,
         term_scores,
         candidate_spans,
+        cutoff,
+        max_lexical_score,
     )
 
 
-def best_per_span(scores: FloatArray, candidate_spans: Sequence[CandidateSpan]) -> FloatArray:
-    """The best of the `scorer_scores` that each share has; of one that has none it means nothing."""
-    bounds = np.column_stack(_index_bounds(candidate_spans)).ravel()
-    best: FloatArray = np.maximum.reduceat(np.append(scores, 0.0), bounds)[::2]
-    return best
-
-
-def _index_bounds(candidate_spans: Sequence[CandidateSpan]) -> tuple[IntArray, IntArray]:
-    """The places of the units where the shares begin and end."""
-    begins, ends = ([getattr(share.sentence_range, bound) for share in candidate_spans] for bound in ("start", "stop"))
-    return np.array(begins, dtype=np.int64), np.array(ends, dtype=np.int64)
-
-
 class _TermOccurrences:
-    """The query's words in the units, as one ascending array: word by word, and place by place."""
+    """Occurrences of the query's words in sentences, as one ascending array of term x sentence count + sentence."""
 
     def __init__(self, candidate_text: CandidateText, term_count: int) -> None:
         self._term_count, self._sentence_count = term_count, len(candidate_text.continues)
@@ -273,14 +246,14 @@ class _TermOccurrences:
         self._encoded = np.sort(candidate_text.term_ids * self._sentence_count + indexes)
 
     def count_between(self, begins: IntArray, ends: IntArray) -> IntArray:
-        """How often each word occurs from one place to another: a row for each word."""
+        """Return how often each word occurs in each range of sentences: one row per word."""
         term_bases = self._sentence_count * np.arange(self._term_count)[:, None]
         counts_before = np.searchsorted(self._encoded, term_bases + np.concatenate([begins, ends])[None, :])
         counts: IntArray = counts_before[:, len(begins) :] - counts_before[:, : len(begins)]
         return counts
 
     def weight_per_sentence(self, bm25: Bm25) -> FloatArray:
-        """The weights of the words in each unit, each word once."""
+        """Return the sum of the weights of the words in each sentence, each word counted once."""
         if not self._sentence_count:
             return np.zeros(0)
         term_ids, indexes = np.divmod(np.unique(self._encoded), self._sentence_count)
@@ -299,12 +272,12 @@ def _candidate_spans(candidate_text: CandidateText) -> list[CandidateSpan]:
 
 
 def _max_normalize(scores: FloatArray) -> FloatArray:
-    """`scorer_scores` in parts of the best."""
+    """Return `scores` divided by the highest."""
     return scores / (float(scores.max(initial=0.0)) or 1.0)
 
 
 def _chunk_scores(candidate_spans: Sequence[CandidateSpan], scores: FloatArray, sentence_count: int) -> FloatArray:
-    """For each sentence the score of the best chunk that has a part of it, by the query's words."""
+    """Return for each sentence the highest BM25 score of the chunks that contain a part of it."""
     best = np.zeros(sentence_count)
     chunk_scores = scores.tolist()
     for number in np.argsort(scores, kind="stable").tolist():
@@ -316,13 +289,13 @@ def _chunk_scores(candidate_spans: Sequence[CandidateSpan], scores: FloatArray, 
 def _section_scores(
     candidate_text: CandidateText, boundaries: Sequence[int], occurrences: _TermOccurrences, bm25: Bm25
 ) -> FloatArray:
-    """The score of each unit's section: its heading holds for all that stands below it."""
+    """Return the BM25 score of each sentence's section: a heading applies to all the text below it."""
     sentence_count = len(boundaries) - 1
     section_starts: list[int] = []
     bounds = [*np.flatnonzero(~candidate_text.continues | candidate_text.section_starts).tolist(), sentence_count]
     for begin, end in pairwise(bounds):
         section_starts.append(begin)
-        # One that grows too long is divided.
+        # A longer section is divided.
         while (begin := bisect_right(boundaries, boundaries[begin] + MAX_SECTION_CHARS)) < end:
             section_starts.append(begin)
     first, last = (
@@ -336,7 +309,7 @@ def _section_scores(
 
 
 def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:
-    """Half of each unit's score, and a quarter of that of each of the two beside it."""
+    """Return half of each sentence's score plus a quarter of the score of each adjacent sentence."""
     smooth, quarter = scores / 2, scores / 4
     linked = candidate_text.continues[1:]
     smooth[:-1] += quarter[1:] * linked
@@ -345,19 +318,18 @@ def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:
 
 
 def _rank_scores(candidate_spans: Sequence[CandidateSpan], weights: Weights, sentence_count: int) -> FloatArray:
-    """The value that the retriever gives each unit: the nearest hit's rank, and the good hits of its document."""
+    """Return the retriever's part of each score: the nearest hit's rank, and the good hits of the document."""
     document_scores: dict[str, float] = defaultdict(float)
     for candidate_span in candidate_spans:
         if candidate_span.candidate.is_hit:
             document_scores[candidate_span.candidate.chunk.document_id] += 1 / (2 + candidate_span.candidate.rank)
     max_document_score = max(document_scores.values(), default=1.0)
     scores = np.zeros(sentence_count)
-    # Text that two chunks share is the nearer one's, which comes last.
+    # Text that two chunks share gets the value of the chunk nearer to a hit, which is written last.
     for candidate_span in sorted(candidate_spans, key=attrgetter("candidate.distance", "candidate.rank"), reverse=True):
         candidate, indexes = candidate_span.candidate, candidate_span.sentence_range
-        value = weights.document * document_scores[
-            candidate.chunk.document_id
-        ] / max_document_score - weights.rank * math.log1p(candidate.rank)
+        document_share = document_scores[candidate.chunk.document_id] / max_document_score
+        value = weights.document * document_share - weights.rank * math.log1p(candidate.rank)
         if candidate.distance:
             value -= weights.neighbor + weights.distance * (candidate.distance - 1)
         scores[indexes.start : indexes.stop] = value

@@ -1,12 +1,12 @@
 """The turns of a dialogue whose speaker a query names.
 
-"What did Sarah Jones say about the budget?" asks for her turns, of which only the first line has her name. A turn
-begins with a line that has a name and a colon, a time before or after the name, and goes on up to the next one:
+"What did Sarah Jones say about the budget?" asks for her turns, and only their first lines have her name. A turn begins
+with a line that has a name and a colon, perhaps with a time before or after the name, and ends at the next such line:
 
     Sarah Jones: It costs too much.     [00:12:07] Dr. Li: I see.     Speaker 2 (03:10): Yes.
 
-"Note:" or "Source:" begin a line just so. So texts are a dialogue only if some name comes again and another one is
-there as well, and a name counts only if the query has it: all of it, or one of its words with a capital.
+"Note:" and "Source:" begin lines in the same way. So texts are a dialogue only if one name occurs twice and there is
+another one, and a name counts only if the query has all of it, or one of its words with a capital.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from ctxassembly.text.words import words
 from ctxassembly.wording.stop_words import stop_words
 
 SPEAKER_BONUS = 1.0
-"""The value of standing in a turn of a speaker whom the query names, beside `Weights`: less than what stands in it."""
+"""Added to sentences in turns of a speaker whom the query names, on the scale of `Weights`: less than their words."""
 _MAX_NAME_CHARS = 100
-"""Characters before the colon of a turn, at most: a time, a name, another time."""
+"""Maximum number of characters before the colon of a turn: a time, a name, another time."""
 _FULLWIDTH_COLON = "\uff1a"
-_ASCII_COLON, _ANY_COLON = (
-    re.compile(":"),
-    re.compile(f"[:{_FULLWIDTH_COLON}]"),
-)  # one character is found in a fifth of the time
+# A single character is found in a fifth of the time.
+_ASCII_COLON, _ANY_COLON = re.compile(":"), re.compile(f"[:{_FULLWIDTH_COLON}]")
 _MAX_NAME_WORDS = 4
-"""Words of the longest name, titles and numbers included."""
+"""Maximum number of words of a name, titles and numbers included."""
 _TIME = r"\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?"
 # All repetitions are bounded, and a line is tried once: time is linear.
 _TURN = re.compile(
@@ -44,9 +42,9 @@ _CAPITALIZED = re.compile(r"(?<=[^\w])\w+")
 def lines_by_mentioned_speaker(
     text: str, boundaries: Sequence[int], continues: Sequence[bool], query: str
 ) -> list[float]:
-    r"""1 for each sentence in a turn of a speaker whom `query` names, else 0; empty if there is none.
+    r"""Return 1 for each sentence in a turn of a speaker whom `query` names, else 0; empty if there is none.
 
-    `boundaries` and `continues` are those of `ScoredSentences`.
+    For `boundaries` and `continues` see `ScoredSentences`.
 
     >>> text = "Li Wei: Too dear.\nIt is.\nAnn: No.\nLi Wei: Yes."
     >>> lines_by_mentioned_speaker(text, [0, 18, 25, 34, 46], [False, True, True, True], "What did Li Wei say?")
@@ -62,7 +60,7 @@ def lines_by_mentioned_speaker(
     mentioned = _mentioned_names(names, query)
     if not mentioned:
         return []
-    # Where a line begins nobody is known to speak.
+    # Where the text of a document begins, the speaker is unknown.
     turns = [(first, "") for first in first_indexes] + [
         (bisect_right(boundaries, begin) - 1, name) for begin, name in speakers
     ]
@@ -74,11 +72,11 @@ def lines_by_mentioned_speaker(
 
 
 def might_mention_speaker(text: str, line_starts: Sequence[int], term_offsets: Sequence[int], query: str) -> bool:
-    """False if surely no turn is of a speaker whom `query` names.
+    """Return False only if `query` names no speaker of `text`, which is quick to find out.
 
-    `line_starts` are where the lines of candidates begin in `text`, and `term_offsets` the places of the query's words
-    in it, both ascending. Hardly any text has a word of the query at the beginning of a line and before a colon, and
-    where code has ("class Circle:"), it is no name of the query.
+    `line_starts` are the offsets at which each document's text begins, and `term_offsets` the offsets of the query's
+    words, both ascending. Hardly any text has a word of the query before a colon at the beginning of a line, and where
+    code does ("class Circle:"), it isn't a name in the query.
     """
     names = {name for _, name in _find_speakers(text, line_starts, term_offsets)}
     return bool(names) and bool(_mentioned_names(names, query))
@@ -87,7 +85,7 @@ def might_mention_speaker(text: str, line_starts: Sequence[int], term_offsets: S
 def _find_speakers(
     text: str, line_starts: Sequence[int], term_offsets: Sequence[int] | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Where turns begin, each with the words of the speaker's name; of `term_offsets`, if given, one stands in it."""
+    """Yield the start and the speaker of each turn; with `term_offsets`, only if one of them is before the colon."""
     last_begin = -1
     for match in (_ANY_COLON if _FULLWIDTH_COLON in text else _ASCII_COLON).finditer(text):
         colon = match.start()
@@ -107,7 +105,7 @@ def _find_speakers(
 
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:
-    """Those of `names` that stand in `query`; of the others those that share a capitalized word with it."""
+    """Return the `names` that are in `query`, and those of the others that share a capitalized word with it."""
     query_words = words(query)
     weak_words = stop_words(frozenset(query_words))
     text = f" {' '.join(query_words)} "

@@ -1,8 +1,8 @@
-"""How much each signal of a sentence's value counts: see `units.py`.
+"""Weights of the signals of a sentence's score: see `sentences.py`.
 
-Of the words of a query, those of the chunk weigh most and those of the sentence itself least. The weights were fitted
-on question sets with marked evidence, and are flat: half or twice of one moves the share of the evidence that is found
-by a hundredth, and weights learned on all sets but one find no more on that one than these do (.000 to -.006,
+Among the signals of the query's words, the chunk's has the largest weight and the sentence's own the smallest. The
+weights were fitted on question sets with marked evidence, and recall depends little on them: half or double one weight
+changes it by .01, and weights fitted on all sets but one find no more on the set left out than these do (.000 to -.006,
 `tests/bench/README.md`).
 """
 
@@ -16,14 +16,14 @@ from ctxassembly.text.words import long_prefixes, prefixes, words
 from ctxassembly.wording.stop_words import stop_words
 
 STOP_WORD_WEIGHT = 0.5
-"""The weight of a function word beside another word that is as rare."""
+"""The weight of a function word relative to another word that is as rare."""
 
 
 def stop_word_weights(query: str, custom_stop_words: Collection[str] | None = None) -> Mapping[str, float]:
-    """The factor of each stem and each long word that only words of `query` have that say little, as `Bm25` takes them.
+    """Return the factor of each stem and long word that only stop words of `query` have, for `Bm25`.
 
-    Those are the words among `custom_stop_words`; without any given, the function words of the query's language. Where
-    no other words are asked for, there are no factors: all weigh alike.
+    Stop words are the `custom_stop_words`, or by default the function words of the query's language. A query of nothing
+    but stop words has no factors: all its words count the same.
     """
     query_words = frozenset(words(query))
     weak_words = stop_words(query_words) if custom_stop_words is None else query_words.intersection(custom_stop_words)
@@ -32,52 +32,49 @@ def stop_word_weights(query: str, custom_stop_words: Collection[str] | None = No
 
 
 def _match_forms(terms: Iterable[str]) -> set[str]:
-    """The forms by which `terms` words are found in texts."""
+    """Return the stems and long words by which `terms` are found in texts."""
     text = " ".join(terms)
     return {*prefixes(text), *long_prefixes(text)}
 
 
-# A scorer's scores as a signal of sentences.
-#
-# They count for its best sentences alone. Those are what words miss; the order of all others it knows no better than
-# words do, and a model that isn't at home in a language knows it worse (`tests/bench/README.md`, "A scorer").
-#
-# Scores have any scale: cosines lie close together, logits have no bounds. So only their order and distances count.
+# Only the best scores of a scorer count: those sentences are the ones that words miss. It ranks all others no better
+# than words do, and a model that doesn't know the language ranks them worse (`tests/bench/README.md`, "A scorer").
+# Scores may have any scale: cosines are close together, logits have no bounds. So only their differences count.
 
 
 TOP_SCORES = 10
-"""The scores that count: with 5 as much is found, with 20 or 40 less on some sets."""
+"""Number of scores that count: 5 find as much, 20 or 40 less on some sets."""
 SCORER_WEIGHT = 2.0
-"""The most that a scorer can make out between two sentences, beside the weights of `weights.Weights`.
+"""The largest difference that a scorer can make between two sentences, on the scale of `Weights`.
 
-With 4 an English model loses .036 of the evidence in Dutch where hits are fused; with 2 it loses nothing beyond noise.
+With 4, an English model loses .036 of recall in Dutch with fused hits; with 2 it loses nothing beyond noise.
 """
 
 
 def normalize_scores(sentences: Sequence[str], scores: Mapping[str, float]) -> list[float]:
     """Scale `scores` from 1 for the best to 0 for the one after the `TOP_SCORES` highest and all below.
 
-    Equal scores count as one. Of fewer scores than that the lowest has 0; one that is missing has 0, too.
+    Equal scores count as one. If there are fewer, the lowest is 0. A missing score is 0, too.
     """
     highest = nlargest(TOP_SCORES + 1, set(scores.values()))
     best, lowest = highest[0], highest[-1]
-    # Halved before the difference is taken: that of two finite numbers may be infinite.
+    # Halved first: the difference of two finite numbers may be infinite.
     span = best / 2 - lowest / 2 or 1.0
     normalized = {text: (score / 2 - lowest / 2) / span for text, score in scores.items() if score > lowest}
     return [normalized.get(sentence, 0.0) for sentence in sentences]
 
 
 class Weights(NamedTuple):
-    """The most that each signal can make out between two units."""
+    """The largest difference that each signal can make between two sentences."""
 
     rank: float = 0.8
     """Times the logarithm of 1 + the rank of the nearest hit."""
     neighbor: float = 0.8
-    """Being only near a hit."""
+    """Subtracted from a neighbor of a hit."""
     distance: float = 0.15
-    """Each further step from it."""
+    """Subtracted for each further step from the hit."""
     chunk: float = 5.5
-    """The words of the query in the chunk, as those below in parts of the best."""
+    """The words of the query in the chunk; this and the next three are relative to the best."""
     sentence: float = 0.75
     surroundings: float = 2.0
     section: float = 2.0
@@ -86,24 +83,26 @@ class Weights(NamedTuple):
 
     @property
     def max_lexical_score(self) -> float:
-        """All that the words of a query can make out."""
+        """The largest difference that the words of a query can make."""
         return self.chunk + self.sentence + self.surroundings + self.section
 
 
 WEIGHTS = Weights()
 HIT_MARGIN = 0.5
-"""The margin by which a neighbor has to be worth more than a hit where all hits fit whole: it takes room from one.
+"""How much higher a neighbor has to score than a hit where all hits fit whole, since it takes room from one.
 
-Without one the hard questions find less; between 0.5 and 0.9 no difference can be told (see `tests/bench/README.md`).
+Without a margin, hard questions find less; between 0.5 and 0.9 there is no measurable difference
+(`tests/bench/README.md`).
 """
 FUSED_WEIGHTS = Weights(
     rank=1.3, neighbor=1.3, distance=0.25, chunk=2.5, sentence=1.2, surroundings=3.3, section=3.3, document=1.6
 )
-"""The weights where a search for words found some of more than `MAX_FEW_HITS` hits.
+"""The weights for more than `MAX_FEW_HITS` hits of which a keyword search found some.
 
-Their order has the words of the chunks already, weighed by all texts that were searched, not by those at hand. So the
-chunk weighs a quarter of what it does else beside the others, and the document two thirds, for questions whose answer
-stands in two. All are 1.64 times as great, so that the words make out as much (`tests/bench/README.md`, "Fused hits").
+Their order includes the words of the chunks already, weighted by all texts searched instead of those retrieved. So
+relative to the others the chunk has a quarter of its usual weight and the document two thirds, for questions whose
+answer is in two documents. All are multiplied by 1.64 so that the words make the same difference
+(`tests/bench/README.md`, "Fused hits").
 """
 MAX_FEW_HITS = 10
-"""Of up to so many hits the order tells no more than the words of their chunks: with 5, 8 and 10 these find no more."""
+"""With 5, 8 and 10 hits `FUSED_WEIGHTS` find no more: the order of so few says no more than their words do."""

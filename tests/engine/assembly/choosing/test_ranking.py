@@ -94,7 +94,7 @@ def test_sentences_are_valued_as_selection_values_them():
     one = candidate("a", "Cold milk. Nothing here. Nothing there. No water. It is so. No water.")
     units = split_and_score(LAYOUT.document_texts([one]), "water")
     order = [each.text.strip() for each in ranking("water", one)([one])]
-    values = {unit.text.strip(): value for unit, value in zip(units.spans, units.scores, strict=True)}
+    values = {units.sentence_text(index): value for index, value in enumerate(units.scores)}
     assert order == sorted(order, key=lambda text: -values[text])
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,8 +34,7 @@ def valued(
 
 def ranked(query: str, *candidates: Candidate, function_words: tuple[str, ...] | None = None) -> list[str]:
     units = valued(query, *candidates, function_words=function_words)
-    order = sorted(range(len(units.spans)), key=lambda place: -units.scores[place])
-    return [units.spans[place].text.strip() for place in order]
+    return [units.sentence_text(index) for index in units.indexes_by_score]
 
 
 FILLER = "Nothing here. "
@@ -159,8 +159,9 @@ def test_units_are_the_sentences_of_what_the_chunks_make_together():
     other = candidate("c", "Elsewhere.", document="E", rank=2)
     joined = [each._replace(chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
     units = valued("query", *joined, other)
-    assert [unit.text for unit in units.spans] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
-    assert [unit.continues for unit in units.spans] == [False, True, True, False]
+    texts = [units.text[begin:end] for begin, end in pairwise(units.boundaries)]
+    assert texts == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
+    assert units.continues == [False, True, True, False]
     assert [(share.candidate.chunk.id, list(share.sentence_range)) for share in units.candidate_spans] == [
         ("a", [0, 1]),
         ("b", [1, 2]),
