@@ -1,19 +1,20 @@
-"""Filling the budget: the only stage that drops for it.
+"""Filling of the budget with documents, passages or chunks.
 
-Items are tried best first, each as the context would really be rendered with it. With granularity `document` the
-first one that doesn't fit ends it, which is dropping whole documents from the tail; with `passage` and `chunk` an item
-is left out only if it doesn't fit beside everything ranked above it, and filling goes on, unless `overflow` ends it. Of
-the best passage its chunks are tried where it doesn't fit at all. Nothing lesser stands in the place of the best
-candidate: where it doesn't fit whole, it is shortened.
+Items are tried best first, and each one is rendered and counted as part of the context. With granularity `document`,
+filling ends at the first item that doesn't fit, so documents are dropped from the end. With `passage` and `chunk`, an
+item is dropped only if it doesn't fit next to everything ranked above it, and filling continues unless `overflow` ends
+it. If the best passage doesn't fit at all, its chunks are tried. The best candidate is never replaced by a lesser one:
+if it doesn't fit whole, it is shortened.
 
-Three steps take what fits of one granularity: batches (`together.py`), all the rest at once, then one by one, what
-doesn't fit in part (`shortened.py`). Where they take nothing, the same is tried with smaller items.
+Three steps take what fits at one granularity: batches, then all the rest at once, then one item after the other, with
+a part of what doesn't fit (`shorten.py`). If they take nothing, the same is tried with smaller items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from itertools import islice
+from bisect import bisect_right
+from collections.abc import Container, Sequence
+from itertools import accumulate, islice
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.selection.granularity import group_by_granularity
@@ -23,67 +24,38 @@ from ctxassembly.config.assembly import Granularity
 from ctxassembly.data.candidates import OVER_BUDGET, Candidate, Exclusion
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
-# The first step of filling: as many of the best items as fit, taken in batches.
-#
-# One by one, every item would be joined, rendered and counted beside all others. A batch is as many items as a guess
-# says the room has: from the characters that they add and from the characters that a token had so far. The guess is
-# corrected by what each batch really took, so that a few tries take nearly all that fits, however many items there are.
-
-
 BATCH_SHARE = 0.97
-"""Part of the room that is filled at once: headers take some, and a batch that is too much is rendered for nothing."""
+"""The part of the room that a batch is meant to fill: headers take the rest."""
 
 
 def fill_in_batches(layout: Layout, items: Sequence[Sequence[Candidate]], chars_per_token: float) -> tuple[Layout, int]:
-    """`layout` with the longest beginning of `items` that fits, and the number of items taken.
+    """Return `layout` with as many of the first items as fit, and their number.
 
-    `chars_per_token` is the first guess. Where a batch was too much, half of it is tried.
+    A batch is as many items as should fit by the characters that they add and the characters of a token so far;
+    `chars_per_token` is the first guess. Of a batch that doesn't fit, half is tried. So a few renderings take nearly
+    all that fits, however many items there are; one by one, each would be rendered next to all others.
     """
-    lengths = _AddedLengths(layout, items)
+    lengths = layout.added_lengths(candidate for item in items for candidate in item)
+    added_chars = [0, *accumulate(sum(islice(lengths, len(item))) for item in items)]
     taken_count, limit, max_batch = 0, len(items), len(items)
-    characters = 0
     while taken_count < limit:
         free_chars = (layout.max_tokens - layout.token_count) * chars_per_token * BATCH_SHARE
-        batch_end, length = lengths.next_batch(taken_count, min(limit, taken_count + max_batch), free_chars)
+        longest = min(limit, taken_count + max_batch)
+        fitting = bisect_right(added_chars, added_chars[taken_count] + free_chars, taken_count + 1, longest + 1) - 1
+        batch_end = max(fitting, taken_count + 1)
         batch = [candidate for item in items[taken_count:batch_end] for candidate in item]
-        # Of several items some may fit where all of them surely don't, so only a single one is foreseen.
+        # `might_fit` is a lower bound of all: a part of a batch may fit where all of it can't.
         if (batch_end - taken_count == 1 and not layout.might_fit(batch)) or not layout.fits(batch):
             limit, max_batch = batch_end - 1, max((batch_end - taken_count) // 2, 1)
             continue
         layout = layout.with_candidates(batch)
         taken_count = batch_end
-        characters += length
-        chars_per_token = characters / max(layout.token_count, 1)
+        chars_per_token = added_chars[taken_count] / max(layout.token_count, 1)
     return layout, taken_count
 
 
-class _AddedLengths:
-    """The characters that each item adds beside those before it, found once and only as far as they are asked for."""
-
-    def __init__(self, layout: Layout, items: Sequence[Sequence[Candidate]]) -> None:
-        self._items = items
-        self._lengths: Iterator[int] = layout.added_lengths(candidate for item in items for candidate in item)
-        self._known_lengths: list[int] = []
-
-    def next_batch(self, begin: int, end: int, free_chars: float) -> tuple[int, int]:
-        """The end of the items from `begin` on that have room, at least one, and the characters that they add."""
-        batch_end, length = begin, 0
-        while batch_end < end:
-            added = self._length_at(batch_end)
-            if batch_end > begin and length + added > free_chars:
-                break
-            length += added
-            batch_end += 1
-        return batch_end, length
-
-    def _length_at(self, index: int) -> int:
-        if index == len(self._known_lengths):
-            self._known_lengths.append(sum(islice(self._lengths, len(self._items[index]))))
-        return self._known_lengths[index]
-
-
 MAX_GAP_TOKENS = 4
-"""The most tokens of a marker, line breaks included."""
+"""Maximum number of tokens of a gap marker, line breaks included."""
 
 _FALLBACK_GRANULARITIES: dict[Granularity, tuple[Granularity, ...]] = {
     "document": ("document", "passage", "chunk"),
@@ -95,11 +67,11 @@ _FALLBACK_GRANULARITIES: dict[Granularity, tuple[Granularity, ...]] = {
 def fill(
     layout: Layout, candidates: Sequence[Candidate], granularity: Granularity, policy: ShortenPolicy
 ) -> FillResult:
-    """Take what fits of `candidates`, which are best first, hits before neighbors.
+    """Add what fits of `candidates`, which are best first, hits before neighbors.
 
-    If not even the first item fits, its parts are tried: of a document its passages, then its chunks; of a passage its
-    chunks; of the best chunk the best of its sentences, else its beginning. If that needs a shorter header, nothing is
-    taken: see `shorten_with_header`.
+    If not even the first item fits, its parts are tried: the passages of a document, then its chunks; the chunks of a
+    passage; the best sentences of the best chunk, else its beginning. If that needs a shorter header, nothing is added:
+    see `shorten_with_header`.
     """
     exclusions: dict[int, Exclusion] = {}
     for finer in _FALLBACK_GRANULARITIES[granularity] if candidates else ():
@@ -129,18 +101,18 @@ def _fill_level(
     *,
     cut_first: bool,
 ) -> FillResult:
-    """Take what fits of `items`. With `cut_first`, nothing but a part of the first one if that doesn't fit whole."""
+    """Add what fits of `items`; with `cut_first`, only a part of the first one if it doesn't fit whole."""
     chars_per_token = layout.chars_per_token(items[0][0])
     layout, taken_count = fill_in_batches(layout, items, chars_per_token)
     remaining = [candidate for item in items[taken_count:] for candidate in item]
     if _might_fit_together(layout, remaining) and layout.fits(remaining):
         return FillResult(layout.with_candidates(remaining), {}, {})
-    # The published rule cuts the first document: if not even the best part of it fits, a smaller part of that one
-    # is next, never a lesser part beside it.
+    # The published rule shortens the first document: if its best part doesn't fit, a smaller part of it is tried next,
+    # never a lesser part of the same size.
     only_partial = cut_first and not taken_count
     queue = items[taken_count:]
     if granularity == "passage" and not (taken_count or only_partial or policy.rank_sentences):
-        # Were the best passage dropped whole, only lesser ones would stand.
+        # If the best passage were dropped whole, only lesser ones would be included.
         queue = [*([candidate] for candidate in items[0]), *items[1:]]
     stop_at_overflow = policy.stop_at_overflow or granularity == "document"
     return _fill_sequentially(
@@ -154,11 +126,10 @@ def _fill_level(
 
 
 def _might_fit_together(layout: Layout, candidates: Sequence[Candidate]) -> bool:
-    """True if `candidates` may fit all at once although the first one doesn't: a gap that they fill has no marker."""
+    """Return whether `candidates` may fit together though the first one alone doesn't: closed gaps need no marker."""
     free_tokens = layout.max_tokens - layout.token_count + MAX_GAP_TOKENS * len(candidates)
-    return (
-        0 < _text_length(candidates) <= free_tokens * MAX_CHARS_PER_TOKEN * 2
-    )  # every character twice, for the overlap
+    # A text may be as much as twice as long as what it adds, because of overlap.
+    return 0 < _text_length(candidates) <= free_tokens * MAX_CHARS_PER_TOKEN * 2
 
 
 def _fill_sequentially(
@@ -170,10 +141,9 @@ def _fill_sequentially(
     only_partial: bool,
     chars_per_token: float,
 ) -> FillResult:
-    """Take what fits of `items`, or a part of it, one after the other.
+    """Add what fits of `items`, or a part of it, one after the other.
 
-    Nothing is taken whole once it `only_partial`, and after the first item that doesn't fit if that `stop_at_overflow`
-    it.
+    With `only_partial`, no item is added whole; with `stop_at_overflow`, none after the first that doesn't fit.
     """
     exclusions: dict[int, Exclusion] = {}
     shortened: dict[int, Candidate] = {}
@@ -183,7 +153,7 @@ def _fill_sequentially(
                 layout = layout.with_candidates(item)
                 continue
             added_tokens = layout.token_count_with(item) - layout.token_count
-        else:  # it isn't rendered to tell what it would have added
+        else:  # not rendered only to count what it would have added
             added_tokens = round(_text_length(item) / chars_per_token)
         fitted: Sequence[Candidate] = ()
         if layout.is_empty and not number and len(item) == 1:
@@ -195,23 +165,23 @@ def _fill_sequentially(
             layout = layout.with_candidates(fitted)
             shortened |= _shortened_forms(item, fitted)
         elif layout.is_empty and not only_partial:
-            break  # nothing lesser stands in the place of the best one: its parts are next
+            break  # the best item is never replaced by a lesser one: its parts are next
         only_partial = only_partial or stop_at_overflow
     return FillResult(layout, exclusions, shortened)
 
 
 def _shortened_forms(item: Sequence[Candidate], fitted: Sequence[Candidate]) -> dict[int, Candidate]:
-    """Those of `fitted`, by key, that are less than the candidate of `item` that they stand for."""
+    """Return those of `fitted`, by key, that are shorter than their candidate in `item`."""
     whole = {candidate.key: candidate for candidate in item}
     return {rest.key: rest for rest in fitted if rest is not whole[rest.key]}
 
 
 def _exclusions(item: Sequence[Candidate], tokens: int, selected_keys: Container[int]) -> dict[int, Exclusion]:
-    """For each candidate of `item` but those that stand its share of the item's `tokens`, by the length of its text.
+    """Return the exclusions of the candidates of `item` that aren't selected, each with its share of `tokens`.
 
-    The shares add up exactly.
+    The shares are in proportion to the lengths of the texts and add up exactly.
     """
-    if len(item) == 1:  # so are most
+    if len(item) == 1:  # the usual case
         return {} if item[0].key in selected_keys else {item[0].key: Exclusion(OVER_BUDGET, tokens)}
     length = _text_length(item)
     exclusions: dict[int, Exclusion] = {}

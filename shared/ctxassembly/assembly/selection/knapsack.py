@@ -14,9 +14,8 @@ Only a try that fits is kept, so the budget holds whatever the guesses are.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -26,7 +25,6 @@ from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
-from ctxassembly.tokens.counter import TokenSpan, boundary_range, is_token_boundary
 
 # The tokens of units, counted once: to choose by, and again for what is written of those that are chosen.
 #
@@ -51,8 +49,6 @@ class TokenCosts:
         self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
         self._counter = layout.typesetter.counter
         self._token_counts: dict[int, int] = {}
-        self._token_starts: dict[int, int] = {}
-        self._unsafe_indexes: set[int] = set()
         self._header_costs: dict[str, float] = {}
         self._first_candidates = {
             share.candidate.chunk.document_id: share.candidate for share in reversed(sentences.candidate_spans)
@@ -76,41 +72,6 @@ class TokenCosts:
             self._header_costs[document_id] = header_tokens + DOCUMENT_OVERHEAD if header_tokens else 0.0
         return self._header_costs[document_id]
 
-    def record(self, candidates: Iterable[Candidate]) -> None:
-        """Keep the measures of what will be written of `candidates`, which have whole units."""
-        if not self._counter.additive:
-            return
-        candidate_spans = {share.candidate.key: share for share in self._sentences.candidate_spans}
-        spans: list[Span] = []
-        covered_to = 0
-        for candidate in candidates:
-            begin = candidate_spans[candidate.key].start
-            for start, end in candidate.spans:
-                # Text that two of them share is the first one's.
-                spans.append((max(begin + start, covered_to) if begin <= covered_to else begin + start, begin + end))
-                covered_to = begin + end
-        for (start, end), (next_start, _) in pairwise([*spans, (-1, -1)]):
-            rendered = self._sentences.text[start:end]
-            # White space stays where the next one continues it.
-            self._record_span(start, rendered if next_start == end else rendered.rstrip())
-
-    def _record_span(self, start: int, rendered: str) -> None:
-        boundaries, text = self._sentences.boundaries, self._sentences.text
-        safe_ends = boundary_range(rendered)
-        if safe_ends is None:
-            return
-        head_end, tail_start = start + safe_ends[0], start + safe_ends[1]
-        first, last = bisect_right(boundaries, start) - 1, bisect_left(boundaries, start + len(rendered)) - 1
-        inner_count = sum([self._token_count(index) for index in range(first, last + 1)])
-        begin, end = self._token_start(first), self._token_start(last + 1)
-        if head_end < begin or tail_start > end or not self._unsafe_indexes.isdisjoint(range(first + 1, last + 1)):
-            return
-        count = self._counter.count
-        inner_count -= count(text[begin:head_end]) + count(text[tail_start:end])
-        self._counter.record(
-            rendered, TokenSpan(rendered[: safe_ends[0]], inner_count, rendered[safe_ends[1] :], len(rendered))
-        )
-
     def _token_count(self, index: int) -> int:
         tokens = self._token_counts
         if index not in tokens:
@@ -120,18 +81,13 @@ class TokenCosts:
         return tokens[index]
 
     def _token_start(self, index: int) -> int:
-        """Where the unit's tokens begin: before the blanks between it and the one that it continues."""
-        token_starts = self._token_starts
-        if index not in token_starts:
-            sentences = self._sentences
-            text, token_start = sentences.text, sentences.boundaries[index]
-            if index < len(sentences.continues) and sentences.continues[index]:
-                previous_start = sentences.boundaries[index - 1]
-                token_start = previous_start + len(text[previous_start:token_start].rstrip(" "))
-                if not is_token_boundary(text, token_start):
-                    self._unsafe_indexes.add(index)
-            token_starts[index] = token_start
-        return token_starts[index]
+        """Return where the tokens of a sentence begin: before the blanks between it and the one that it continues."""
+        sentences = self._sentences
+        start = sentences.boundaries[index]
+        if index < len(sentences.continues) and sentences.continues[index]:
+            previous_start = sentences.boundaries[index - 1]
+            return previous_start + len(sentences.text[previous_start:start].rstrip(" "))
+        return start
 
 
 # Units taken by value, one after the other, within a room in tokens.
@@ -378,7 +334,6 @@ def pack_sentences(
         if not forms:
             break
         candidates = list(forms.values())
-        costs.record(candidates)
         added_tokens = layout.token_count_with(candidates) - layout.token_count
         if layout.fits(candidates):
             best = PackResult(layout.with_candidates(candidates), forms)
