@@ -1,9 +1,9 @@
-"""Candidates weighed by a query: packed by sentences, or put in the order in which whole chunks or passages are taken.
+"""The selection plan for a query: sentences that are packed, or the order in which chunks or passages are included.
 
-Under pressure sentences find the most; with room for most of what was fetched, whole chunks and then whole passages
-find as much, and read better. So `auto` decides by all candidates in parts of the room (`pick_granularity`).
+In a tight budget sentences find the most; with room for most of what was fetched, whole chunks and then whole passages
+find as much, and read better. So `auto` compares the length of all candidates with the room (`pick_granularity`).
 
-Where all hits would fit whole, none of them is to be lost to a neighbor: see `hold.py`.
+Where all hits would fit whole, none of them may be lost to a neighbor: see `keep_hits.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ctxassembly.data.candidates import BELOW_CUTOFF, Candidate, Exclusion
 
 
 def group_by_granularity(candidates: Sequence[Candidate], granularity: Granularity) -> list[list[Candidate]]:
-    """`candidates` in items of that size. An item comes where the first of its candidates does."""
+    """Return `candidates` grouped into items of that size, ordered by the first candidate of each."""
     if granularity == "chunk":
         return [[candidate] for candidate in candidates]
     if granularity == "passage":
@@ -32,7 +32,7 @@ def group_by_granularity(candidates: Sequence[Candidate], granularity: Granulari
 
 
 def group_by_passage(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """`candidates` by the passages that they make: chunks of one document that stand at consecutive positions."""
+    """Return `candidates` grouped by passage: chunks of one document at consecutive positions."""
     passage_numbers: dict[int, int] = {}
     passage, before = 0, None
     for candidate in sorted(candidates, key=lambda c: (c.chunk.document_id, c.position)):
@@ -51,29 +51,29 @@ def _group_by_keys(candidates: Sequence[Candidate], keys: Sequence[object]) -> l
 
 
 MAX_PASSAGE_PRESSURE = 1.25
-"""All candidates by the room for them. Up to here whole passages find as much as chunks do."""
+"""Length of all candidates relative to the room. Up to here whole passages find as much as chunks."""
 MAX_CHUNK_PRESSURE = 3.0
-"""Up to here whole chunks find as much as sentences do."""
+"""Up to here whole chunks find as much as sentences."""
 MAX_CHUNK_SHARE = 0.2
-"""Part of the room that the longest chunk takes: above it, whole chunks leave too much of the room empty."""
+"""Share of the room that the longest chunk takes: above it, whole chunks leave too much of the room unused."""
 SURE_SHARE = 0.9
-"""Part of the room: hits that take less of it by a guess are not counted to see whether they fit whole."""
+"""Share of the room: hits that take less by estimate are assumed to fit whole, without a count."""
 
 
 class SelectionPlan(NamedTuple):
-    """Candidates as a query weighs them: packed by sentences, or in the order to take them."""
+    """The packed sentences, or the candidates in the order in which to include them."""
 
     packed: FillResult | None
     ranked: Sequence[Candidate] = ()
-    """Best first, where nothing is packed."""
+    """Best first, if nothing is packed."""
     below_cutoff: Mapping[int, Exclusion] = MappingProxyType({})
-    """Those that are not worth their room, by key."""
+    """The candidates below the minimum relevance, by key."""
     protected: ScoredSentences | None = None
-    """Their sentences, if all hits fit whole, so that none is to be lost."""
+    """The sentences of all candidates, if all hits fit whole, so that none may be lost."""
     drops_hits: bool = False
-    """True if so many come before the last hit that it would surely be lost: then none of them is tried one by one."""
+    """True if so many candidates rank above the last hit that it is sure to be lost, so filling isn't tried."""
     relevance: Mapping[int, float] = MappingProxyType({})
-    """What each is worth for the query, by key; none if no query weighs them."""
+    """The relevance of each to the query, by key; empty without a query."""
 
 
 def plan_selection(
@@ -83,10 +83,7 @@ def plan_selection(
     config: AssemblyConfig,
     scorer_scores: Mapping[str, float] = MappingProxyType({}),
 ) -> SelectionPlan:
-    """Weigh `candidates` by the words of `query`, and by the `scorer_scores` of sentences if there are any.
-
-    Sentences are packed at once: nothing else knows their worth.
-    """
+    """Return the plan for `candidates` by the words of `query`, and by `scorer_scores` of sentences if given."""
     chars_per_token = layout.chars_per_token(candidates[0])
     free_chars = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     granularity = config.effective_granularity(query)
@@ -113,11 +110,10 @@ def plan_selection(
 
 
 def choose_weights(candidates: Sequence[Candidate], config: AssemblyConfig) -> Weights:
-    """The weights of sentences for how the hits among `candidates` were found, without a margin.
+    """Return the weights of sentences for how the hits among `candidates` were found, without a margin.
 
-    They are `FUSED_WEIGHTS` for more than `MAX_FEW_HITS` hits of which some say that a search for words found them, as
-    those of our own do. Where the budget is only a cap, their order would stop it sooner: `min_relevance` keeps its
-    scale.
+    They are `FUSED_WEIGHTS` for more than `MAX_FEW_HITS` hits if the metadata of some says that a keyword search found
+    them. With `min_relevance` they are always `WEIGHTS`, so that its scale stays the same.
     """
     hits = _only_hits(candidates)
     is_fused = len(hits) > MAX_FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
@@ -125,9 +121,9 @@ def choose_weights(candidates: Sequence[Candidate], config: AssemblyConfig) -> W
 
 
 def pick_granularity(lengths: Sequence[int], free_chars: float) -> Granularity:
-    """The unit that `auto` keeps of candidates with such `lengths`; it and the `free_chars` are in characters.
+    """Return the granularity that `auto` uses for candidates with `lengths` in a room of `free_chars` characters.
 
-    The tighter the room, the smaller the unit.
+    The tighter the room, the finer the granularity.
     """
     if max(lengths) > MAX_CHUNK_SHARE * free_chars or sum(lengths) > MAX_CHUNK_PRESSURE * free_chars:
         return "sentence"
@@ -137,7 +133,7 @@ def pick_granularity(lengths: Sequence[int], free_chars: float) -> Granularity:
 def _plan_sentences(
     layout: Layout, candidates: Sequence[Candidate], sentences: ScoredSentences, protected: Sequence[Candidate]
 ) -> SelectionPlan | None:
-    """The best sentences, those of the hits that are `protected` first; None if not even one fits."""
+    """Return the plan with the best sentences packed, `protected` hits first; None if no sentence fits."""
     packed = pack_sentences(
         layout, sentences, layout.chars_per_token(candidates[0]), sentences.best_sentence_per_hit(protected)
     )
@@ -148,7 +144,7 @@ def _plan_sentences(
 
 
 def _best_if_too_long(sentences: ScoredSentences, selected_keys: Collection[int]) -> Candidate | None:
-    """The best sentence of all, if a hit has it and it is too long to stand: it is cut before a lesser one stands."""
+    """Return the hit with the best sentence if that is too long to fit: it is shortened rather than replaced."""
     boundaries = sentences.boundaries
     best_index = next(
         (place for place in sentences.indexes_by_score if boundaries[place + 1] - boundaries[place] >= MIN_CHARS), -1
@@ -165,9 +161,9 @@ def _best_if_too_long(sentences: ScoredSentences, selected_keys: Collection[int]
 def _plan_ranked(
     layout: Layout, candidates: Sequence[Candidate], sentences: ScoredSentences, granularity: Granularity
 ) -> SelectionPlan:
-    """The candidates that are worth their room by value, those of a passage together."""
+    """Return the plan with candidates by score, without those below the cutoff; passages stay together."""
     below_cutoff = sentences.below_cutoff()
-    if granularity == "passage":  # whole, for the best that it has
+    if granularity == "passage":  # judged as a whole, by its best sentence
         passages = [frozenset(candidate.key for candidate in passage) for passage in group_by_passage(candidates)]
         below_cutoff = set().union(*(passage for passage in passages if passage <= below_cutoff))
     ranked = sentences.rank_candidates(candidate for candidate in candidates if candidate.key not in below_cutoff)
@@ -182,7 +178,7 @@ def _plan_ranked(
 
 
 def _would_drop_hits(layout: Layout, ranked: Sequence[Candidate], free_chars: float) -> bool:
-    """True if those of `ranked` up to the last hit surely take more than the `free_chars`, which is in characters."""
+    """Return whether `ranked` up to the last hit is sure to take more than `free_chars` characters."""
     last_hit = max((number for number, candidate in enumerate(ranked, 1) if candidate.is_hit), default=0)
     return sum(layout.added_lengths(ranked[:last_hit])) * SURE_SHARE > free_chars
 
@@ -192,8 +188,8 @@ def _only_hits(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _all_hits_fit(layout: Layout, hits: Sequence[Candidate], free_chars: float) -> bool:
-    """True if `hits` fit whole; a guess where they leave some of the `free_chars`, which is in characters.
+    """Return whether `hits` fit whole; an estimate if they take less than `SURE_SHARE` of `free_chars` characters.
 
-    Where it is wrong, hits keep a sentence each although not all of them fit. To count them would cost a tenth more.
+    If the estimate is wrong, each hit keeps a sentence though not all fit. Counting would take a tenth more time.
     """
     return sum(layout.added_lengths(hits)) <= SURE_SHARE * free_chars or (layout.might_fit(hits) and layout.fits(hits))

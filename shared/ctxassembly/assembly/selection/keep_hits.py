@@ -1,8 +1,8 @@
-"""Hits held: none of them is lost to a neighbor where all of them would fit whole.
+"""At least one sentence of every hit, where all hits would fit whole.
 
-A neighbor that repeats the words of the query would else take the place of a hit that answers in others. All of each
-hit first is no cure, since much of the evidence is beside them: with 5, 8, 10 and 20 hits that finds .012 less on four
-sets, where this finds as much (`tests/bench/README.md`).
+Otherwise a neighbor that repeats the words of the query could displace a hit that answers in other words. Including all
+hits whole first isn't a solution, since much of the evidence is next to them: with 5, 8, 10 and 20 hits that finds .012
+less on four sets, while this rule finds as much as none (`tests/bench/README.md`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from ctxassembly.config.assembly import Granularity
 from ctxassembly.data.candidates import Candidate
 
 CONTINUITY_BONUS = 2.0
-"""The value of continuing a sentence that is taken, where chunks might stand whole but for a hit that is lost."""
+"""Added to the score of a sentence that continues a picked one, since whole chunks would fit but for a lost hit."""
 
 
 def keep_every_hit(
     layout: Layout, candidates: Sequence[Candidate], sentences: ScoredSentences, granularity: Granularity
 ) -> FillResult:
-    """Take at least the best sentence of each hit, where all hits fit whole.
+    """Include at least the best sentence of each hit; all hits must fit whole.
 
-    By sentences it takes the best of all besides. Else it takes the most valuable candidates whole, as many as fit
-    beside the best sentence of each hit after them; the room that is left is for the best sentences of all others.
+    At granularity "sentence", the rest of the room is for the best sentences of all. Otherwise the most relevant
+    candidates are included whole, as many as fit next to the best sentence of each remaining hit; the rest of the room
+    is for the best sentences of all others.
     """
     ranked, hits = sentences.rank_candidates(candidates), [candidate for candidate in candidates if candidate.is_hit]
     chars_per_token = layout.chars_per_token(candidates[0])
@@ -45,12 +46,12 @@ def keep_every_hit(
         result = _fill_with_sentences(layout, candidates, sentences, *prefix_and_forms)
         if not drops_a_hit(result, hits):
             return result
-    # Where markers take more than what they stand for, or others have the short form of a hit, the hits stand whole.
+    # If gap markers take more room than the text they replace, or others have the text of a hit, include hits whole.
     return _fill_with_sentences(layout, candidates, sentences, hits, {})
 
 
 def drops_a_hit(result: FillResult, hits: Sequence[Candidate]) -> bool:
-    """True if nothing stands of one of `hits`: it is left out, or others have all of the part that is taken of it."""
+    """Return whether one of `hits` is lost: it is excluded, or all that is kept of it is part of other chunks."""
     if any(hit.key in result.exclusions for hit in hits):
         return True
     shortened_keys = {hit.key for hit in hits if hit.key in result.shortened}
@@ -60,9 +61,9 @@ def drops_a_hit(result: FillResult, hits: Sequence[Candidate]) -> bool:
 def _fit_whole_prefix(
     layout: Layout, ranked: Sequence[Candidate], minimal_forms: Mapping[int, Candidate], free_chars: float
 ) -> tuple[Sequence[Candidate], dict[int, Candidate]] | None:
-    """The first of `ranked`, as many as fit whole beside the `minimal_forms` forms of the others, and these by key.
+    """Return as many of `ranked` as fit whole next to the `minimal_forms` of the others, and those forms by key.
 
-    None if not even all the short forms fit. The `free_chars` in characters tells about how many fit.
+    None if not even all minimal forms fit. The number is guessed from `free_chars`, the free characters.
     """
 
     def minimal_after(number: int) -> dict[int, Candidate]:
@@ -88,7 +89,7 @@ def _fill_with_sentences(
     whole: Sequence[Candidate],
     minimal_forms: dict[int, Candidate],
 ) -> FillResult:
-    """Take `whole`, and the best sentences of all others if these have all `minimal_forms`, else those forms."""
+    """Include `whole`, and the best sentences of all others if they cover `minimal_forms`, else those forms."""
     chars_per_token = layout.chars_per_token(candidates[0])
     layout = layout.with_candidates(whole)
     forms = {candidate.key: candidate for candidate in whole}

@@ -1,14 +1,14 @@
-"""Sentences packed into the budget: the best ones for the query, in contiguous passages.
+"""Packing of the best sentences into the budget, a greedy knapsack.
 
-The sentences of all candidates compete, wherever they stand. `pick_greedily` takes them by value within a room in
-tokens; it closes a gap of one sentence, and may let a sentence that continues what is taken come sooner. The result is
-candidates of which only these sentences are kept, which are joined, cited and traced like any other.
+The sentences of all candidates compete. `pick_greedily` adds them by score up to a number of tokens; it closes gaps of
+one sentence, and can prefer sentences that continue what is picked. The result is the candidates reduced to these
+sentences, which are joined, cited and traced like any other.
 
-How it converges. A sentence is counted when it is about to be taken; what is written around it is a guess. So the whole
-is rendered and counted once in the end, and where that is over the budget, or leaves much of it, another try has less
-or more room, in proportion. A guess that was too much or too little bounds all later ones, and where the proportion
-leads out of the bounds the next try is half-way between them, until no sentence is short enough to make a difference.
-Only a try that fits is kept, so the budget holds whatever the guesses are.
+Convergence: the tokens of a sentence are counted before it is picked, those of headers and gap markers are estimated.
+So the whole is rendered and counted after each try, and if it exceeds the budget or leaves much of it, the next try
+gets fewer or more tokens in proportion. A try that was too large or too small bounds all later ones; if the proportion
+leads out of the bounds, the next try is half-way between them, until no sentence is short enough to make a difference.
+Only a try that fits is used, so the budget is kept however wrong the estimates are.
 """
 
 from __future__ import annotations
@@ -26,24 +26,17 @@ from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
 
-# The tokens of units, counted once: to choose by, and again for what is written of those that are chosen.
-#
-# A unit is counted from the blanks before it to the blanks after it. These are safe places (`tokens/counter.py`), so
-# the counts of units in a row add up, and none of the text that they make together is encoded again: its tokens are the
-# sum of the units', less those of the word that begins it and of the one that ends it, which may merge with what is
-# written around. Where a place is not safe, as before a line that begins with a slash, the sum is but a guess, and
-# nothing is kept of it.
-
+# A sentence is counted from the blanks before it up to the blanks after it. Tokens mostly end there
+# (`tokens/counter.py`), so the counts of sentences in a row add up.
 
 DOCUMENT_OVERHEAD, MARKER_COST, BOUNDARY_COST = 2.0, 2.8, 0.12
-"""Guesses at tokens: of what a document takes besides its header and of a marker, and how many more a unit takes where
-it meets what comes next."""
+"""Estimated tokens of a document besides its header, of a gap marker, and of the border between two sentences."""
 LENGTH_TOLERANCE = 1.5
-"""How many times as many characters as usual the tokens of a unit may have: a longer one is not counted in vain."""
+"""A sentence is skipped uncounted if it has more than this many times the characters that usually fit."""
 
 
 class TokenCosts:
-    """What units take of a layout; where counts don't add up, a guess by their characters."""
+    """The tokens that sentences add to a layout, estimated by characters where token counts aren't additive."""
 
     def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
         self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
@@ -55,18 +48,18 @@ class TokenCosts:
         }
 
     def max_length(self, free_tokens: float) -> float:
-        """The characters of the longest unit that may fit into so many tokens."""
+        """Return the length in characters of the longest sentence that may fit into `free_tokens`."""
         return (free_tokens + 1) * self._chars_per_token * LENGTH_TOLERANCE
 
     def estimate(self, index: int) -> float:
-        """The tokens of a unit beside others."""
+        """Return the tokens that a sentence adds next to others."""
         if not self._counter.additive:
             boundaries = self._sentences.boundaries
             return (boundaries[index + 1] - boundaries[index]) / self._chars_per_token
         return self._token_count(index) + BOUNDARY_COST
 
     def header_cost(self, document_id: str) -> float:
-        """The tokens of a document's header and of what is around it."""
+        """Return the tokens of a document's header and of the text around it."""
         if document_id not in self._header_costs:
             header_tokens = self._layout.header_tokens(self._first_candidates[document_id])
             self._header_costs[document_id] = header_tokens + DOCUMENT_OVERHEAD if header_tokens else 0.0
@@ -90,28 +83,24 @@ class TokenCosts:
         return start
 
 
-# Units taken by value, one after the other, within a room in tokens.
-#
-# A gap of one unit between two that are taken is closed, since a marker would say less; so a unit costs what it adds
-# with the gaps that it closes, and what it saves in markers. Where little room is left, nearly all units are too much
-# for it. So what tells that is asked in the order of its price: the length, then what is written around, and then the
-# count.
-
+# A gap of one sentence between two picked ones is closed, since a marker would say less. So the cost of a sentence
+# includes the gaps that it closes, less the markers that it saves. When little room is left, nearly all sentences are
+# too long, so checks run from cheapest to most expensive: the length, then the cost of the header, then the count.
 
 MAX_SCRAP_CHARS = 12
-"""Length of the longest sentence that says no more than a marker does."""
+"""Length of the longest sentence that says no more than a gap marker."""
 MIN_TOKENS = 2.0
-"""Tokens of the shortest sentence that is sought: with less room the search is over."""
+"""Tokens of the shortest sentence: the search ends when fewer are left."""
 
 
 class Picked(NamedTuple):
-    """The units that `pick_greedily` takes."""
+    """The sentences that `pick_greedily` picks."""
 
     indexes: set[int]
     tokens: float
-    """The tokens that they take, by estimate."""
+    """Their estimated tokens."""
     all_fit: bool
-    """True if none was left out for lack of room."""
+    """True if no sentence was left out for lack of room."""
 
 
 def pick_greedily(
@@ -121,9 +110,9 @@ def pick_greedily(
     costs: TokenCosts,
     adjacency_ranks: Mapping[int, float] = MappingProxyType({}),
 ) -> Picked:
-    """Take units in `order`, best first, as long as they have `max_tokens`, which is in tokens, as `costs` are.
+    """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`.
 
-    Beside one that is taken a unit has the rank that `adjacency_ranks` gives it, if any.
+    Next to one that is picked, a sentence has its rank in `adjacency_ranks`, if any.
     """
     boundaries, document_ids = sentences.boundaries, sentences.document_ids
     free_tokens, max_length = max_tokens, costs.max_length(max_tokens)
@@ -165,7 +154,7 @@ def pick_greedily(
 
 
 def _merge_promoted(order: Sequence[int], promoted: list[tuple[float, int]]) -> Iterator[int]:
-    """The places in `order`, and at their rank those that have `promoted`, which are sorted from the last one on."""
+    """Yield `order`, and at their rank the indexes in `promoted`, which is sorted by descending rank."""
     for rank, index in enumerate(order):
         while promoted and -promoted[-1][0] < rank:
             yield promoted.pop()[1]
@@ -177,9 +166,9 @@ def _merge_promoted(order: Sequence[int], promoted: list[tuple[float, int]]) -> 
 def _joining_cost(
     sentences: ScoredSentences, index: int, picked: Collection[int], costs: TokenCosts, open_documents: Collection[str]
 ) -> tuple[bool, Sequence[int], float]:
-    """How a unit joins those that are taken: whether it is linked, the gaps that it closes, and its tokens beside text.
+    """Return whether a sentence touches a picked one, the gaps that it closes, and its tokens besides text.
 
-    Alone it needs a marker more, beside one that is taken none; each gap that it closes saves one.
+    A sentence by itself needs a marker more, one that touches a picked one none; each gap that it closes saves one.
     """
     document_id = sentences.document_ids[index]
     if document_id not in open_documents:
@@ -189,7 +178,7 @@ def _joining_cost(
 
 
 def _closed_gaps(sentences: ScoredSentences, index: int, picked: Collection[int]) -> list[int]:
-    """The units, at most one on each side, that alone stand between the one at `index` and one that is taken."""
+    """Return the single sentences between the one at `index` and a picked one, at most one on each side."""
     continues = sentences.continues
     gaps: list[int] = []
     if index - 2 in picked and index - 1 not in picked and continues[index] and continues[index - 1]:
@@ -200,15 +189,15 @@ def _closed_gaps(sentences: ScoredSentences, index: int, picked: Collection[int]
 
 
 def _touches_picked(sentences: ScoredSentences, index: int, picked: Collection[int]) -> bool:
-    """True if the unit at `index` continues one that is taken, or is continued by one."""
+    """Return whether the sentence at `index` continues a picked one, or is continued by one."""
     continues = sentences.continues
     return (index - 1 in picked and continues[index]) or (index + 1 in picked and continues[index + 1])
 
 
 def _is_scrap(sentences: ScoredSentences, index: int) -> bool:
-    """True if the short unit at `index` says less than a marker: it is no line among others of its length.
+    """Return whether the short sentence at `index` says less than a marker: it isn't one of several short lines.
 
-    It is none if the best hit says no more than that: "Paid." may be the answer.
+    A sentence of the best hit isn't if the whole hit is as short: "Paid." may be the answer.
     """
     if index in sentences.short_best_hit_range:
         return False
@@ -221,10 +210,10 @@ def _is_scrap(sentences: ScoredSentences, index: int) -> bool:
 def restrict_to_sentences(
     sentences: ScoredSentences, indexes: Collection[int], protected: Collection[int] = frozenset()
 ) -> dict[int, Candidate]:
-    """The candidates that have the chosen units, by key, each reduced to its share of them.
+    """Return the candidates that have any of the sentences at `indexes`, by key, each reduced to them.
 
-    Text that two chunks share is the first one's, but for a hit that has nothing else: what is `protected` of it, no
-    other one has.
+    Text that two chunks share is kept in the first one, except for a hit that has nothing else: its `protected`
+    sentences are kept in no other chunk.
     """
     forms: dict[int, Candidate] = {}
     covered_to: dict[int, int] = {}
@@ -251,7 +240,7 @@ def restrict_to_sentences(
 
 
 def _reserve_for_hit(hit: CandidateSpan, candidate_spans: Sequence[CandidateSpan], forms: dict[int, Candidate]) -> None:
-    """Leave what the `hit` has in `forms` to it alone, but for hits that have nothing else themselves."""
+    """Remove the text of `hit` from all other `forms`, except from hits that have nothing else."""
     own = [(hit.start + start, hit.start + end) for start, end in forms[hit.candidate.key].spans]
     for other in candidate_spans:
         form = forms.get(other.candidate.key)
@@ -274,7 +263,7 @@ def _with_spans(candidate_span: CandidateSpan, spans: tuple[Span, ...]) -> Candi
 def _own_spans(
     candidate_span: CandidateSpan, indexes: Sequence[int], boundaries: Sequence[int], covered_to: dict[int, int]
 ) -> tuple[Span, ...]:
-    """The slices of the candidate's own text in the units at `indexes`, without earlier and blank ones."""
+    """Return the slices of the candidate's text in the sentences at `indexes`, without covered and blank ones."""
     spans: list[Span] = []
     for index in indexes:
         start, stop = (
@@ -291,17 +280,17 @@ def _own_spans(
 
 
 MAX_TRIES = 6
-"""Times that the whole is counted at most; the second or third try mostly hits."""
+"""Maximum number of tries; the second or third one mostly succeeds."""
 TARGET_SHARE = 0.995
 CLOSE_ENOUGH = 0.98
-"""Parts of the budget: where a try aims, so that it is not just over, and where another would gain next to nothing."""
+"""Shares of the budget: the aim of a try, a little below it, and where another try would gain next to nothing."""
 
 
 class PackResult(NamedTuple):
-    """The candidates that have any of the packed units, reduced to these."""
+    """The candidates with any of the packed sentences, reduced to them."""
 
     layout: Layout
-    """They stand in it."""
+    """The layout with all of them."""
     forms: dict[int, Candidate]
     """By key."""
 
@@ -314,9 +303,9 @@ def pack_sentences(
     excluded: Collection[int] = frozenset(),
     continuity_bonus: float = 0.0,
 ) -> PackResult | None:
-    """Pack the best units that fit, the first `required_count` before all others, none `excluded`; None if none fits.
+    """Pack the best sentences that fit, `required` ones first and no `excluded` ones; None if none fits.
 
-    `chars_per_token` is a guess to begin with. A unit is worth `continuity_bonus` more beside one that is taken.
+    `chars_per_token` is an initial guess. A sentence scores `continuity_bonus` higher next to a picked one.
     """
     best: PackResult | None = None
     order = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
@@ -341,8 +330,8 @@ def pack_sentences(
                 break
             too_few = trial_tokens
         else:
-            too_many = picked.tokens  # with any room from there on it takes the same
-        # In proportion; where that was tried already, or characters are the limit, half-way between the bounds.
+            too_many = picked.tokens  # from there up to the limit the same sentences are picked
+        # In proportion; half-way between the bounds if that was tried already, or if characters are the limit.
         trial_tokens *= TARGET_SHARE * free_tokens / max(added_tokens, 1)
         if not too_few < trial_tokens < too_many:
             trial_tokens = (too_few + too_many) / 2
@@ -354,7 +343,7 @@ def pack_sentences(
 def _adjacency_ranks(
     order: Sequence[int], sentences: ScoredSentences, required_count: int, continuity_bonus: float
 ) -> dict[int, float]:
-    """The rank in `order` of each unit if it had `continuity_bonus` more, but never before the required ones."""
+    """Return the rank in `order` of each sentence with `continuity_bonus` added, but after the required ones."""
     others = order[required_count:]
     ascending = -sentences.scores[others]
     ranks = ascending.searchsorted(ascending - continuity_bonus) + (required_count - 0.5)

@@ -1,11 +1,10 @@
-"""Sentences that two passages share are said once, and others come in where they were.
+"""Removal of sentences that another passage of the context repeats, and refilling of the freed room.
 
-After the budget, not before it: of two copies that one may go which the other one's place in the context makes
-superfluous, not one whose other copy has no room.
+It runs after the budget: a copy may be removed only if the other one is in the context.
 
-It goes in rounds. A round finds what is repeated, takes it out, gives back to what the budget cut as much as has room
-now, and offers the rest of the room to the best that wait. What came in may repeat what stands, so the next round looks
-at that.
+Each round finds repeated sentences, removes them, restores what the budget had cut as far as it fits now, and offers
+the remaining room to the best excluded candidates. What was added may repeat what is there, so the next round checks
+it.
 """
 
 from __future__ import annotations
@@ -32,20 +31,17 @@ from ctxassembly.text.sentences import FULL_STOPS
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tracing.lineage import Lineage
 
-# The lines of text that may repeat what another one has, told at a glance.
-#
-# Most contexts repeat nothing, and to compare bytes takes far less than to read sentences. So what is between two stops
-# is compared, and a line that shares none of it need not be read. What was cut out of a line is passed over.
-
+# Most contexts repeat nothing, and comparing bytes takes far less time than classifying sentences. So the text between
+# two stops is compared first, and only documents that share some of it are read. Text that was cut out is ignored.
 
 FINGERPRINT_CHARS = 25
-"""Of what two texts share, from which it tells that they may share a sentence."""
+"""Minimum length of a piece of text that two documents share for them to be compared."""
 FINGERPRINT_BYTES = 60
-"""Of the end of what is between two stops, which is compared: before its sentence one line may have a heading."""
+"""Bytes compared at the end of each piece: before the sentence, one document may have a heading."""
 CACHE_BYTES = 8 * 1024 * 1024
-"""Bytes of the lines whose pieces are remembered from one assembly to the next, with these."""
+"""Size of the cache of fingerprints, which is kept between assemblies."""
 HASH_BYTES = 36
-"""Of an int that is a hash."""
+"""Bytes of a hash."""
 
 _FINGERPRINTS = TextCache[frozenset[int]](CACHE_BYTES, lambda pieces: getsizeof(pieces) + HASH_BYTES * len(pieces))
 _STOP = rf"(?:[.!?{FULL_STOPS}]|\n\n)"
@@ -55,7 +51,7 @@ _TO_FULL_STOPS = bytes.maketrans(b"!?", b"..")
 
 
 def may_share_sentences(lines: Sequence[tuple[DocumentText, str]]) -> list[int]:
-    """The places of those of `lines`, each with its text, that share what stands between two stops or paragraphs."""
+    """Return the indexes of those of `lines`, each with its text, that share text between two stops or paragraphs."""
     seen_fingerprints: set[int] = set()
     shared_fingerprints: set[int] = set()
     fingerprints: list[frozenset[int]] = []
@@ -69,7 +65,7 @@ def may_share_sentences(lines: Sequence[tuple[DocumentText, str]]) -> list[int]:
 
 
 def _without_cut_sentences(line: DocumentText, text: str) -> str:
-    """The `text` of a line without what is between two stops in what was cut out of it."""
+    """Return the `text` of a document without the sentences that were cut out of it."""
     if all(candidate.kept_spans is None for _, candidate in line.members):
         return text
     text = f".{text}."  # both ends are stops
@@ -79,7 +75,7 @@ def _without_cut_sentences(line: DocumentText, text: str) -> str:
     parts: list[str] = []
     copied_to = 0
     for start, end in subtract_spans((0, len(text)), spans):
-        # What stands before the gap may end with the first stop.
+        # The text before the gap may end with the first stop.
         before = copied_to + len(text[copied_to:start].rstrip())
         if match := _STOP_TO_STOP.search(text, max(before - 1, 0), end):
             parts.append(text[copied_to : match.start()])
@@ -88,8 +84,8 @@ def _without_cut_sentences(line: DocumentText, text: str) -> str:
 
 
 def _fingerprints(text: str) -> frozenset[int]:
-    """The hashes of the ends of what stands between two stops of `text`, of all that is long enough to tell."""
-    # As bytes, since that is a fifth of the work, and most contexts share nothing.
+    """Return the hashes of the ends of all pieces between two stops of `text` that are long enough."""
+    # Encoded once: searching bytes takes a fifth of the time of searching str.
     data = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
     for stop in _FULL_STOPS:
         if stop[:1] in data and stop in data:
@@ -98,38 +94,36 @@ def _fingerprints(text: str) -> frozenset[int]:
     return frozenset([hash(piece[-FINGERPRINT_BYTES:]) for piece in pieces if len(piece) > FINGERPRINT_CHARS])
 
 
-# Lines of text that stand, statement by statement.
-#
-# A line is the text that chunks make together. Where only slices of a chunk are kept, not all of its statements stand.
-# One that stands in part doesn't count: whoever has only that copy would miss the rest.
+# A line is the text that adjacent chunks make together. If only slices of a chunk are kept, a sentence that is kept in
+# part doesn't count as a copy: a reader of that copy would miss the rest.
 
 
 class LineSentences:
-    """A line by its statements. A place is that of a statement on the line."""
+    """A line split into sentences, which are identified by their index."""
 
     def __init__(self, line: DocumentText, text: str, statements: Sequence[ClassifiedSentence]) -> None:
         self.line = line
         self.statements = statements
         self.rank_key = min(rank_key(candidate) for _, candidate in line.members)
         self.is_complete = [bool(statement.text) for statement in statements]
-        """True for each statement all of which stands."""
+        """Whether each sentence is kept completely."""
         if any(candidate.kept_spans is not None for _, candidate in line.members):
             self.is_complete = self._find_complete(text)
         self.repeat_keys = [
             statement.text if statement.is_prose and is_complete else None
             for statement, is_complete in zip(statements, self.is_complete, strict=True)
         ]
-        """The sentences of prose that stand, by place: what other lines may repeat."""
+        """The text of each complete sentence of prose, which other lines may repeat; None for all others."""
 
     @cached_property
     def texts(self) -> frozenset[str]:
-        """The texts of all statements that stand."""
+        """The texts of all complete sentences."""
         pairs = zip(self.statements, self.is_complete, strict=True)
         return frozenset(statement.text for statement, is_complete in pairs if is_complete)
 
     @cached_property
     def owners(self) -> list[Candidate | None]:
-        """The first candidate that has a part of each statement, by place: in its text it is written."""
+        """The first candidate that has a part of each sentence."""
         owners: list[Candidate | None] = [None] * len(self.statements)
         for candidate, _, indexes in self._slices():
             for index in indexes:
@@ -137,7 +131,7 @@ class LineSentences:
         return owners
 
     def indexes_of(self, is_wanted: Callable[[Candidate], bool]) -> set[int]:
-        """The places of the statements that one of `is_wanted` has a part of."""
+        """Return the indexes of the sentences of which a wanted candidate has a part."""
         return {index for candidate, _, indexes in self._slices() if is_wanted(candidate) for index in indexes}
 
     def _find_complete(self, text: str) -> list[bool]:
@@ -149,7 +143,7 @@ class LineSentences:
         return [_is_covered(text, statement, spans) for statement, spans in pairs]
 
     def _slices(self) -> Iterator[tuple[Candidate, Span, range]]:
-        """Each candidate's slices in the text of the line, with the places of the statements in them, or partly so."""
+        """Yield the slices of each candidate as spans of the line, with the indexes of the sentences in each."""
         for begin, candidate in self.line.members:
             for start, end in candidate.spans:
                 first = bisect_right(self.statements, begin + start, key=itemgetter(1))
@@ -158,7 +152,7 @@ class LineSentences:
 
 
 def _is_covered(text: str, statement: ClassifiedSentence, spans: Sequence[Span]) -> bool:
-    """True if all of the statement but its white space is in `spans`."""
+    """Return whether `spans` cover the sentence, white space aside."""
     covered_to, end = statement.start, statement.end
     for start, stop in sorted(spans):
         if start > covered_to and text[covered_to:start].strip():
@@ -167,64 +161,61 @@ def _is_covered(text: str, statement: ClassifiedSentence, spans: Sequence[Span])
     return bool(statement.text) and (covered_to >= end or not text[covered_to:end].strip())
 
 
-# Sentences that stand in a better-ranked passage already go from the lesser ones: a reader needs them once.
+# Sentences of a better-ranked passage are removed from the others: a reader needs them once.
 #
-# Overlap is not repetition. What two chunks share because a splitter cut them so is stripped when they are joined, by
-# their offsets or because one ends as the other begins (`rendering/join.py`). Repetition is left over then: the same
-# sentences in two lines of text, which no chunk of either line joins. So whole lines are compared, as they stand and
-# after the budget: nothing is lost to a copy that has no room, and borders of chunks hide nothing.
+# Overlap isn't repetition. Text that two chunks share because a splitter repeats it is stripped when they are joined
+# (`rendering/join.py`). Repetition is what remains: the same sentences in two lines that no chunk connects. So whole
+# lines are compared, and borders of chunks hide nothing.
 #
-# 1. A glance at the bytes between stops tells which lines need to be read at all (`glanced.py`).
-# 2. Of each line the runs of prose are listed that stand in another line, too. Tables, lists and code are never in one,
-#    since they say little in parts, and neither are headings, which tell what went.
-# 3. The lines keep their runs in the order of merit. A run of a later line goes as far as it agrees, sentence by
-#    sentence, with one that is kept, if that makes at least `MIN_CHARS`.
+# 1. `may_share_sentences` finds the lines that need to be read.
+# 2. In each line, runs of prose that another line has are listed. Tables, lists and code are never part of a run, since
+#    a part of them says little, and neither are headings, which say what was removed.
+# 3. Lines keep their runs by rank. A run of a later line is removed as far as it matches one that is kept, sentence by
+#    sentence, if that is at least `MIN_CHARS` long.
 #
-# What one passage says twice, its author says twice: both stay.
-
+# Sentences that one passage repeats itself are kept: its author wrote them twice.
 
 MIN_CHARS = 100
-"""Of sentences in a row that are taken out: two of them, or a long one. A shorter one is rather said twice than that
-a reader is sent elsewhere for it."""
+"""Minimum length of a run that is removed: two sentences, or a long one. For less, a reader isn't sent elsewhere."""
 
 _CODE_CHARACTERS = frozenset("=(){}[];<>")
-"""Signs that no heading has."""
+"""Characters that no heading has."""
 
 
 class RepeatedSentences(NamedTuple):
     """The candidates that lose sentences, by key."""
 
     forms: dict[int, Candidate]
-    """The rest of each that has one."""
+    """What remains of each, if anything."""
     fully_covered_by: dict[int, Candidate]
-    """For each that has nothing left, the candidate that has most of it."""
+    """For each of which nothing remains, the candidate that has most of its text."""
     covered_by: dict[int, Candidate]
-    """For each of `forms`, the candidate that has most of what it lost."""
+    """For each of `forms`, the candidate that has most of the removed text."""
     removed_spans: dict[int, tuple[Span, ...]]
-    """The spans that go, in the text of the chunk."""
+    """The removed spans of the chunk's text."""
 
 
 class _SharedRun(NamedTuple):
-    """Statements of a line in a row, each of which stands in another line, too. Runs sort by who keeps them."""
+    """Consecutive sentences of a line that other lines have, too. Runs sort by the order in which they are kept."""
 
     is_late: bool
     rank_key: tuple[bool, int, int]
-    """Of the best candidate of the line: one passage has all that two share, or a reader goes back and forth."""
+    """The rank of the line's best candidate: one of two passages keeps all that they share."""
     line_index: int
-    """The place of the line."""
+    """The index of the line."""
     begin: int
     end: int
 
 
 class _RepeatedRun(NamedTuple):
-    """Statements of a line that stand in another one."""
+    """Consecutive sentences of a line that are removed, since another line has them."""
 
     begin: int
     end: int
     other_line: int
-    """The place of the other line."""
+    """The index of the other line."""
     other_start: int
-    """The place in it at which they begin."""
+    """The index of the first of them in the other line."""
     chars: int
 
 
@@ -234,10 +225,10 @@ def find_repeated(
     late_keys: Collection[int],
     cache: dict[str, Sequence[ClassifiedSentence]],
 ) -> RepeatedSentences | None:
-    """Find what a better-ranked one of `lines` has, too; None if nothing. Nothing goes of a candidate that `must_stay`.
+    """Return what `lines` repeat of better-ranked ones; None if nothing. Candidates that `must_stay` lose nothing.
 
-    Those in `late_keys`, by key, came in when all others stood already, and are the lesser ones. `cache` remembers the
-    statements of texts from one call to the next.
+    Candidates in `late_keys` were added last and rank below all others. `cache` keeps the sentences of texts for the
+    next call.
     """
     line_texts = [(line, line.text) for line in lines]
     texts: list[LineSentences] = []
@@ -257,15 +248,15 @@ def find_repeated(
 def _repeated_runs(
     texts: Sequence[LineSentences], protected: Sequence[Collection[int]], late_keys: Collection[int]
 ) -> dict[int, list[_RepeatedRun]]:
-    """The cuts of each line, by its place; nothing that is `protected` in it is cut."""
-    first_seen: dict[str, tuple[int, int]] = {}  # for each sentence that is kept: its line, and its place there
+    """Return the runs to remove from each line, by its index, without its `protected` sentences."""
+    first_seen: dict[str, tuple[int, int]] = {}  # the line of each kept sentence, and its index there
     repeated_runs: dict[int, list[_RepeatedRun]] = {}
     for run in sorted(_shared_runs(texts, late_keys)):
         text, index = texts[run.line_index], run.begin
         while index < run.end:
             key = text.statements[index].text
             other, other_start = first_seen.setdefault(key, (run.line_index, index))
-            if other == run.line_index:  # new, or said twice by this line
+            if other == run.line_index:  # new, or repeated within this line
                 index += 1
                 continue
             end = _shared_end(text, index, run.end, texts[other], other_start, protected[run.line_index])
@@ -282,7 +273,7 @@ def _repeated_runs(
 
 
 def _shared_runs(texts: Sequence[LineSentences], late_keys: Collection[int]) -> Iterator[_SharedRun]:
-    """The runs of each line that stand in another line, too."""
+    """Yield the runs of each line that another line has, too."""
     first_line: dict[str, int] = {}
     shared_keys: set[str] = set()
     for at, text in enumerate(texts):
@@ -302,7 +293,7 @@ def _shared_runs(texts: Sequence[LineSentences], late_keys: Collection[int]) -> 
 def _shared_end(
     text: LineSentences, begin: int, end: int, other: LineSentences, other_start: int, protected: Collection[int]
 ) -> int:
-    """The place up to which `text` has from `begin` on what `other_line` has from `other_start` on."""
+    """Return the end of the sentences of `text` from `begin` on that match `other` from `other_start` on."""
     index = begin
     for key, same in zip(
         text.repeat_keys[begin:end], other.repeat_keys[other_start : other_start + end - begin], strict=False
@@ -316,7 +307,7 @@ def _shared_end(
 def _extend_over_cut_sentences(
     text: LineSentences, begin: int, end: int, other: LineSentences, other_start: int, protected: Collection[int]
 ) -> Span:
-    """`begin` and `end`, moved by one where the border of a chunk left a part of a sentence that `other_line` has."""
+    """Return `begin` and `end`, extended by a sentence cut by the border of a chunk if `other` has all of it."""
     last = len(text.statements) - 1
 
     def is_part(place: int, at: int, matches_edge: Callable[[str, str], bool]) -> bool:
@@ -342,7 +333,7 @@ def _remove_runs(
     runs: Sequence[_RepeatedRun],
     protected: Collection[int],
 ) -> None:
-    """Enter in `repeated` what becomes of the candidates of a line without `runs`, which are ascending."""
+    """Record in `repeated` what remains of the candidates of a line without `runs`, which are ascending."""
     spans = [(text.statements[run.begin].start, text.statements[run.end - 1].end) for run in runs]
     removed = merge_spans(spans)
     longest = max(runs, key=_run_chars)
@@ -353,12 +344,12 @@ def _remove_runs(
         kept = tuple(rest for span in slices for rest in subtract_spans(span, removed))
         if kept == slices:
             continue
-        # Of the cuts that touch the candidate, the largest says who has most of what it loses.
+        # Of the runs that touch the candidate, the longest one decides which candidate has most of what it loses.
         first = bisect_right(spans, slices[0][0], key=itemgetter(1))
         last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
         run = max(runs[first:last], key=_run_chars, default=longest)
         owner = texts[run.other_line].owners[run.other_start]
-        assert owner is not None  # noqa: S101 - what stands is written by someone
+        assert owner is not None  # noqa: S101 - what stands is kept by someone
         lost_spans = tuple(gap for span in slices for gap in subtract_spans(span, kept))
         _record(repeated, candidate, owner, _shift_spans(kept, -begin), _shift_spans(lost_spans, -begin))
 
@@ -388,7 +379,7 @@ def _run_chars(run: _RepeatedRun) -> int:
 
 
 def _leaves_only_headings(other: LineSentences, text: LineSentences, runs: Sequence[_RepeatedRun]) -> bool:
-    """True if only headings are left of `text` without `runs`, and `other_line` has most of them."""
+    """Return whether `text` without `runs` has only headings left, all of them in `other`."""
     removed = {index for run in runs for index in range(run.begin, run.end)}
     remaining = [index for index, is_complete in enumerate(text.is_complete) if is_complete and index not in removed]
     return all(_is_heading(text, index) and _is_needless(text.statements[index].text, other) for index in remaining)
@@ -399,16 +390,16 @@ def _is_heading(text: LineSentences, index: int) -> bool:
 
 
 def _is_needless(text: str, other: LineSentences) -> bool:
-    """True if `text` stands in `other_line`, or has neither letter nor digit."""
+    """Return whether `other` has `text`, or it has neither letters nor digits."""
     return (text in other.texts and _CODE_CHARACTERS.isdisjoint(text)) or not any(map(str.isalnum, text))
 
 
 MAX_ROUNDS = 3
-"""Rounds at most; in the last one nothing more comes in."""
+"""Maximum number of rounds; the last one adds nothing."""
 
 MAX_OFFERED = 160
-"""The best of those that wait, which are offered the room: as many as 20 hits have with three chunks on each side. To
-weigh all of 1,000 hits again would double the time, for the last few hundred tokens."""
+"""Maximum number of excluded candidates that are offered the freed room: about as many as 20 hits have with three
+chunks on each side. Scoring all of 1,000 hits again would double the time, for the last few hundred tokens."""
 
 
 @dataclass(frozen=True)
@@ -417,29 +408,29 @@ class _Round:
 
     result: SelectionResult
     unshortened: Mapping[int, Candidate]
-    """Those that the budget shortened as they are otherwise, by key."""
+    """The candidates that the budget shortened, in their form before that, by key."""
     late_keys: frozenset[int] = frozenset()
-    """The keys of those that came in, or came back whole, in the last round: they are the lesser ones."""
+    """The keys of candidates added or restored in the last round: they rank below all others."""
 
 
 @dataclass(frozen=True)
 class _TrimmedLayout:
-    """A layout without what is repeated."""
+    """A layout without repeated sentences."""
 
     layout: Layout
     forms: Mapping[int, Candidate]
-    """Those that stand in it, by key."""
+    """Its candidates, by key."""
     restored_keys: frozenset[int] = frozenset()
-    """The keys of those to which it gives back what the budget had cut."""
+    """The keys of the candidates of which it restores what the budget had cut."""
 
 
 def remove_repeated(
     result: SelectionResult, unshortened: Mapping[int, Candidate], selector: Selector, lineage: Lineage
 ) -> SelectionResult:
-    """`result` with each run of sentences once, and with what has room in the place of the others.
+    """Return `result` without repeated sentences, and with the freed room filled.
 
-    `unshortened` has those that were shortened as they are otherwise, by key: where that has room now it stands, before
-    any that was left out comes in.
+    `unshortened` has the shortened candidates in their form before that, by key: they are restored if they fit, before
+    any excluded candidate is added.
     """
     state = _Round(result, unshortened)
     cache: dict[str, Sequence[ClassifiedSentence]] = {}
@@ -460,7 +451,7 @@ def remove_repeated(
 
 
 def _trim_layout(state: _Round, repeated: RepeatedSentences, selector: Selector) -> _TrimmedLayout | None:
-    """The layout without what is repeated; None if that is no smaller."""
+    """Return the layout without repeated sentences; None if it isn't smaller."""
     result = state.result
     forms = {
         candidate.key: repeated.forms.get(candidate.key, candidate)
@@ -476,7 +467,7 @@ def _trim_layout(state: _Round, repeated: RepeatedSentences, selector: Selector)
 def _restore_shortened(
     state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout, selector: Selector
 ) -> _TrimmedLayout:
-    """The same with all of what the budget had cut but what is repeated, if that fits."""
+    """Return the layout with all that the budget had cut, except repeated sentences, if that fits."""
     shortened_keys = (
         key for key, form in trimmed.forms.items() if form.shortened_by == OVER_BUDGET and key in state.unshortened
     )
@@ -492,7 +483,7 @@ def _restore_shortened(
 
 
 def _commit(state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout, lineage: Lineage) -> _Round:
-    """The state once `trimmed` stands: those of which nothing is left are copies of who has it."""
+    """Return the state with `trimmed` applied; candidates without remaining text are recorded as duplicates."""
     result, unshortened = state.result, state.unshortened
     deferred = _deferred_rests(state, repeated)
     lineage.record_duplicates(
@@ -501,7 +492,7 @@ def _commit(state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout,
         REPEATED,
     )
     forms = {**trimmed.forms, **deferred}
-    # What was changed here is no longer what the budget left of it.
+    # Candidates changed here no longer have the form that the budget gave them.
     changed_keys = {
         candidate.key for candidate in result.candidates if forms.get(candidate.key, candidate) is not candidate
     }
@@ -529,7 +520,7 @@ def _commit(state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout,
 
 
 def _deferred_rests(state: _Round, repeated: RepeatedSentences) -> dict[int, Candidate]:
-    """Of those that are gone and were shortened, the rest, which may have to tell something else, by key."""
+    """Return what the budget had cut of the candidates that are removed, by key: it may say something else."""
     rests = {
         key: _without_spans(state.unshortened[key], repeated.removed_spans[key])
         for key in repeated.fully_covered_by
@@ -539,7 +530,7 @@ def _deferred_rests(state: _Round, repeated: RepeatedSentences) -> dict[int, Can
 
 
 def _refill(state: _Round, selector: Selector, lineage: Lineage) -> _Round:
-    """The state with those that wait and have room now."""
+    """Return the state with the excluded candidates that fit now."""
     result = state.result
     over_budget = over_budget_keys(result.exclusions)
     deferred = [candidate for candidate in result.candidates if candidate.key in over_budget][:MAX_OFFERED]
@@ -561,7 +552,7 @@ def _refill(state: _Round, selector: Selector, lineage: Lineage) -> _Round:
 
 
 def _without_spans(candidate: Candidate, lost_spans: Iterable[Span]) -> Candidate | None:
-    """`candidate` without what is `lost_spans`; None if nothing is left."""
+    """Return `candidate` without `lost_spans`; None if nothing remains."""
     kept = tuple(part for span in candidate.spans for part in subtract_spans(span, tuple(lost_spans)))
     if kept == candidate.spans:
         return candidate

@@ -1,4 +1,4 @@
-"""The outcome of filling: a layout with more in it, and what became of the candidates that aren't."""
+"""Results of selection and of filling: the layout, and the exclusion of each candidate that isn't in it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ctxassembly.data.candidates import BELOW_CUTOFF, OVER_BUDGET, Candidate, Ex
 
 @dataclass(frozen=True)
 class SelectionResult:
-    """The candidates that stand, and those that don't."""
+    """The selected and the excluded candidates."""
 
     layout: Layout
     header_detail: HeaderDetail
-    """The level of the headers: how much is written around the text."""
+    """The amount of header above each block."""
     supplement: RenderedSupplement
     candidates: tuple[Candidate, ...]
-    """All that there was to choose from, in its present form."""
+    """All candidates, in their present form."""
     selected: tuple[Candidate, ...]
-    """Those of them that stand, as they do."""
+    """The selected ones, as they are rendered."""
     exclusions: dict[int, Exclusion]
-    """Those that don't, by key."""
+    """The excluded ones, by key."""
     covered_by: Mapping[int, Candidate]
-    """For each of `selected` that lost sentences to better-ranked passages, by key: who has most of them."""
+    """For each of `selected` that lost repeated sentences, by key: the candidate that has most of them."""
     relevance: Mapping[int, float]
-    """What each is worth for the query, by key; none where the query had nothing to choose."""
+    """The relevance of each to the query, by key; empty if the query wasn't used."""
 
     @property
     def token_count(self) -> int:
@@ -42,24 +42,24 @@ class SelectionResult:
 
 
 class FillResult(NamedTuple):
-    """A layout after filling; of the candidates offered, all that aren't left out stand in it."""
+    """A layout after filling; it has all candidates offered except the excluded ones."""
 
     layout: Layout
     exclusions: dict[int, Exclusion]
     """By key."""
     shortened: dict[int, Candidate]
-    """The forms of those that stand in part, by key."""
+    """The forms of candidates that are included in part, by key."""
 
 
 def over_budget_keys(exclusions: Mapping[int, Exclusion]) -> set[int]:
-    """The keys of those that only lacked room; the others were let go for what they are."""
+    """Return the keys of the candidates that were excluded only for lack of room."""
     return {key for key, exclusion in exclusions.items() if exclusion.reason == OVER_BUDGET}
 
 
 def fill_result(
     layout: Layout, forms: Mapping[int, Candidate], candidates: Sequence[Candidate], sentences: ScoredSentences
 ) -> FillResult:
-    """The outcome for `candidates`, which have `sentences`, where only those with `forms` stand in `layout`."""
+    """Return the result for `candidates`, which have `sentences`, if only those with `forms` are in `layout`."""
     exclusions: dict[int, Exclusion] = {}
     shortened: dict[int, Candidate] = {}
     below_cutoff, chars_per_token = sentences.below_cutoff(), layout.chars_per_token(candidates[0])

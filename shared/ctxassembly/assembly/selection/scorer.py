@@ -1,7 +1,7 @@
-"""The request to a scorer: asked once, before anything is selected, where a query chooses.
+"""The request to a scorer, made once before selection, where the query is used.
 
 A scorer reads the query and a sentence, as an embedding model or a cross-encoder does. That takes a thousand times as
-long as looking for words, so it is asked only about the sentences that are best without it.
+long as keyword matching, so only the sentences that are best without it are scored.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ctxassembly.safe_repr import describe_error, pluralize
 from ctxassembly.tracing.recorder import TraceRecorder
 
 MAX_SENTENCES = 200
-"""The most sentences that a scorer is asked about."""
+"""Maximum number of sentences that are scored."""
 
 
 def request_scores(
     candidates: Sequence[Candidate], selector: Selector, supplement: RenderedSupplement, log: TraceRecorder
 ) -> Generator[Request, Any, Mapping[str, float]]:
-    """The scores of the best sentences of `candidates`, by their text; none where there is nothing to choose by them.
+    """Return the scores of the best sentences of `candidates`, by text; empty if there is nothing to choose.
 
     Raises:
         StoreError: the scorer failed and `on_store_error="raise"`.
@@ -59,7 +59,7 @@ _NO_SCORES = "scorer: no score is finite, chosen by words alone"
 
 
 def best_texts(sentences: ScoredSentences) -> tuple[str, ...]:
-    """The texts of the best sentences by what is known without a scorer, each once, at most `MAX_SENTENCES`."""
+    """Return the texts of the best `MAX_SENTENCES` sentences, without duplicates."""
     texts: dict[str, None] = {}
     for index in sentences.indexes_by_score:
         if text := sentences.sentence_text(index):
@@ -70,6 +70,6 @@ def best_texts(sentences: ScoredSentences) -> tuple[str, ...]:
 
 
 def _vectors(candidates: Iterable[Candidate], texts: frozenset[str]) -> dict[str, Sequence[float]]:
-    """The vectors of those `texts` that are whole chunks with one."""
+    """Return the vectors of those `texts` that are whole chunks with a vector."""
     found = ((candidate.chunk.text.strip(), candidate.chunk.vector) for candidate in candidates)
     return {text: vector for text, vector in found if vector is not None and text in texts}
