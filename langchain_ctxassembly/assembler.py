@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -165,7 +165,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @override
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """The assembled documents, one per label.
+        """Return the assembled documents, one per label.
 
         Raises:
             InputError: `input` has another form.
@@ -174,13 +174,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @override
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """The same as `invoke`, awaited."""
+        """Async version of `invoke`."""
         return await self._acall_with_config(self._aassemble_documents, input, config, **kwargs)
 
     def as_context(
         self, *, config: RunnableConfig | None = None, search: VisibleSearch | None = None
     ) -> Runnable[Any, Context]:
-        """A runnable with the same inputs that gives the `Context`, whose `str()` is its text.
+        """Return a runnable with the same inputs that gives the `Context`, whose `str()` is its text.
 
         For the state of a LangGraph graph, write `as_context() | Context.to_dict`, and restore the context by
         `Context.from_dict(state["context"])`. A `Context` put into the state as it is comes back whole from a
@@ -195,13 +195,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return with_config(RunnableLambda(run, arun, name=RUN_NAME), config)
 
     def assemble_context(self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None) -> Context:
-        """The context of `given`, in the run of `config`; `search` is the search that found it, None if unknown."""
+        """Return the context of `inputs`, in the run of `config`. `search` found them; None if it is unknown."""
         return self._assemble_as(_get_context, inputs, config, search)
 
     async def aassemble_context(
         self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None
     ) -> Context:
-        """The same as `assemble_context`, awaited."""
+        """Async version of `assemble_context`."""
         return await self._aassemble_as(_get_context, inputs, config, search)
 
     def _assemble_as(
@@ -237,7 +237,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         config: RunnableConfig,
         search: VisibleSearch | None,
     ) -> T:
-        """The same as `_assemble_as`, awaited."""
+        """Async version of `_assemble_as`."""
         spans = Spans(config)
         result = await assemble_as(
             partial(_Result.build, transform, has_listeners(config)),
@@ -276,7 +276,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         }
 
     def neighbor_store(self, search: VisibleSearch | None) -> Any:
-        """The store of neighbors, held to `filter` and to the filter of `search`.
+        """Return the store of neighbors, held to `filter` and to the filter of `search`.
 
         Raises:
             ConfigError: a filter has a form that can't be applied.
@@ -294,26 +294,26 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
-        """The assembled documents; there is no query here."""
+        """Return the assembled documents; there is no query here."""
         return self.invoke(documents)
 
     @override
     async def atransform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
-        """The same as `transform_documents`, awaited."""
+        """Async version of `transform_documents`."""
         return await self.ainvoke(documents)
 
     @override
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks = None
     ) -> list[Document]:
-        """The assembled documents, in a run of their own below `callbacks`."""
+        """Return the assembled documents, in a run of their own below `callbacks`."""
         return self.invoke({"documents": documents, "query": query}, {"callbacks": callbacks})
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks = None
     ) -> list[Document]:
-        """The same as `compress_documents`, awaited."""
+        """Async version of `compress_documents`."""
         return await self.ainvoke({"documents": documents, "query": query}, {"callbacks": callbacks})
 
     # LangChain hands the config of child runs to a parameter named `config`. Its type for these functions wants a run
@@ -351,7 +351,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         self._warnings.warn_about_neighbors(filter_warning, context.trace.missing, type(self.store))
 
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:
-        """The arguments of `assemble`, from either form of input. The engine checks the supplement."""
+        """Return the arguments of `assemble`, from either form of input. The engine checks the supplement."""
         documents, query, supplement = inputs, None, None
         if isinstance(inputs, Mapping):
             if "documents" not in inputs:
@@ -377,8 +377,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         }
 
 
+def assembler_inputs(hits: Iterable[Any], query: str | None, supplement: Any) -> dict[str, Any]:
+    """Return the input of a `ContextAssembler` for `hits`, or documents."""
+    return {"documents": list(hits), "query": query, "supplement": supplement}
+
+
 def _query_in(inputs: Mapping[str, Any]) -> Any:
-    """The query of an input: what stands under "query", else a text under the names that chains use for it."""
+    """Return the query of an input: what stands under "query", else a text under the names that chains use for it."""
     if inputs.get("query") is not None:
         return inputs["query"]
     return next((inputs[name] for name in QUERY_KEYS if isinstance(inputs.get(name), str)), None)

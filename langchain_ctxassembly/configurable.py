@@ -22,10 +22,10 @@ class Assembler(Protocol):
     """The part of `ContextAssembler` used here; that module imports this one."""
 
     def assemble_context(self, inputs: Any, config: RunnableConfig) -> Context:
-        """The context of `inputs`, in the run of `config`."""
+        """Return the context of `inputs`, in the run of `config`."""
 
     async def aassemble_context(self, inputs: Any, config: RunnableConfig) -> Context:
-        """The same, awaited."""
+        """Async version of `assemble_context`."""
 
 
 # With type arguments, pydantic takes only runnables of exactly that parametrized class as the default.
@@ -66,17 +66,17 @@ class ConfigurableAlternatives(_Alternatives):
 
 
 def as_configurable_fields(runnable: RunnableSerializable[Any, Any]) -> ConfigurableFields:
-    """The runnable with configurable fields that LangChain `runnable`, as one of ours."""
+    """Return the runnable with configurable fields that LangChain `runnable`, as one of ours."""
     return ConfigurableFields(**runnable.__dict__)
 
 
 def as_configurable_alternatives(runnable: RunnableSerializable[Any, Any]) -> ConfigurableAlternatives:
-    """The runnable with configurable alternatives that LangChain `runnable`, as one of ours."""
+    """Return the runnable with configurable alternatives that LangChain `runnable`, as one of ours."""
     return ConfigurableAlternatives(**runnable.__dict__)
 
 
 def with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
-    """`runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
+    """Return `runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
     return runnable if config is None else runnable.with_config(config)
 
 

@@ -111,7 +111,7 @@ class ContextRetriever(BaseRetriever):
         return self.model_copy(update={"filter": _combine_filters(self.filter, filter)})
 
     def retrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
-        """The hits for `query`, best first, and their trace.
+        """Return the hits for `query`, best first, and their trace.
 
         Raises:
             ConfigError: `filter` can't hold beside the retriever's own, as a function beside a mapping.
@@ -119,7 +119,7 @@ class ContextRetriever(BaseRetriever):
         return self._run_retrieval(self._build_question(query, filter), k)
 
     async def aretrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
-        """The same as `retrieve`, awaited."""
+        """Async version of `retrieve`."""
         return await self._arun_retrieval(self._build_question(query, filter), k)
 
     def context(
@@ -130,7 +130,7 @@ class ContextRetriever(BaseRetriever):
         filter: Any = None,
         config: RunnableConfig | None = None,
     ) -> Context:
-        """The context that `invoke` would turn into documents, in the run of `config`; its page shows the way here."""
+        """Return the context that `invoke` would turn into documents, in the run of `config`, with its retrieval."""
         question, config = self._build_question(query, filter), ensure_config(config)
         with ambient_config(config):
             retrieved = self._run_retrieval(question, k)
@@ -149,7 +149,7 @@ class ContextRetriever(BaseRetriever):
         filter: Any = None,
         config: RunnableConfig | None = None,
     ) -> Context:
-        """The same as `context`, awaited."""
+        """Async version of `context`."""
         question, config = self._build_question(query, filter), ensure_config(config)
         with ambient_config(config):
             retrieved = await self._arun_retrieval(question, k)
@@ -189,7 +189,7 @@ class ContextRetriever(BaseRetriever):
         return await self.filtered_assembler(question.filter).ainvoke(inputs, config)
 
     def evidence_source(self, *, is_async: bool = False) -> IndexEvidence:
-        """The evidence for an answer chain: called, or awaited."""
+        """Return the evidence for an answer chain: called, or awaited."""
         spans, arguments = Spans(ensure_config()), self._retrieve_arguments()
         arguments["on_stage"] = spans.aon_stage if is_async else spans.on_stage
         return IndexEvidence(
@@ -210,7 +210,7 @@ class ContextRetriever(BaseRetriever):
         return reach_over(self.index, condition, self.assembler.effective_config, channels, **own)
 
     def call_filter(self, condition: Any) -> Any:
-        """The filter of a call: the retriever's own and that of its assembler, and `given` beside them."""
+        """Return the filter of a call: the retriever's own and that of its assembler, and `given` beside them."""
         assembler_filter = self.assembler.filter if self.assembler.store is None else None
         # A function may test a document, which no index has.
         return _combine_filters(
@@ -219,7 +219,7 @@ class ContextRetriever(BaseRetriever):
         )
 
     def _build_question(self, query: str | Question, filter: Any) -> Question:
-        """The question of a call, held to all filters that there are."""
+        """Return the question of a call, held to all filters that there are."""
         question = to_question(query, None)
         return replace(question, filter=_combine_filters(self.call_filter(question.filter), filter))
 
@@ -249,7 +249,7 @@ class ContextRetriever(BaseRetriever):
         return self.config if k is None else replace(self.config, limit=k)
 
     def filtered_assembler(self, condition: Any) -> ContextAssembler:
-        """The assembler of a call: with the index as its store of neighbors, held to the filter `condition`.
+        """Return the assembler of a call: with the index as its store of neighbors, held to the filter `condition`.
 
         Raises:
             ConfigError: there is a filter, and the assembler's own store can't be held to it.

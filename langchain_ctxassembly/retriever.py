@@ -24,7 +24,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
-from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config, current_search
 from langchain_ctxassembly.search.scored import ScoredRetriever, SearchType, check_arguments
 from langchain_ctxassembly.stores.neighbors import NoNeighbors, make_neighbor_store
@@ -84,7 +84,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         transform_fetched: Callable[[Sequence[Chunk]], Any] | None = None,
         labels: LabelsArgument = None,
     ) -> Self:
-        """A retriever over `vectorstore` that keeps the scores of its search.
+        """Return a retriever over `vectorstore` that keeps the scores of its search.
 
         Args:
             vectorstore: the store to search, for `hits` chunks unless `search_kwargs` has a `k`.
@@ -163,18 +163,18 @@ class ContextAssemblyRetriever(BaseRetriever):
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """The assembled documents for a query. `k` and `filter` may be given for this call."""
+        """Return the assembled documents for a query. `k` and `filter` may be given for this call."""
         with ambient_config(ensure_config(config)):
             return super().invoke(input, config, **kwargs)
 
     @override
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """The same as `invoke`, awaited."""
+        """Async version of `invoke`."""
         with ambient_config(ensure_config(config)):
             return await super().ainvoke(input, config, **kwargs)
 
     def context(self, query: str, *, filter: Any = None, config: RunnableConfig | None = None) -> Context:
-        """The context that `invoke` would turn into documents, in the run of `config`.
+        """Return the context that `invoke` would turn into documents, in the run of `config`.
 
         Raises:
             ConfigError: the retriever has a `k`: a context has all labels that its budget allows.
@@ -187,7 +187,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         return self.assembler.as_context(search=search).invoke(self._assembler_inputs(documents, query), config)
 
     async def acontext(self, query: str, *, filter: Any = None, config: RunnableConfig | None = None) -> Context:
-        """The same as `context`, awaited."""
+        """Async version of `context`."""
         config = self._context_config(config)
         arguments = {} if filter is None else {"filter": filter}
         with ambient_config(config):
@@ -239,7 +239,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         return ensure_config(config)
 
     def _visible_search(self, config: RunnableConfig, arguments: Mapping[str, Any]) -> VisibleSearch | None:
-        """The search of this call, read before it runs, so that a filter set later doesn't count for its hits."""
+        """Return the search of this call, read before it runs, so that a filter set later doesn't apply to its hits."""
         search = current_search(self.retriever, config, arguments)
         if arguments and search is None:
             kind = type(self.retriever).__name__
@@ -250,10 +250,10 @@ class ContextAssemblyRetriever(BaseRetriever):
         return search
 
     def _assembler_inputs(self, documents: list[Document], query: str) -> dict[str, Any]:
-        return {"documents": documents, "query": query, "supplement": resolve_supplement(query, self.supplement)}
+        return assembler_inputs(documents, query, resolve_supplement(query, self.supplement))
 
     def _limit_labels(self, k: int | None, documents: list[Document]) -> list[Document]:
-        """The documents of the first `k` labels, and the supplement wherever it is."""
+        """Return the documents of the first `k` labels, and the supplement wherever it is."""
         if k is not None and k < 1:
             raise ConfigError("k", "an integer of at least 1", k)
         max_labels = self.k if k is None else k

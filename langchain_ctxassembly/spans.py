@@ -70,7 +70,7 @@ class Spans:
 
     @property
     def aon_stage(self) -> AsyncOnStage | None:
-        """The same, awaited."""
+        """Async version of `on_stage`."""
         if not self._has_listeners:
             return None
         manager = get_async_callback_manager_for_config(self._parent_config)
@@ -105,12 +105,12 @@ class Spans:
         self._open_stages.append(_OpenStage(run, config, var_child_runnable_config.set(config)))
 
     def _leave_run(self) -> Any:
-        """The run under way, which is left."""
+        """Return the run under way, which is left."""
         stage = self._open_stages.pop()
         var_child_runnable_config.reset(stage.token)
         return stage.run
 
 
 def has_listeners(config: RunnableConfig) -> bool:
-    """True if a handler, given in `config` or set up by the environment, takes the custom events of its runs."""
+    """Return True if a handler, given in `config` or set up by the environment, takes the custom events of its runs."""
     return any(not handler.ignore_custom_event for handler in get_callback_manager_for_config(config).handlers)

@@ -28,7 +28,7 @@ _OTHER_FORM = "without filters of its own, where a call has some of another form
 
 
 def as_channel(channel: str, retriever: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
-    """The search of `retriever`: a function stays as it is, a retriever is asked by `retrieve`.
+    """Return the search of `retriever`: a function stays as it is, a retriever is asked by `retrieve`.
 
     A vector index' retriever takes the number of chunks and the filters of the call. Any other retriever gives as many
     as it was set up for, and is refused filters: it would not apply them.
@@ -73,7 +73,7 @@ class VisibleSearch:
         return {"node_ids": None if has_all else own._node_ids, "doc_ids": own._doc_ids, "kwargs": own._kwargs}  # noqa: SLF001
 
     def node_store(self, keys: MetadataKeys) -> Any:
-        """The nodes that it searches, as a store of chunks."""
+        """Return the nodes that it searches, as a store of chunks."""
         index, vector_store = self.retriever._index, self.retriever._vector_store  # noqa: SLF001
         keeps_text = isinstance(vector_store, BasePydanticVectorStore) and vector_store.stores_text
         docstore = None if keeps_text else index.docstore
@@ -81,7 +81,7 @@ class VisibleSearch:
 
 
 def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSearch | None:
-    """The search that `retriever` makes with the `filters` of a call beside its own; None if it can't be seen.
+    """Return the search that `retriever` makes with the `filters` of a call beside its own; None if it can't be seen.
 
     Only that of a vector index' retriever can: any other may filter by itself.
     """
@@ -97,7 +97,7 @@ def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSear
 
 
 def search_key(retriever: BaseRetriever, filters: Any = None) -> Any:
-    """The name of the same search for the key of a kept answer."""
+    """Return the name of the same search for the key of a kept answer."""
     search = current_search(retriever, filters)
     if search is None:
         return HiddenFilter(type(retriever).__name__, retriever)
@@ -108,7 +108,7 @@ def search_key(retriever: BaseRetriever, filters: Any = None) -> Any:
 
 
 def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
-    """`retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
+    """Return `retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
 
     Raises:
         ConfigError: it takes no filters, or its own are of another form; the error is that of `parameter`.

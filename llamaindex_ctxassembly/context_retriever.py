@@ -124,17 +124,17 @@ class ContextRetriever(BaseRetriever):
         return retriever
 
     def hits(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Retrieved:
-        """The hits for `query`, best first, and how they came to their places."""
+        """Return the hits for `query`, best first, and how they came to their places."""
         return self._run_retrieval(self._build_question(query, filters), similarity_top_k)
 
     async def ahits(
         self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
     ) -> Retrieved:
-        """The same as `hits`, awaited."""
+        """Async version of `hits`."""
         return await self._arun_retrieval(self._build_question(query, filters), similarity_top_k)
 
     def context(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Context:
-        """The context that `retrieve` would turn into nodes, for a look at its decisions."""
+        """Return the context that `retrieve` would turn into nodes, for a look at its decisions."""
         question = self._build_question(query, filters)
         return self.filtered_postprocessor(question.filter).context_from_retrieved(
             self._run_retrieval(question, similarity_top_k)
@@ -143,7 +143,7 @@ class ContextRetriever(BaseRetriever):
     async def acontext(
         self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
     ) -> Context:
-        """The same as `context`, awaited."""
+        """Async version of `context`."""
         question = self._build_question(query, filters)
         return await self.filtered_postprocessor(question.filter).acontext_from_retrieved(
             await self._arun_retrieval(question, similarity_top_k)
@@ -151,13 +151,13 @@ class ContextRetriever(BaseRetriever):
 
     @without_span  # LlamaIndex puts one around the method called here
     def retrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
-        """The nodes of the context for a query, one per label."""
+        """Return the nodes of the context for a query, one per label."""
         warn_if_split(self._warnings)
         return super().retrieve(str_or_query_bundle)
 
     @without_span
     async def aretrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
-        """The same, awaited."""
+        """Async version of `retrieve`."""
         warn_if_split(self._warnings)
         return await super().aretrieve(str_or_query_bundle)
 
@@ -171,11 +171,11 @@ class ContextRetriever(BaseRetriever):
         )
 
     def call_filters(self, filters: Any) -> Any:
-        """The filters of a call: the retriever's own, and `given` beside them."""
+        """Return the filters of a call: the retriever's own, and `given` beside them."""
         return _combine_filters(self._filters, filters)
 
     def evidence_source(self) -> IndexEvidence:
-        """The evidence for an answer chain."""
+        """Return the evidence for an answer chain."""
         arguments = {name: value for name, value in self._retrieve_arguments.items() if name != "index"}
         arguments["on_stage"] = on_stage()
         return IndexEvidence(self._index, self._config, self._base_postprocessor.config, extra_arguments=arguments)
@@ -195,7 +195,7 @@ class ContextRetriever(BaseRetriever):
         )
 
     def _build_question(self, query: str | Question, filters: Any) -> Question:
-        """The question of a call, held to all filters that there are."""
+        """Return the question of a call, held to all filters that there are."""
         question = to_question(query, None)
         return replace(question, filter=_combine_filters(_combine_filters(self._filters, question.filter), filters))
 
@@ -212,7 +212,7 @@ class ContextRetriever(BaseRetriever):
         return await aretrieve(question, config, **self._retrieve_arguments, on_stage=on_stage())
 
     def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """The postprocessor, whose neighbors are held to the filters of a call."""
+        """Return the postprocessor, whose neighbors are held to the filters of a call."""
         return (
             self._postprocessor
             if filters is self._filters
@@ -233,7 +233,7 @@ def _combine_filters(own: Any, other: Any) -> Any:
 def _with_index_store(
     postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any, *, is_from_call: bool = False
 ) -> ContextAssemblyPostprocessor:
-    """`postprocessor` with the index as its store of neighbors, if it has none of its own; held to `filters`.
+    """Return `postprocessor` with the index as its store of neighbors, if it has none of its own; held to `filters`.
 
     Raises:
         ConfigError: its own store can't be held to them. A filter of its own stands for those that the retriever is

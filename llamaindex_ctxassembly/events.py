@@ -37,7 +37,7 @@ class ContextAssembledEvent(BaseEvent):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name by which handlers know it."""
+        """Return the name by which handlers know it."""
         return "ContextAssembledEvent"
 
 
@@ -55,18 +55,18 @@ class QuestionAnsweredEvent(BaseEvent):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name by which handlers know it."""
+        """Return the name by which handlers know it."""
         return "QuestionAnsweredEvent"
 
 
 def has_listeners(dispatcher: Dispatcher) -> bool:
-    """True if a handler hears the events of `dispatcher`: an event that nobody hears is not made."""
+    """Return True if a handler hears the events of `dispatcher`: an event that nobody hears is not made."""
     handlers = (handler for at in propagation_chain(dispatcher) for handler in at.event_handlers)
     return not all(isinstance(handler, NullEventHandler) for handler in handlers)
 
 
 def propagation_chain(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
-    """The dispatchers whose handlers are told by `dispatcher`: itself, and those above it."""
+    """Return the dispatchers whose handlers are told by `dispatcher`: itself, and those above it."""
     at: Dispatcher | None = dispatcher
     while at:
         yield at

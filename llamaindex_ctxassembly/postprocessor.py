@@ -63,7 +63,7 @@ class AssembledNodes(NamedTuple):
 
     @classmethod
     def build(cls, nodes: Sequence[NodeWithScore], context: Context) -> AssembledNodes:
-        """The nodes of `context`, one per label, and those of `nodes` that are media. Nobody is told."""
+        """Return the nodes of `context`, one per label, and those of `nodes` that are media. Nobody is told."""
         payload = ContextPayload(context)
         media = [
             NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in nodes if is_media(scored)
@@ -237,7 +237,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
-        """One with neighbors from where `hint` keeps its nodes: a vector store with texts, else the docstore.
+        """Return one with neighbors from where `hint` keeps its nodes: a vector store with texts, else the docstore.
 
         >>> from llama_index.core import MockEmbedding, VectorStoreIndex
         >>> index = VectorStoreIndex([], embed_model=MockEmbedding(embed_dim=4))
@@ -256,7 +256,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which it is serialized."""
+        """Return the name under which it is serialized."""
         return "ContextAssemblyPostprocessor"
 
     def __getstate__(self) -> dict[Any, Any]:
@@ -264,7 +264,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return BaseModel.__getstate__(self)
 
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
-        """The context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
+        """Return the context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         nodes = as_node_list(nodes)
         arguments = self._arguments_for_nodes(nodes, query_str)
         return add_media_notes(
@@ -272,24 +272,24 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         )
 
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
-        """The same as `context`, awaited."""
+        """Async version of `context`."""
         nodes = as_node_list(nodes)
         return await self._aassemble_as(
             partial(add_media_notes, nodes=nodes), self._arguments_for_nodes(nodes, query_str)
         )
 
     def context_from_retrieved(self, retrieved: Retrieved) -> Context:
-        """The context of what was retrieved by our own retrieval; its page shows how that was."""
+        """Return the context of what was retrieved by our own retrieval; its page shows how that was."""
         arguments = self._arguments_for_retrieved(retrieved)
         context = self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage()))
         return replace(context, retrieved=retrieved)
 
     async def acontext_from_retrieved(self, retrieved: Retrieved) -> Context:
-        """The same as `context_from_retrieved`, awaited."""
+        """Async version of `context_from_retrieved`."""
         return await self._aassemble_as(partial(replace, retrieved=retrieved), self._arguments_for_retrieved(retrieved))
 
     async def anodes_from_retrieved(self, retrieved: Retrieved) -> list[NodeWithScore]:
-        """The nodes of the context of what was retrieved."""
+        """Return the nodes of the context of what was retrieved."""
         assembled = await self._aassemble_as(
             lambda context: AssembledNodes.build((), replace(context, retrieved=retrieved)),
             self._arguments_for_retrieved(retrieved),
@@ -297,13 +297,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return assembled.emit_event().nodes
 
     def assemble_nodes(self, request: Assemble, labels: Labels) -> AssembledNodes:
-        """The context that an answer chain asks for, with `labels` unless there are some."""
+        """Return the context that an answer chain asks for, with `labels` unless there are some."""
         arguments = self._arguments_for_request(request, labels)
         context = self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage()))
         return AssembledNodes.build((), context).emit_event()
 
     async def aassemble_nodes(self, request: Assemble, labels: Labels) -> AssembledNodes:
-        """The same as `assemble_nodes`, awaited."""
+        """Async version of `assemble_nodes`."""
         assembled = await self._aassemble_as(
             partial(AssembledNodes.build, ()), self._arguments_for_request(request, labels)
         )
@@ -335,7 +335,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return postprocessor
 
     def call_filter(self, query: str | None) -> MetadataFilters | None:
-        """The filter of a call.
+        """Return the filter of a call.
 
         Raises:
             ConfigError: a function gave something else.
@@ -360,14 +360,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
     ) -> list[NodeWithScore]:
-        """The nodes of the context, one per label."""
+        """Return the nodes of the context, one per label."""
         warn_if_split(self._warnings)
         return super().postprocess_nodes(nodes, query_bundle, query_str)
 
     async def apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
     ) -> list[NodeWithScore]:
-        """The same, awaited."""
+        """Async version of `postprocess_nodes`."""
         warn_if_split(self._warnings)
         return await super().apostprocess_nodes(nodes, query_bundle, query_str)
 
@@ -422,7 +422,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         }
 
     def _filtered_store(self, query: str | None) -> Any:
-        """The store of neighbors, held to the filter of this call."""
+        """Return the store of neighbors, held to the filter of this call."""
         return (
             restrict_store(self.call_filter(query), self._neighbor_store)
             if callable(self.filter)

@@ -23,7 +23,7 @@ _SOURCE_LINE = re.compile(r"Source [0-9]+:\n")
 
 
 def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
-    """The citations that the answer in `response` uses, the unused and the unknown ones, and its text.
+    """Return the citations that the answer in `response` uses, the unused and the unknown ones, and its text.
 
     >>> from llama_index.core.base.response.schema import Response
     >>> from llama_index.core.schema import NodeWithScore, TextNode
@@ -51,7 +51,7 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
 
 
 def citation_reader(response: Any, mode: Mode = "keep") -> AnswerReader:
-    """A reader for the answer of a response that streams: citations settle as the pieces come, sync or async.
+    """Return a reader for the answer of a response that streams: citations settle as the pieces come, sync or async.
 
     >>> from llama_index.core.base.response.schema import StreamingResponse
     >>> from llama_index.core.schema import NodeWithScore, TextNode
@@ -74,7 +74,7 @@ def citation_reader(response: Any, mode: Mode = "keep") -> AnswerReader:
 
 
 def _sources(response: Any) -> list[Any]:
-    """The nodes that the answer was read from.
+    """Return the nodes that the answer was read from.
 
     Raises:
         InputError: none of them is ours, or another engine has numbered them again.
@@ -94,7 +94,7 @@ def _sources(response: Any) -> list[Any]:
 
 
 def _nodes(response: Any) -> Iterator[Any]:
-    """The source nodes of a response, or else those in the outputs of the tools that were called for it."""
+    """Return the source nodes of a response, or else those in the outputs of the tools that were called for it."""
     nodes = get_field(response, "source_nodes")
     calls = get_field(response, "tool_calls") or ()
     tools = get_field(response, "sources") or [get_field(call, "tool_output") for call in calls]
@@ -116,7 +116,7 @@ def _is_renumbered(node: Any) -> bool:
 
 
 def _response_text(response: Any) -> str:
-    """The whole answer in `response`.
+    """Return the whole answer in `response`.
 
     Raises:
         InputError: it is a stream that has to be read first, or that was read past the response.
@@ -150,7 +150,7 @@ def _has_begun(pieces: Any) -> bool:
 
 
 def _inner_node(node: Any) -> Any:
-    """The node in a NodeWithScore."""
+    """Return the node in a NodeWithScore."""
     return get_field(node, "node") or node
 
 

@@ -28,7 +28,7 @@ dispatcher = get_dispatcher(__name__)
 
 
 def on_stage() -> OnStage | None:
-    """A function that `assemble` and `retrieve` tell of the stages of one call; None if no handler takes spans.
+    """Return a function that `assemble` and `retrieve` tell of the stages of one call; None if no handler takes spans.
 
     Without a span above there is none either: each stage would be a trace of its own.
     """
@@ -65,5 +65,5 @@ class _Spans:
 
 
 def _bind_arguments(inputs: Mapping[str, Any]) -> BoundArguments:
-    """`inputs` as the arguments of a call, which is what handlers know."""
+    """Return `inputs` as the arguments of a call, which is what handlers know."""
     return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in inputs]).bind(**inputs)

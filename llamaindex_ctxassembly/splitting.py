@@ -35,13 +35,13 @@ def warn_if_split(once: WarnOnce) -> None:
 
 
 def without_span(method: Method) -> Method:
-    """`method`, left as it is where LlamaIndex would put a span around it: it has to see the caller's."""
+    """Return `method`, left as it is where LlamaIndex would put a span around it: it has to see the caller's."""
     setattr(method, DISPATCHER_SPAN_DECORATED_ATTR, True)
     return method
 
 
 def _splitting_engine() -> str | None:
-    """The class of the CitationQueryEngine that runs, if one does."""
+    """Return the class of the CitationQueryEngine that runs, if one does."""
     span_id, module = active_span_id.get(), sys.modules.get(_MODULE)
     if span_id is None or module is None:
         return None

@@ -1,4 +1,4 @@
-"""Assemblies of an agent or a graph: by its assembler, under the filter of the call, in the room that is left."""
+"""Assemblies of an agent or a graph: with the filter of the call, in the remaining budget."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import with_notes
 from langchain_ctxassembly.agents.evidence import SearchEvidence
-from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.configurable import ConfigurableAlternatives, ConfigurableFields
 
 
 class ContextRequest(NamedTuple):
-    """A context that is wanted."""
+    """A request for a context."""
 
     evidence: SearchEvidence
     query: str | None
@@ -27,10 +27,15 @@ class ContextRequest(NamedTuple):
     runtime: Any
     """LangGraph's `Runtime` of the call."""
 
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The input of the assembler."""
+        return assembler_inputs(self.evidence.hits, self.query, self.evidence.supplement)
+
 
 @dataclass(frozen=True)
 class RuntimeAssembler:
-    """An assembler, and the filter that each call has in its runtime."""
+    """An assembler, and a function from the runtime of a call to its filter."""
 
     assembler: Any
     filter: Callable[[Any], Any] | None = None
@@ -46,20 +51,18 @@ class RuntimeAssembler:
             self._check_assembler(self.assembler)
 
     def config(self, config: RunnableConfig) -> AssemblyConfig:
-        """The settings of a call."""
+        """Return the settings of a call."""
         return self._resolve_assembler(config)[0].effective_config
 
     def assemble_context(self, request: ContextRequest, config: RunnableConfig) -> Context:
-        """The context that is asked for."""
+        """Return the requested context."""
         assembler, config = self._assembler_for(request, config)
-        return with_notes(assembler.assemble_context(_assembler_inputs(request), config), request.evidence.left_out)
+        return with_notes(assembler.assemble_context(request.inputs, config), request.evidence.left_out)
 
     async def aassemble_context(self, request: ContextRequest, config: RunnableConfig) -> Context:
-        """The same, awaited."""
+        """Async version of `assemble_context`."""
         assembler, config = self._assembler_for(request, config)
-        return with_notes(
-            await assembler.aassemble_context(_assembler_inputs(request), config), request.evidence.left_out
-        )
+        return with_notes(await assembler.aassemble_context(request.inputs, config), request.evidence.left_out)
 
     def _assembler_for(
         self, request: ContextRequest, config: RunnableConfig
@@ -83,7 +86,3 @@ class RuntimeAssembler:
             )
         if self.filter is not None and assembler.filter is not None:
             raise ConfigError("filter", "None beside an assembler that has a filter", self.filter)
-
-
-def _assembler_inputs(request: ContextRequest) -> dict[str, Any]:
-    return {"documents": list(request.evidence.hits), "query": request.query, "supplement": request.evidence.supplement}

@@ -32,7 +32,7 @@ EVIDENCE_FORMS = "what was found must be documents, hits or a context, or a list
 
 
 def evidence_from(value: Any, keys: MetadataKeys) -> SearchEvidence | None:
-    """The evidence in the artifact of a tool, or in a key of a graph's state; None if `value` is something else.
+    """Return the evidence in the artifact of a tool, or in a key of a graph's state; None if `value` is something else.
 
     `value` is a list of documents or hits, a `Context`, or the dict of one; documents may be dicts, as in a checkpoint.
     An empty list is no evidence. Documents of an assembler of ours give back the chunks that they were made of.
@@ -50,7 +50,7 @@ def evidence_from(value: Any, keys: MetadataKeys) -> SearchEvidence | None:
 
 
 def all_evidence_from(value: Any, keys: MetadataKeys) -> list[SearchEvidence]:
-    """The evidence in a graph's state: of one search, or of several as a list of what each found. None is none.
+    """Return the evidence in a graph's state: of one search, or of several as a list of what each found. None is none.
 
     Raises:
         InputError: `value` is something else.
@@ -68,7 +68,7 @@ def all_evidence_from(value: Any, keys: MetadataKeys) -> list[SearchEvidence]:
 
 
 def merge_evidence(searches: Sequence[SearchEvidence]) -> SearchEvidence:
-    """The evidence of several searches as one, fused by rank: scores of different searches have no common scale."""
+    """Return the evidence of several searches as one, fused by rank, since their scores have no common scale."""
     if not searches:
         return SearchEvidence(())
     hits = reciprocal_rank_fusion([Ranking("", search.hits, 1.0) for search in searches], None)
@@ -79,7 +79,7 @@ def merge_evidence(searches: Sequence[SearchEvidence]) -> SearchEvidence:
 
 
 def contexts_in(messages: Iterable[Any]) -> list[Context]:
-    """The contexts that the tool messages among `messages` carry, in order: each with its text, citations and trace.
+    """Return the contexts that the tool messages in `messages` carry, in order, with text, citations and trace.
 
     >>> from langchain_core.messages import ToolMessage
     >>> from ctxassembly import Chunk, assemble

@@ -47,7 +47,7 @@ PromptFlow = Generator[ContextRequest, Context, "PromptMessages | None"]
 def prompt_flow(
     turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], request: ContextRequest
 ) -> Generator[ContextRequest, Context, PromptMessages]:
-    """The messages of `turn`, which follow `system_messages`, with a context for what its calls found.
+    """Return the messages of `turn`, which follow `system_messages`, with a context for what its calls found.
 
     `wanted` has the most tokens, the first label and the runtime. The context gets the room that is left, and is asked
     for again in less if the whole prompt then still is too long: what other messages say of it is known only
@@ -70,7 +70,7 @@ def prompt_flow(
 
 
 def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRequest | None, PromptMessages | None]:
-    """The next context that `flow` asks for; or, at its end, the messages."""
+    """Return the next context that `flow` asks for; or, at its end, the messages."""
     try:
         return (next(flow) if context is None else flow.send(context)), None
     except StopIteration as done:
@@ -80,7 +80,7 @@ def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRe
 def _make_room(
     turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], limit: int
 ) -> tuple[Turn, int]:
-    """The turn with as many of the oldest contexts left out as it needs room, and the room there is."""
+    """Return the turn with as many of the oldest contexts left out as it needs room, and the room there is."""
     texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
     needed = min(window.remaining([], limit), sum(map(window.count_text, texts)))
     remaining = window.remaining([*system_messages, *turn.without_text()], limit)
@@ -182,7 +182,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
-        """The model's answer to the assembled messages, and these for the state."""
+        """Return the model's answer to the assembled messages, and these for the state."""
         flow, config = self._prompt_flow(request), ensure_config()
         context_request, prompt = advance(flow)
         while context_request is not None:
@@ -193,7 +193,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
-        """The same, awaited."""
+        """Async version of `wrap_model_call`."""
         flow, config = self._prompt_flow(request), ensure_config()
         context_request, prompt = await run_in_worker(partial(advance, flow))  # it counts all messages
         while context_request is not None:
@@ -202,7 +202,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
 
     def _prompt_flow(self, request: ModelRequest[Any]) -> PromptFlow:
-        """The messages to send; each context that it takes to find them is asked for."""
+        """Return the messages to send; each context that it takes to find them is asked for."""
         self._warn_about_tools(request.tools)
         config = self._assembler.config(ensure_config())
         turn = turn_of(request.messages, self._tool_names, config.keys)
@@ -246,7 +246,7 @@ def _with_messages(request: ModelRequest[Any], prompt: PromptMessages | None) ->
 
 
 def _with_changed_messages(response: Any, prompt: PromptMessages | None) -> Any:
-    """The model's response, after the messages that it has read in another form."""
+    """Return the model's response, after the messages that it has read in another form."""
     if prompt is None:
         return response
     model_response = response if isinstance(response, ModelResponse) else ModelResponse(result=[response])

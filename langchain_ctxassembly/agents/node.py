@@ -10,11 +10,10 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import get_runtime
 
 from ctxassembly.answering.requests import Search
-from ctxassembly.assembly.selection.supplement import Supplement, resolve_supplement, supplement_from_retrieval
+from ctxassembly.assembly.selection.supplement import resolve_supplement, supplement_from_retrieval
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import Mode
 from ctxassembly.conversations.sources import get_field
-from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.search import Question
@@ -23,9 +22,8 @@ from langchain_ctxassembly.agents.evidence import all_evidence_from, merge_evide
 from langchain_ctxassembly.agents.tool import continue_labels
 from langchain_ctxassembly.agents.turn import last_question
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
-from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.search.caller_filter import VisibleSearch as Visible
-from langchain_ctxassembly.search.caller_filter import ambient_config
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
+from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config
 
 RUN_NAME = "context_node"
 
@@ -39,7 +37,7 @@ def context_node(
     context: str = "context",
     filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
 ) -> Runnable[Any, dict[str, Any]]:
-    """A node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
+    """Return a node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
 
     A `ContextAssembler` assembles the documents that the state has; a retriever searches for the query first. Labels go
     on after those of the contexts, and of the messages, that the state has already under any key.
@@ -94,14 +92,6 @@ class _StateKeys(NamedTuple):
     context: str
 
 
-class _AssemblyInputs(NamedTuple):
-    """A context to assemble."""
-
-    hits: tuple[Hit, ...]
-    query: str | None
-    supplement: str | Supplement | None
-
-
 @dataclass(frozen=True)
 class _Node:
     assembler: ContextAssembler
@@ -115,7 +105,7 @@ class _Node:
             search = self._search_request(state, condition)
             retrieved = None if search is None or self.evidence is None else self.evidence.search(search)
             assembler, visible = self._prepare_assembler(state, condition)
-            context = assembler.assemble_context(_to_mapping(self._assembly_inputs(state, retrieved)), config, visible)
+            context = assembler.assemble_context(self._assembler_inputs(state, retrieved), config, visible)
         return {self.keys.context: context.to_dict()}
 
     async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
@@ -124,9 +114,7 @@ class _Node:
             search = self._search_request(state, condition)
             retrieved = None if search is None or self.evidence is None else await self.evidence.asearch(search)
             assembler, visible = self._prepare_assembler(state, condition)
-            context = await assembler.aassemble_context(
-                _to_mapping(self._assembly_inputs(state, retrieved)), config, visible
-            )
+            context = await assembler.aassemble_context(self._assembler_inputs(state, retrieved), config, visible)
         return {self.keys.context: await run_in_worker(context.to_dict)}
 
     def _condition(self) -> Any:
@@ -143,8 +131,8 @@ class _Node:
         question = Question(query, filter=self.evidence.call_filter(condition))
         return Search(self.keys.query, question, Mode(), 1.0, {})
 
-    def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, Visible | None]:
-        """The assembler under the filter of the call, with the next labels of the conversation."""
+    def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
+        """Return the assembler under the filter of the call, with the next labels of the conversation."""
         if self.evidence is not None:
             assembler, visible = self.evidence.assembler_and_search(self.evidence.call_filter(condition))
         else:
@@ -154,20 +142,17 @@ class _Node:
         own = continue_labels(assembler.config, state, evidence=self.keys.documents)
         return assembler.model_copy(update={"config": own}), visible
 
-    def _assembly_inputs(self, state: Any, retrieved: Retrieved | None) -> _AssemblyInputs:
+    def _assembler_inputs(self, state: Any, retrieved: Retrieved | None) -> dict[str, Any]:
         query = self._query(state)
         if retrieved is not None and self.evidence is not None:
-            supplement = resolve_supplement(query, self.evidence.supplement)
-            return _AssemblyInputs(
-                tuple(retrieved.hits),
-                retrieved.query,
-                supplement_from_retrieval(retrieved) if supplement is None else supplement,
-            )
+            own = resolve_supplement(query, self.evidence.supplement)
+            supplement = supplement_from_retrieval(retrieved) if own is None else own
+            return assembler_inputs(retrieved.hits, retrieved.query, supplement)
         evidence = get_field(state, self.keys.documents)
         if isinstance(evidence, Retrieved):
-            return _AssemblyInputs(tuple(evidence.hits), query or evidence.query, supplement_from_retrieval(evidence))
+            return assembler_inputs(evidence.hits, query or evidence.query, supplement_from_retrieval(evidence))
         merged = merge_evidence(all_evidence_from(evidence, self.assembler.config.keys))
-        return _AssemblyInputs(tuple(merged.hits), query, merged.supplement)
+        return assembler_inputs(merged.hits, query, merged.supplement)
 
     def _query(self, state: Any) -> str | None:
         query = get_field(state, self.keys.query)
@@ -176,7 +161,3 @@ class _Node:
                 raise InputError(f"the state's {self.keys.query!r} must be a text, got {safe_repr(query)}")
             return query
         return last_question(get_field(state, "messages") or ())
-
-
-def _to_mapping(inputs: _AssemblyInputs) -> dict[str, Any]:
-    return {"documents": list(inputs.hits), "query": inputs.query, "supplement": inputs.supplement}

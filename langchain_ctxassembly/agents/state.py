@@ -19,7 +19,7 @@ from ctxassembly.safe_repr import safe_repr
 
 
 def add_contexts(existing: Any, new: Any) -> list[Context]:
-    """The contexts of a conversation in order, `new` last: a reducer for the state of a LangGraph graph.
+    """Return the contexts of a conversation in order, `new` last: a reducer for the state of a LangGraph graph.
 
     `new` is a context, its dict, or a list of these. A context that is there already isn't added again, as where a
     subgraph gives back the whole list.
@@ -57,7 +57,7 @@ class ContextChannel(BinaryOperatorAggregate[Any]):
     """
 
     def __init__(self, typ: Any, operator: Any = None) -> None:
-        """`typ` is the annotated type; LangGraph gives it."""
+        """Return `typ` is the annotated type; LangGraph gives it."""
         kind = get_origin(typ) or typ
         self.is_list = isinstance(kind, type) and issubclass(kind, Sequence)
         super().__init__(typ, operator or (add_contexts if self.is_list else _keep_last))

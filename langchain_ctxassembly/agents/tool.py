@@ -32,7 +32,7 @@ from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 def continue_labels(
     config: AssemblyConfig, state: Any, *, call_id: str | None = None, evidence: str | None = None
 ) -> AssemblyConfig:
-    """`config` with labels after all that the `state` has, in its contexts and in what its messages carry.
+    """Return `config` with labels after all that the `state` has, in its contexts and in what its messages carry.
 
     Contexts under the key `evidence` don't count: a context is made of them.
 
@@ -49,7 +49,7 @@ def continue_labels(
 
 
 def _state_items(state: Any) -> Iterable[tuple[str, Any]]:
-    """The items of a graph's state: a dict, a dataclass, a model, or the list of messages that is all of it."""
+    """Return the items of a graph's state: a dict, a dataclass, a model, or the list of messages that is all of it."""
     if isinstance(state, list):
         return [("", state)]
     if isinstance(state, Mapping):
@@ -59,7 +59,7 @@ def _state_items(state: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _label_sources(value: Any) -> Iterator[Any]:
-    """The contexts and messages in one value of the state. Documents that may be evidence for a context are neither."""
+    """Yield the contexts and messages in one value of the state, without documents, which may be evidence."""
     if isinstance(value, BaseMessage) or is_context(value):
         yield value
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
@@ -88,7 +88,7 @@ def context_tool(
     assembler: ContextAssembler | None = None,
     content: Content = "text",
 ) -> BaseTool:
-    """A tool from a query to the context that an agent reads, sync and async; the artifact is the context's dict.
+    """Return a tool from a query to the context that an agent reads, sync and async; its artifact is `to_dict()`.
 
     >>> from langchain_core.documents import Document
     >>> from langchain_core.runnables import RunnableLambda
@@ -164,7 +164,7 @@ class _ToolSearch:
         return call
 
     def _with_labels(self, retriever: Any, runtime: Any) -> Any:
-        """The retriever with labels after those in the agent's state, unless its assembler has some."""
+        """Return the retriever with labels after those in the agent's state, unless its assembler has some."""
         if runtime is None or retriever.assembler.labels is not None:
             return retriever
         config = continue_labels(retriever.assembler.config, runtime.state, call_id=runtime.tool_call_id)
@@ -177,7 +177,7 @@ class _ToolSearch:
 
 
 def _unwrap(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
-    """The retriever itself, with the config and the arguments of a call."""
+    """Return the retriever itself, with the config and the arguments of a call."""
     if isinstance(runnable, DynamicRunnable):
         return _unwrap(*runnable.prepare(config))
     if isinstance(runnable, RunnableBinding):
@@ -189,7 +189,7 @@ def _unwrap(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig,
 
 
 def _as_context_retriever(retriever: Any, assembler: ContextAssembler | None) -> Runnable[str, Any]:
-    """`retriever` if it is one of ours, else one of ours around it."""
+    """Return `retriever` if it is one of ours, else one of ours around it."""
     if not isinstance(retriever, Runnable):
         raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
     own = _inner_retriever(retriever)
@@ -207,7 +207,7 @@ def _as_context_retriever(retriever: Any, assembler: ContextAssembler | None) ->
 
 
 def _inner_retriever(runnable: Any) -> Any:
-    """The retriever of ours inside of whatever wraps one runnable; None if there is none."""
+    """Return the retriever of ours inside of whatever wraps one runnable; None if there is none."""
     while not isinstance(runnable, CONTEXT_RETRIEVERS):
         inner = (getattr(runnable, name, None) for name in ("bound", "default", "runnable"))
         runnable = next((one for one in inner if isinstance(one, Runnable)), None)

@@ -40,7 +40,7 @@ class Turn(NamedTuple):
         return "\n".join(queries) or last_question(self.messages)
 
     def other_messages(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """Those of `messages`, the state's, whose text the calls of this turn don't change."""
+        """Return those of `messages`, the state's, whose text the calls of this turn don't change."""
         own = {self.messages[call.message_index].id for call in self.calls}
         return [message for message in messages if message.id not in own]
 
@@ -79,7 +79,7 @@ class Turn(NamedTuple):
 
 
 def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys: MetadataKeys) -> Turn:
-    """The turn that ends `messages`; it has no calls if the last ones found nothing to assemble.
+    """Return the turn that ends `messages`; it has no calls if the last ones found nothing to assemble.
 
     Messages of errors, of tools not among `tools` (None stands for all), and without documents or a context are none of
     its calls. Nor are those in blocks, such as search results that a model cites by itself.
@@ -103,12 +103,12 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys:
 
 
 def last_question(messages: Sequence[AnyMessage]) -> str | None:
-    """The text of the last message of a user; None if there is none."""
+    """Return the text of the last message of a user; None if there is none."""
     return next((str(message.text) for message in reversed(messages) if isinstance(message, HumanMessage)), None)
 
 
 def changed_messages(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Those of `after` that aren't the same objects as `before`."""
+    """Return those of `after` that aren't the same objects as `before`."""
     return [new for old, new in zip(before, after, strict=True) if old is not new]
 
 
@@ -122,7 +122,7 @@ def _rewrite(message: AnyMessage, text: str, status: str, artifact: Any) -> AnyM
 
 
 def _query_argument(arguments: Any) -> str | None:
-    """The query among a tool's arguments: that of this name, else the only text."""
+    """Return the query among a tool's arguments: that of this name, else the only text."""
     if not isinstance(arguments, dict):
         return None
     texts = [value for value in arguments.values() if isinstance(value, str)]

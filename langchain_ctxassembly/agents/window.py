@@ -46,7 +46,7 @@ class ContextWindow:
 def make_context_window(
     budget: TokenBudget | None, encoding: Any, tools: Sequence[Any], count_messages: CountMessages | None
 ) -> ContextWindow:
-    """The room in `budget`, of which window, generation, buffer and cap count; messages and `tools` are counted."""
+    """Return the window left by the generation, buffer and cap of `budget` and by `tools`; messages are counted."""
     count_text = counter_for((budget and budget.encoding) or encoding).count
 
     def count_texts(messages: Sequence[BaseMessage]) -> int:
@@ -60,7 +60,7 @@ def make_context_window(
 
 
 def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
-    """The budget for `model`, as `TokenBudget.for_model` reads it; None if its window is unknown and not given.
+    """Return the budget for `model`, as `TokenBudget.for_model` reads it; None if its window is unknown and not given.
 
     Raises:
         ConfigError: the window is too small for any context.

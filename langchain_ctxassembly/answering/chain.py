@@ -1,4 +1,4 @@
-"""`answer_chain`: a question in a conversation in, an answer with true citations out."""
+"""`answer_chain`: from a question in a conversation to an answer whose citations are checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from ctxassembly.answering.answer import Answer
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.answering.chat_model import check_config, check_model
+from ctxassembly.runtime.answer_run import check_answer_config
+from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model
 from langchain_ctxassembly.answering.evidence import evidence_of
 from langchain_ctxassembly.answering.run import AnswerRun, ChainParts
 from langchain_ctxassembly.assembler import ContextAssembler
@@ -55,7 +56,7 @@ class AnswerOutput(TypedDict):
 
 
 class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
-    """What `answer_chain` returns."""
+    """The runnable that `answer_chain` returns."""
 
     def __init__(self, parts: ChainParts) -> None:
         self._parts = parts
@@ -63,24 +64,24 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
 
     @override
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
-        """The answer with all that belongs to it."""
+        """Return the answer with citations, documents and trace."""
         return self._call_with_config(cast(Any, self._answer), input, config, **kwargs)
 
     @override
     async def ainvoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
-        """The same as `invoke`, awaited."""
+        """Async version of `invoke`."""
         return await self._acall_with_config(cast(Any, self._aanswer), input, config, **kwargs)
 
     @override
     def stream(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AnswerOutput]:
-        """The pieces of the answer as they settle, then all that belongs to it."""
+        """Yield the pieces of the answer, labels whole, then citations, documents and trace."""
         yield from self.transform(iter([input]), config, **kwargs)
 
     @override
     async def astream(
         self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[AnswerOutput]:
-        """The same as `stream`, awaited."""
+        """Async version of `stream`."""
 
         async def once() -> AsyncIterator[AnswerInput]:
             yield input
@@ -93,14 +94,14 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
     def transform(
         self, input: Iterator[AnswerInput], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[AnswerOutput]:
-        """The same as `stream`, for an input that comes in pieces."""
+        """Yield as `stream` does, for an input that arrives in pieces."""
         yield from self._transform_stream_with_config(input, cast(Any, self._stream_answer), config, **kwargs)
 
     @override
     async def atransform(
         self, input: AsyncIterator[AnswerInput], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncGenerator[AnswerOutput, None]:
-        """The same as `transform`, awaited."""
+        """Async version of `transform`."""
         stream = self._atransform_stream_with_config(input, cast(Any, self._astream_answer), config, **kwargs)
         async with aclosing(cast(Any, stream)) as pieces:
             async for piece in pieces:
@@ -149,7 +150,7 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
 
 
 def _sum_pieces(pieces: Iterable[Any]) -> Any:
-    """The sum of what comes in pieces, as LangChain adds them."""
+    """Return the sum of `pieces`, as LangChain adds them."""
     return reduce(add, pieces)
 
 
@@ -163,7 +164,7 @@ def answer_chain(
     structured: bool = True,
     cache: Any = None,
 ) -> Runnable[AnswerInput, AnswerOutput]:
-    """A runnable from a question to its answer, the citations, and all that led to it.
+    """Return a runnable from a question to its answer, with citations, documents and trace.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
     >>> from langchain_core.language_models import FakeListChatModel
@@ -177,41 +178,43 @@ def answer_chain(
     ('In the morning [1].', ['lab.pdf'])
 
     Input: `input`, the question; `chat_history`, the messages so far; `mode`, one of `config.modes`; `filter`, in the
-    form of the retriever. Only the first is needed, and other keys are ignored. Put `message` of the output into the
+    form of the retriever. Only the first is required, and other keys are ignored. Add `message` of the output to the
     history, not the bare text: it carries the chunks that the answer cites, which are candidates for the next
-    question, and the last label, after which the next context counts on. History is trusted as the caller's own.
+    question, and the last label, after which labels of the next context continue. History is trusted as the caller's
+    own.
 
     Output: `input`; `answer`; `context`, a document per label; `citations` that the answer uses and its `quotes`, as
     plain data; `documents`, the chunks before assembly; `trace`, as plain data; `message`, for the history; `result`,
     the engine's `Answer`. All but `result` survive the checkpoint of a graph.
 
-    A stream gives `{"answer": piece}` first, labels whole, and then everything else in one dict. Their sum is the
-    output. Each step is a run below the chain's: "understand", "retrieve", "assemble" and "answer". Each search of a
-    `ContextRetriever`, its steps, and the stages of the assembly are runs below these. Each answer sends the custom
+    A stream yields `{"answer": piece}` first, labels whole, and then everything else in one dict. Their sum is the
+    output. Each step is a run below the chain's: "understand", "retrieve", "assemble" and "answer". Below these are
+    the searches of a `ContextRetriever`, their steps, and the stages of the assembly. Each answer sends the custom
     event `question_answered` with its trace.
 
     Args:
         llm: a chat model, also with `with_fallbacks`, `with_retry`, bound arguments or configurable alternatives, or
-            any runnable from messages to a message or a text. In a stream, LangChain's fallbacks switch before the
-            first token alone: a model that fails later is an `AnswerError`, and what was streamed is no answer.
+            any runnable from messages to a message or a text. In a stream, LangChain's fallbacks switch only before
+            the first token: if a model fails later, an `AnswerError` is raised, and the pieces so far are no answer.
         retriever: a `ContextRetriever`, which takes modes, filters and intents; a `ContextAssemblyRetriever`; or any
-            retriever, whose documents are assembled by `assembler`. Other makes take words, a mode's `answer_cache` as
-            `k` where they have one, and a filter where their search can be seen to take it. Else it is refused.
+            retriever, whose documents are assembled by `assembler`. Other retrievers get the query, the mode's `limit`
+            as `k` if they have one, and a filter if their search can be seen to take it. Otherwise a filter is refused.
         config: the settings.
-        models: models by mode, such as `{"escalated": other}`, in the place of `llm`.
-        assembler: the assembler beside a retriever that has none.
-        cache: a LangChain cache, or an `AnswerCache`. It is asked for questions that begin a conversation, or follow
-            one without labels, and only if every filter of the call can be seen: else a warning says who may hide one.
-        structured: False asks for JSON in text even of a model that can call tools, as for a server that refuses them.
+        models: models by mode, such as `{"escalated": other}`, used instead of `llm`.
+        assembler: the assembler for a retriever that has none.
+        cache: a LangChain cache, or an `AnswerCache`. It is used for questions that begin a conversation, or follow
+            one without labels, and only if every filter of the call can be seen; otherwise a warning names the object
+            that may hide one.
+        structured: False requests JSON in text even from a model that can call tools, for a server that refuses them.
 
-    A mode's `answer_tokens` replaces a chat model's own limit (`max_tokens` and its other names); a model that reasons
-    may count its thoughts, too.
+    A mode's `answer_tokens` replaces a chat model's own limit (`max_tokens` and its other names); a reasoning model may
+    count its reasoning tokens, too.
 
     Raises:
-        ConfigError: an argument has another type, `models` has a mode that `config` hasn't, or there is a `cache`
-            beside an assembler with labels.
+        ConfigError: an argument has another type, `models` has a mode that `config` hasn't, or `cache` is given with
+            an assembler that has labels.
     """
-    config = check_config(config)
+    config = check_answer_config(config)
     for name, model in {"llm": llm, **{f"models[{mode!r}]": model for mode, model in (models or {}).items()}}.items():
         check_model(name, model)
     for mode in models or {}:
@@ -219,4 +222,4 @@ def answer_chain(
     evidence, answer_cache = evidence_of(retriever, assembler), as_cache(cache)
     if answer_cache is not None and evidence.assembler.labels is not None:
         raise ConfigError("cache", "None where the assembler has labels=: a kept answer has the labels it had", cache)
-    return AnswerRunnable(ChainParts(llm, models or {}, structured, evidence, config, answer_cache))
+    return AnswerRunnable(ChainParts(AnswerModels(llm, models or {}, structured, {}), evidence, config, answer_cache))

@@ -18,27 +18,15 @@ from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 
 from ctxassembly.answering.requests import AskModel, ModelReply
-from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 
 
-def check_config(config: Any) -> AnswerConfig:
-    """The settings, the default ones for None.
-
-    Raises:
-        ConfigError: `config` is something else.
-    """
-    if not (config is None or isinstance(config, AnswerConfig)):
-        raise ConfigError("config", "an AnswerConfig or None", config)
-    return config or AnswerConfig()
-
-
 def check_model(name: str, llm: Any) -> None:
-    """Check that `llm` is a runnable, and no retriever.
+    """Check that `llm` is a runnable other than a retriever.
 
     Raises:
-        ConfigError: it isn't, or it is one.
+        ConfigError: `llm` is not a runnable, or is a retriever.
     """
     if isinstance(llm, BaseRetriever):
         raise ConfigError(name, "a chat model", llm, ": write answer_chain(llm, retriever)")
@@ -47,10 +35,10 @@ def check_model(name: str, llm: Any) -> None:
 
 
 def question_in(inputs: Any) -> str:
-    """The question of an input: a text, or a message under "input".
+    """Return the question of an input: a text or a message under "input".
 
     Raises:
-        InputError: there is none.
+        InputError: the input has no question.
     """
     question = inputs.get("input") if isinstance(inputs, Mapping) else None
     question = str(question.text) if isinstance(question, BaseMessage) else question
@@ -60,27 +48,24 @@ def question_in(inputs: Any) -> str:
     return question
 
 
-# A chat model with a limit or a schema, wherever it stands among fallbacks, retries and bindings.
-#
-# Such wrappers take a chat model's place, but not its settings: `with_structured_output` of a retry gives a model
-# without the retry. So the wrapper is kept, and the models in it are exchanged.
-
-
 LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "num_predict")
-"""The fields by which chat models call the most tokens of an answer."""
+"""The names that chat models give to the limit of an answer, in tokens."""
 SCHEMA_NAME = "question"
-"""The name of the schema, which models that call tools are told."""
+"""The name of the schema, as models that call tools see it."""
+
+# Fallbacks, retries and bindings can replace a chat model, but don't pass on its settings: `with_structured_output` of
+# a retry returns a model without the retry. So the wrapper is kept, and the models inside it are replaced.
 
 
 def with_token_limit(llm: Runnable[Any, Any], max_tokens: int) -> Runnable[Any, Any]:
-    """`llm` with answers of at most `max_tokens`, as far as its models have a field for that."""
+    """Return `llm` with answers of at most `max_tokens`, for those of its models that have a field for the limit."""
     return _replace_models(llm, partial(_limit_model, max_tokens=max_tokens))
 
 
 def with_schema(llm: Runnable[Any, Any], schema: Mapping[str, Any]) -> Runnable[Any, Any]:
-    """`llm` held to a JSON schema, as far as its models can call tools; the others go on answering in text.
+    """Return `llm` with its output constrained to a JSON schema; models that can't call tools still answer in text.
 
-    A model with bound arguments is one of these others: LangChain's structured output would lose them.
+    So does a model with bound arguments, since LangChain's structured output would lose these.
     """
     named = {"title": SCHEMA_NAME, "description": "A question, prepared for a search.", **schema}
     return _replace_models(llm, partial(_structure_model, schema=named), should_enter_bound=False)
@@ -117,46 +102,46 @@ def _structure_model(llm: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[
 
 
 FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "reason")
-"""The names under which providers tell the reason that an answer ended by; the last one is in `incomplete_details`."""
+"""The names under which providers report why an answer ended; the last one is in `incomplete_details`."""
 
 
 @dataclass(frozen=True)
 class AnswerModels:
-    """The models of one run: each call is a run below it, named "understand" or "answer"."""
+    """The models of one run. Each call is a run below it, named "understand" or "answer"."""
 
     llm: Runnable[Any, Any]
     models: Mapping[str, Runnable[Any, Any]]
-    """Models by mode, in the place of `llm`."""
+    """Models by mode, used instead of `llm`."""
     structured: bool
-    """True if models that can call tools are held to a schema."""
+    """True if the output of models that can call tools is constrained to a schema."""
     config: RunnableConfig
 
     def ask(self, request: AskModel) -> ModelReply:
-        """The reply to `request`."""
+        """Return the reply to `request`."""
         llm, config = self._prepare_model(request)
         return reply_of(llm.invoke(_to_messages(request), config))
 
     async def aask(self, request: AskModel) -> ModelReply:
-        """The same, awaited."""
+        """Async version of `ask`."""
         llm, config = self._prepare_model(request)
         return reply_of(await llm.ainvoke(_to_messages(request), config))
 
     def stream(self, request: AskModel) -> Iterator[ModelReply]:
-        """The pieces of the reply. Closed before its end, the model's own stream is."""
+        """Yield the pieces of the reply. Closing this generator closes the model's own stream."""
         llm, config = self._prepare_model(request)
         with closing(cast(Any, llm.stream(_to_messages(request), config))) as pieces:
             for piece in pieces:
                 yield reply_of(piece)
 
     async def astream(self, request: AskModel) -> AsyncIterator[ModelReply]:
-        """The same, awaited."""
+        """Async version of `stream`."""
         llm, config = self._prepare_model(request)
         async with aclosing(cast(Any, llm.astream(_to_messages(request), config))) as pieces:
             async for piece in pieces:
                 yield reply_of(piece)
 
     def _prepare_model(self, request: AskModel) -> tuple[Runnable[Any, Any], RunnableConfig]:
-        """The model for `request`, and the config of its run."""
+        """Return the model for `request`, and the config of its run."""
         llm, config = self.models.get(request.mode, self.llm), self.config
         if isinstance(llm, DynamicRunnable):  # configurable fields and alternatives, chosen by the config
             llm, config = llm.prepare(config)
@@ -170,7 +155,7 @@ class AnswerModels:
 def chat_model(
     llm: Runnable[Any, Any], *, structured: bool = True, config: RunnableConfig | None = None
 ) -> AnswerModels:
-    """A chat model as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
+    """Return a chat model in the form the engine calls: for `enrich`, or an `AnswerChain` over an index.
 
     >>> from ctxassembly import Chunk, MemoryIndex, enrich
     >>> from langchain_core.language_models import FakeListChatModel
@@ -181,18 +166,18 @@ def chat_model(
 
     Args:
         llm: a chat model, or another Runnable from messages to a message. Its retries and fallbacks are its own.
-        structured: hold models that can call tools to the schema of what they are asked for.
-        config: of its runs, such as callbacks and tags.
+        structured: True constrains the output of models that can call tools to the requested schema.
+        config: the config of its runs, such as callbacks and tags.
 
     Raises:
-        ConfigError: `llm` is something else.
+        ConfigError: `llm` is not a runnable, or is a retriever.
     """
     check_model("llm", llm)
     return AnswerModels(llm, {}, structured, config or {})
 
 
 def reply_of(answer: Any) -> ModelReply:
-    """The reply in a message, a text, or a structured output with its raw message. Anything else stays as it is."""
+    """Return the reply in a message, a text, or a structured output with its raw message; anything else unchanged."""
     fields = None
     if isinstance(answer, Mapping) and isinstance(answer.get("raw"), BaseMessage):
         answer, fields = answer["raw"], answer.get("parsed")

@@ -1,4 +1,7 @@
-"""The retrievers of an answer chain: our own, and those of other makes with an assembler beside them."""
+"""The retriever of an answer chain or of a graph's node, with the assembler for what it finds.
+
+A `ContextRetriever` brings its assembler along; any other retriever gets one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
@@ -27,97 +30,65 @@ from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import chunk_from, document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search.caller_filter import VisibleSearch as Visible
-from langchain_ctxassembly.search.caller_filter import current_search, search_key
+from langchain_ctxassembly.search.caller_filter import VisibleSearch, current_search, search_key
 from langchain_ctxassembly.search.scored import ScoredRetriever
 from langchain_ctxassembly.stores.filters import aget_documents, and_filters, get_documents, predicate
 
 
-class RetrieverEvidence(Protocol):
-    """A retriever with its assembler, as an answer chain asks them."""
-
-    @property
-    def assembler(self) -> ContextAssembler:
-        """The assembler as it was set up."""
-
-    @property
-    def supplement(self) -> SupplementInput:
-        """Text that no chunk holds."""
-
-    def call_filter(self, condition: Any) -> Any:
-        """The filter of a call: `condition`, or another where it is None."""
-
-    def search(self, request: Search) -> Retrieved:
-        """The hits for one search, below the run that is going on."""
-
-    async def asearch(self, request: Search) -> Retrieved:
-        """The same, awaited."""
-
-    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
-        """The assembler for a call with that filter, and the search to whose filter it holds neighbors."""
-
-    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """The chunks cited before that the call may read."""
-
-    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """The same, awaited."""
-
-    def reach(self, condition: Any) -> Reach:
-        """What a call with that filter may read."""
-
-
 @dataclass(frozen=True)
 class ContextRetrieverEvidence:
-    """A `ContextRetriever`: it takes modes, filters, intents and boosts."""
+    """A `ContextRetriever`, which takes modes, filters, intents and boosts."""
 
     retriever: ContextRetriever
 
     @property
     def assembler(self) -> ContextAssembler:
-        """As `RetrieverEvidence` has it."""
+        """The assembler as it was set up."""
         return self.retriever.assembler
 
     @property
     def supplement(self) -> SupplementInput:
-        """As `RetrieverEvidence` has it."""
+        """Text that is in no chunk."""
         return self.retriever.supplement
 
     def call_filter(self, condition: Any) -> Any:
-        """The call's filter beside the retriever's."""
+        """Return the filter of a call: the retriever's own and `condition`."""
         return self.retriever.call_filter(condition)
 
     def search(self, request: Search) -> Retrieved:
-        """As `RetrieverEvidence` has it."""
+        """Return the hits of one search, in a run below the current one."""
         return self.retriever.evidence_source().search(request)
 
     async def asearch(self, request: Search) -> Retrieved:
-        """The same, awaited."""
+        """Async version of `search`."""
         return await self.retriever.evidence_source(is_async=True).asearch(request)
 
-    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
-        """As `RetrieverEvidence` has it."""
+    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
+        """Return the assembler for a call with the filter `condition`, and the search whose filter neighbors must pass.
+
+        There is no such search here: the assembler's store applies the filter.
+        """
         return self.retriever.filtered_assembler(condition), None
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """As `RetrieverEvidence` has it."""
+        """Return the chunks cited before that the call may read."""
         return _apply_assembler_filter(self.assembler, self.retriever.evidence_source().readmit(request))
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """The same, awaited."""
-        return _apply_assembler_filter(
-            self.assembler, await self.retriever.evidence_source(is_async=True).areadmit(request)
-        )
+        """Async version of `readmit`."""
+        source = self.retriever.evidence_source(is_async=True)
+        return _apply_assembler_filter(self.assembler, await source.areadmit(request))
 
     def reach(self, condition: Any) -> Reach:
-        """As `RetrieverEvidence` has it."""
+        """Return what a call with the filter `condition` may read."""
         return self.retriever.reach(condition)
 
 
 @dataclass(frozen=True)
 class GenericRetrieverEvidence:
-    """A retriever of another make: it takes words, and `k` and a filter as far as that can be seen.
+    """Any other retriever. It takes a query, and `k` and a filter if its search can be seen to take them.
 
-    Rerankers, similarities and boosts are its own business, and so is a search by words alone.
+    Rerankers, similarity thresholds, boosts and keyword search are up to the retriever.
     """
 
     retriever: Runnable[str, list[Document]]
@@ -125,39 +96,38 @@ class GenericRetrieverEvidence:
     supplement: SupplementInput = None
 
     def call_filter(self, condition: Any) -> Any:
-        """The call's filter; the retriever's own holds beside it."""
+        """Return the filter of a call. The search applies the retriever's own filter in addition."""
         return condition
 
     def search(self, request: Search) -> Retrieved:
-        """As `RetrieverEvidence` has it."""
-        found = self.retriever.invoke(
-            request.question.effective_query, ensure_config(), **self._search_arguments(request)
-        )
-        return self._to_retrieved(request, found)
+        """Return the hits of one search, in a run below the current one."""
+        query, arguments = request.question.effective_query, self._search_arguments(request)
+        return self._to_retrieved(request, self.retriever.invoke(query, ensure_config(), **arguments))
 
     async def asearch(self, request: Search) -> Retrieved:
-        """The same, awaited."""
-        found = await self.retriever.ainvoke(
-            request.question.effective_query, ensure_config(), **self._search_arguments(request)
-        )
-        return self._to_retrieved(request, found)
+        """Async version of `search`."""
+        query, arguments = request.question.effective_query, self._search_arguments(request)
+        return self._to_retrieved(request, await self.retriever.ainvoke(query, ensure_config(), **arguments))
 
-    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
-        """As `RetrieverEvidence` has it."""
+    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
+        """Return the assembler for a call with the filter `condition`, and the search whose filter neighbors must pass.
+
+        The search is None if it can't be seen.
+        """
         return self.assembler, current_search(self.retriever, ensure_config(), self._filter_arguments(condition))
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """As `RetrieverEvidence` has it."""
+        """Return the chunks cited before that the call may read."""
         cited, search = self._readmission(request)
         if search is None:
             return cited
-        with suppress(NotImplementedError):  # it can't be asked by ids
+        with suppress(NotImplementedError):  # the vector store can't be queried by ids
             found = get_documents(search.vectorstore, _hit_ids(cited, request), search.filter)
             return self._use_stored(cited, request, found)
         return cited
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """The same, awaited."""
+        """Async version of `readmit`."""
         cited, search = self._readmission(request)
         if search is None:
             return cited
@@ -167,16 +137,16 @@ class GenericRetrieverEvidence:
         return cited
 
     def reach(self, condition: Any) -> Reach:
-        """As `RetrieverEvidence` has it."""
+        """Return what a call with the filter `condition` may read."""
         search = search_key(self.retriever, ensure_config(), self._filter_arguments(condition))
         own = self.assembler.reach_parts(self.supplement)
-        # Whoever gives the assembler the filter has said what that of a hidden search is.
+        # A filter given to the assembler declares the filter of a search that can't be seen.
         is_declared = ("search",) if is_filter(self.assembler.filter) else ()
         neighbors = self.assembler.effective_config.neighbors
         return reach(is_declared, filter=condition, search=search, neighbors=neighbors, **own)
 
-    def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], Visible | None]:
-        """The chunks cited before that pass the filters of the call, and the search that may have them."""
+    def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], VisibleSearch | None]:
+        """Return the chunks cited before that pass the filters of the call, and the search that may have them."""
         assembler, search = self.assembler_and_search(request.filter)
         cited = _apply_assembler_filter(assembler, request.cited)
         if search is not None and is_filter(search.filter):
@@ -184,12 +154,12 @@ class GenericRetrieverEvidence:
         key = search_key(self.retriever, ensure_config(), self._filter_arguments(request.filter))
         is_visible = search is not None and search.is_exhaustive and not isinstance(key, HiddenFilter)
         is_declared = is_filter(assembler.filter) or assembler.effective_config.neighbors == "unfiltered"
-        return cited if is_visible or is_declared else keep_agreeing(
-            cited, request.found, assembler.effective_config
-        ), search
+        if not (is_visible or is_declared):
+            cited = keep_agreeing(cited, request.found, assembler.effective_config)
+        return cited, search
 
     def _use_stored(self, cited: tuple[Hit, ...], request: Readmit, found: Sequence[Document]) -> tuple[Hit, ...]:
-        """`cited` as the vector store has them now. One that knows no hit by its id hasn't given these ids."""
+        """Return `cited` as stored now. A vector store that knows no hit by its id didn't assign these ids."""
         stored = [chunk_from(document, self.assembler.config.keys) for document in found]
         has_known_ids = {chunk.id for chunk in stored} & {hit.chunk.id for hit in request.found}
         return with_stored_chunks(cited, stored) if has_known_ids else cited
@@ -200,10 +170,10 @@ class GenericRetrieverEvidence:
         return {**limit, **self._filter_arguments(request.question.filter)}
 
     def _filter_arguments(self, condition: Any) -> Mapping[str, Any]:
-        """The arguments by which the filter of a call reaches the search.
+        """Return the search arguments that apply the filter of a call.
 
         Raises:
-            ConfigError: it doesn't.
+            ConfigError: the search can't be seen to take a filter.
         """
         if condition is None:
             return {}
@@ -221,20 +191,21 @@ class GenericRetrieverEvidence:
         found_hits, supplement = read_documents(found, keys)
         hits, facts = tuple(found_hits), () if supplement is None else (supplement,)
         try:
-            return retriever_result(
-                request, _apply_assembler_filter(self.assembler, hits), self.retriever, statements=facts
-            )
-        except ConfigError:  # in a language of the search alone
+            hits, notes = _apply_assembler_filter(self.assembler, hits), []
+        except ConfigError:  # the filter is in a language that only the search understands
             notes = ["assembler.filter: only the search can apply it"]
-            return retriever_result(request, hits, self.retriever, notes, facts)
+        return retriever_result(request, hits, self.retriever, notes, facts)
+
+
+RetrieverEvidence: TypeAlias = ContextRetrieverEvidence | GenericRetrieverEvidence
 
 
 def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> RetrieverEvidence:
-    """The evidence that `retriever` gives.
+    """Return `retriever` with its assembler.
 
     Raises:
-        ConfigError: `retriever` is no retriever, `assembler` is none or has configurable fields, or it is given to a
-            retriever that has an assembler of its own.
+        ConfigError: `retriever` is not a retriever; `assembler` is not a ContextAssembler, or has configurable fields;
+            or an assembler is given for a retriever that has one.
     """
     if not (assembler is None or isinstance(assembler, ContextAssembler)):
         hint = "; a filter can be given in each call, and for other settings a chain can be made for each"
@@ -254,7 +225,7 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Retriever
 
 
 def _apply_assembler_filter(assembler: ContextAssembler, cited: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Those of `cited` that pass the assembler's own filter, in the form of its store."""
+    """Return those of `cited` that pass the assembler's own filter, in the form of its store."""
     if not is_filter(assembler.filter):
         return cited
     return _filter_hits(cited, predicate(getattr(assembler.store, "vectorstore", None), assembler.filter))
@@ -265,7 +236,7 @@ def _filter_hits(cited: tuple[Hit, ...], accepts: Callable[[Document], bool]) ->
 
 
 def _hit_ids(cited: Sequence[Hit], request: Readmit) -> list[str]:
-    """The ids of `cited`, and of one hit that the vector store has just given."""
+    """Return the ids of `cited`, and of one hit that the vector store has just returned."""
     return [hit.chunk.id for hit in (*cited, *request.found[:1])]
 
 

@@ -1,4 +1,4 @@
-"""`understanding_chain`: the step before retrieval by itself."""
+"""`understanding_chain`: only the step before retrieval."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.runtime.answer import aunderstand, understand
-from langchain_ctxassembly.answering.chat_model import AnswerModels, check_config, check_model, question_in
+from ctxassembly.runtime.answer_run import check_answer_config
+from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
 from langchain_ctxassembly.answering.run import exchanges_of, messages_of
 
 
 def understanding_chain(
     llm: Runnable[Any, Any], config: AnswerConfig | None = None, *, structured: bool = True
 ) -> Runnable[Any, QueryUnderstanding]:
-    """A runnable from `{"input": ..., "chat_history": ...}` to intent, rewritten question, filter and sub-questions.
+    """Return a runnable from `{"input": ..., "chat_history": ...}` to a `QueryUnderstanding`.
 
-    It asks for what `config` says, in one call, and not at all where there is nothing to ask. A call that fails, or an
-    answer of the wrong form, leaves the question as it is, with a note. Arguments are those of `answer_chain`.
+    It holds the intent, the rewritten question, the filter and the sub-questions that `config` requests. The model is
+    called once, and not at all if `config` requests nothing. If the call fails, or the reply has the wrong form, the
+    question stays unchanged, with a note. Arguments are those of `answer_chain`.
 
     >>> from ctxassembly import AnswerConfig, Intent
     >>> from langchain_core.language_models import FakeListChatModel
@@ -33,14 +35,12 @@ def understanding_chain(
         ConfigError: an argument has another type.
     """
     check_model("llm", llm)
-    config = check_config(config)
+    config = check_answer_config(config)
 
     def arguments(inputs: Any, run: RunnableConfig) -> Mapping[str, Any]:
-        asked = question_in(inputs)
-        history = exchanges_of(messages_of(inputs.get("chat_history")))
         return {
-            "question": asked,
-            "history": history,
+            "question": question_in(inputs),
+            "history": exchanges_of(messages_of(inputs.get("chat_history"))),
             "model": AnswerModels(llm, {}, structured, run),
             "config": config,
         }

@@ -31,7 +31,7 @@ def make_annotation(
     cited_text: str | None = None,
     **extras: Any,
 ) -> MessageCitation:
-    """The annotation that says: the text at `place` cites `citation`, of which it means `sources`.
+    """Return the annotation that says: the text at `place` cites `citation`, of which it means `sources`.
 
     `cited_text` is the citation's snippet where nothing more exact is known. Everything is plain data.
     """
@@ -62,18 +62,18 @@ class SentResult(NamedTuple):
 
 
 def native_annotations(block: Mapping[str, Any]) -> list[Any]:
-    """The annotations of a text block. Without a provider's name they stand there in Anthropic's own form."""
+    """Return the annotations of a text block. Without a provider's name they stand there in Anthropic's own form."""
     return [*block.get("annotations", ()), *(_to_standard_annotation(one) for one in block.get("citations") or ())]
 
 
 def is_native(annotation: Mapping[str, Any]) -> bool:
-    """True for the citation of a search result."""
+    """Return True for the citation of a search result."""
     extras = annotation.get("extras")
     return isinstance(extras, Mapping) and all(type(extras.get(name)) is int for name in _LOCATION_KEYS)
 
 
 def link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[SentResult | None]) -> Annotation | None:
-    """The annotation with the chunks that it means, for a block with `text`; None if it means none of `sent`.
+    """Return the annotation with the chunks that it means, for a block with `text`; None if it means none of `sent`.
 
     A citation that names another source than the result at its place, or that cites other words, means none: what was
     sent is not what was handed in here.
@@ -113,7 +113,7 @@ def _linked_annotation(
 
 
 def sent_results(sources: Any) -> Iterator[SentResult | None]:
-    """The search results in `sources`, in the order of the request; None for each that is none of ours.
+    """Return the search results in `sources`, in the order of the request; None for each that is none of ours.
 
     A context stands for the results that it makes. Messages are read for those that were sent, with the context that
     the message of a tool brings along.
@@ -131,7 +131,7 @@ def sent_results(sources: Any) -> Iterator[SentResult | None]:
 
 
 def _count_results(content: Any) -> int:
-    """The search results in the content of a message, also inside the results of tools."""
+    """Return the search results in the content of a message, also inside the results of tools."""
     blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
     inside = sum(_count_results(block.get("content")) for block in blocks if block.get("type") == "tool_result")
     return inside + len([block for block in blocks if block.get("type") == "search_result"])
@@ -150,7 +150,7 @@ Annotations = list[list[Annotation]]
 
 
 def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
-    """`message` as an AIMessage whose text blocks carry a `Citation` annotation for each citation in them.
+    """Return `message` as an AIMessage whose text blocks carry a `Citation` annotation for each citation in them.
 
     `context` is what the model read: a `Context`, its dict, documents that an assembler returned, the messages of an
     agent's state, or a list of these.
@@ -226,7 +226,7 @@ _COPIED_FIELDS = ("id", "name", "additional_kwargs", "tool_calls", "invalid_tool
 
 
 def _resolve_native(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
-    """The annotations of each text, native ones led back, and the places of those that lead nowhere."""
+    """Return the annotations of each text, native ones led back, and the places of those that lead nowhere."""
     last_label(context)  # refuses what holds no sources
     sent = list(sent_results(context))
     by_text: Annotations = []
@@ -242,7 +242,7 @@ def _resolve_native(texts: Sequence[Any], existing: Annotations, context: Any) -
 
 
 def _resolve_labels(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
-    """The annotations of each text, with those of the labels in it, and the labels that lead nowhere."""
+    """Return the annotations of each text, with those of the labels in it, and the labels that lead nowhere."""
     ends = list(accumulate(len(block["text"]) for block in texts))
     resolved = resolve("".join(block["text"] for block in texts), context, mode="keep")
     citations = {citation.label: citation for citation in resolved.citations}
@@ -264,6 +264,6 @@ def _resolve_labels(texts: Sequence[Any], existing: Annotations, context: Any) -
 
 
 def _with_annotations(block: Mapping[str, Any], annotations: Sequence[Annotation]) -> dict[str, Any]:
-    """The text block with `annotations` in place of its own."""
+    """Return the text block with `annotations` in place of its own."""
     other_fields = {name: value for name, value in block.items() if name not in ("annotations", "citations")}
     return {**other_fields, "annotations": list(annotations)} if annotations else other_fields

@@ -25,12 +25,12 @@ CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
-    """The hit for `document_name`, with the score in its metadata."""
+    """Return the hit for `document_name`, with the score in its metadata."""
     return Hit(chunk_from(document, keys), keys.read(document.metadata, "score"))
 
 
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """The chunk for `document_name`. Odd values are passed on: the engine mends them and notes it in the trace.
+    """Return the chunk for `document_name`. Odd values are passed on: the engine mends them and notes it in the trace.
 
     The offset of a chunk without an index counts in the page or section that its metadata name.
     """
@@ -48,12 +48,12 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
 
 
 def document_of(hit: Hit) -> Document:
-    """The document of a hit, with a copy of its metadata."""
+    """Return the document of a hit, with a copy of its metadata."""
     return Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=copy_metadata(hit.chunk.metadata))
 
 
 def to_documents(context: Context) -> list[Document]:
-    """The documents that `ContextAssembler` returns for `context`: one per label, in order.
+    """Return the documents that `ContextAssembler` returns for `context`: one per label, in order.
 
     `documents_from` describes them. A context restored by `Context.from_dict` gives the same ones, and so does its
     dict. Metadata values that no JSON can hold are their `str` there.
@@ -71,7 +71,7 @@ def to_documents(context: Context) -> list[Document]:
 
 
 def documents_from(payload: ContextPayload) -> list[Document]:
-    """One document per label of a context, in order. Joined by a blank line, their contents are the context's text.
+    """Return one document per label of a context, in order. Joined by blank lines they are the context's text.
 
     A document has the id and the metadata of the best chunk of its label. `block_metadata` adds `citation`, `chunk_ids`
     and `scores`, and `trace` to the first document. A supplement is a document of its own, before or after all others,
@@ -99,7 +99,7 @@ def _has_id(document: Document) -> bool:
 
 
 def _chunk_id(source_document: Document, document_id: Any, index: Any) -> Any:
-    """The id of `given`. Without one, an id that is the same in every run: its place, else a hash of its text."""
+    """Return the id of a document. Without one, make a stable id: its document and index, else a hash of its text."""
     if _has_id(source_document):
         return source_document.id
     document_name, index_name = to_id(document_id), to_id(index)
@@ -111,7 +111,7 @@ def _chunk_id(source_document: Document, document_id: Any, index: Any) -> Any:
 
 
 def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> ReadResult:
-    """The hits of `documents`, some of which may be hits, and the supplement of an assembly of ours among them."""
+    """Return the hits of `documents`, which may include hits, and the supplement of an earlier assembly among them."""
     return unpack_blocks(
         [
             IncomingDocument(one, {}) if isinstance(one, Hit) else IncomingDocument(hit_from(one, keys), one.metadata)
@@ -128,7 +128,7 @@ def number_chunks(
     document_id: str | None = None,
     id_of: IdOf = default_chunk_id,
 ) -> list[Document]:
-    """Copies of `documents`, fresh from any splitter, with a document id, an index, and an id made of both.
+    """Return copies of `documents`, fresh from any splitter, with a document id, an index, and an id made of both.
 
         vectorstore.add_documents(number_chunks(splitter.split_documents(loader.load())))
 

@@ -30,7 +30,7 @@ class LangChainCache:
     cache: BaseCache
 
     def get(self, key: str) -> str | None:
-        """The entry under `key`; None if there is none."""
+        """Return the entry under `key`; None if there is none."""
         found = self.cache.lookup(key, LLM_STRING)
         return found[0].text if found else None
 
@@ -40,10 +40,10 @@ class LangChainCache:
 
 
 def as_cache(cache: Any) -> AnswerCache | None:
-    """`given` as a cache of answers: a LangChain cache, or an object with `get` and `set` as it is; None stays None.
+    """Return `cache` as an answer cache: a LangChain cache is wrapped, an object with `get` and `set` or None is kept.
 
     Raises:
-        ConfigError: `given` is neither.
+        ConfigError: `cache` is neither.
     """
     if isinstance(cache, BaseCache):
         return LangChainCache(cache)
@@ -53,7 +53,7 @@ def as_cache(cache: Any) -> AnswerCache | None:
 
 
 def text_model(llm: Any, config: Callable[[], RunnableConfig]) -> Any:
-    """A function from a prompt to the answer of `llm`: a Runnable is invoked with what `config` returns then.
+    """Return a function from a prompt to the answer of `llm`: a Runnable is invoked with what `config` returns then.
 
     None stays None.
 
@@ -65,7 +65,7 @@ def text_model(llm: Any, config: Callable[[], RunnableConfig]) -> Any:
 
 
 def async_text_model(llm: Any, config: Callable[[], RunnableConfig]) -> Any:
-    """The same, awaited."""
+    """Async version of `text_model`."""
     if not isinstance(llm, Runnable):
         return text_model(llm, config)
 
@@ -85,7 +85,7 @@ SCORE_KEYS = ("relevance_score", "rerank_score", "score")
 
 
 def as_reranker(reranker: Any) -> Reranker:
-    """The reranking of `given`: a compressor, a cross-encoder with `score` or `predict`, or a function as it is.
+    """Return the reranking of `given`: a compressor, a cross-encoder with `score` or `predict`, or a function as it is.
 
     Raises:
         ConfigError: `given` is none of these.

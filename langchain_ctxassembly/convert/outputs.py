@@ -24,7 +24,7 @@ def to_messages(
     extra_rules: Sequence[str] = (),
     template: str | None = None,
 ) -> list[BaseMessage]:
-    """A system and a human message, worded as by `Context.to_messages`.
+    """Return a system and a human message, worded as by `Context.to_messages`.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> [message.type for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
@@ -39,7 +39,7 @@ def to_messages(
 
 
 def to_search_results(context: Context) -> list[dict[str, Any]]:
-    r"""A `search_result` content block for each label, for the content of a HumanMessage or a ToolMessage.
+    r"""Return a `search_result` content block for each label, for the content of a HumanMessage or a ToolMessage.
 
     Each has a text block for each chunk that stands in it, so that a native citation leads back to the chunk;
     `resolve_citations` does that. `title` is the source and the place in it, `source` the URL, else the file, else the
@@ -81,7 +81,7 @@ Content = Literal["text", "search_results"]
 def to_tool_output(
     context: Context, *, content: Content = "text"
 ) -> tuple[str | list[str | dict[Any, Any]], dict[str, Any]]:
-    """The content and the artifact for a tool with `response_format="content_and_artifact"`.
+    """Return the content and the artifact for a tool with `response_format="content_and_artifact"`.
 
     The content is `context.text`, which the model reads; with content="search_results", the blocks of
     `to_search_results`. For an empty context it is a sentence that says so, in the context's language. The artifact is

@@ -58,7 +58,7 @@ class VisibleSearch:
 def current_search(
     retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NO_ARGUMENTS
 ) -> VisibleSearch | None:
-    """The one search that `retriever` makes if it is called now under `config` with `arguments`.
+    """Return the one search that `retriever` makes if it is called now under `config` with `arguments`.
 
     Nothing is called but what LangChain itself calls to make up configs. A vector store's retriever is seen through
     retries, bound arguments, configurable fields and alternatives, and through `WRAPPERS`. None where the search can't
@@ -83,7 +83,7 @@ def current_search(
 def search_key(
     retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NO_ARGUMENTS
 ) -> Any:
-    """The name of the same search for the key of a kept answer: its place, and all arguments by which it may filter.
+    """Return the same search for the key of a cached answer: its location, and all arguments by which it may filter.
 
     What isn't LangChain's own may filter by itself: a retriever, a vector store, a compressor. It is hidden, and may
     search elsewhere by what a call configures.
@@ -105,7 +105,7 @@ def _configured(config: RunnableConfig | None) -> dict[str, Any]:
 
 
 def _with_hidden(value: Any) -> Any:
-    """`value`, in which what may search is hidden: no such object is known by what it writes of itself."""
+    """Return `value`, in which what may search is hidden: no such object is known by what it writes of itself."""
     if isinstance(value, (Runnable, VectorStore)):
         return HiddenFilter(type(value).__name__, value)
     if isinstance(value, dict):
@@ -115,7 +115,7 @@ def _with_hidden(value: Any) -> Any:
 
 @contextmanager
 def ambient_config(config: RunnableConfig) -> Iterator[None]:
-    """`config` as that of what runs inside: retrievers that call others hand theirs on in no other way.
+    """Return `config` as that of what runs inside: retrievers that call others hand theirs on in no other way.
 
     The name and id are of one run alone, and no run inside is that one.
     """
@@ -156,7 +156,7 @@ def _find_search(runnable: Any, config: RunnableConfig | None, arguments: Mappin
 
 
 def _can_filter(compressor: Any) -> bool:
-    """True if a compressor may leave out documents by whose they are. LangChain's own go by what these say."""
+    """Return True if a compressor may leave out documents by whose they are. LangChain's own go by what these say."""
     several = getattr(compressor, "transformers", None)
     if isinstance(several, (list, tuple)):
         return any(map(_can_filter, several))
@@ -165,7 +165,7 @@ def _can_filter(compressor: Any) -> bool:
 
 
 def _inherits_search(kind: type, derived: type) -> bool:
-    """True if the class `derived` leaves the search to `kind`: it overrides none of the methods that search."""
+    """Return True if the class `derived` leaves the search to `kind`: it overrides none of the methods that search."""
     names = ("invoke", "ainvoke", "_get_relevant_documents", "_aget_relevant_documents")
     return all(getattr(derived, name) is getattr(kind, name) for name in names)
 
@@ -173,7 +173,7 @@ def _inherits_search(kind: type, derived: type) -> bool:
 def _find_stable_search(
     runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]
 ) -> SearchCall | None:
-    """The search of `runnable` if it is the same under `config` and under the ambient one; else None.
+    """Return the search of `runnable` if it is the same under `config` and under the ambient one; else None.
 
     A retriever inside another is given the ambient config alone, so that of the call may not reach it.
     """

@@ -69,7 +69,7 @@ class ScoredRetriever(BaseRetriever):
         return self._with_scores(found) if has_scores else found
 
     def _search_method(self, prefix: str) -> tuple[str, bool]:
-        """The name of the search method, and True if it gives scores."""
+        """Return the name of the search method, and True if it gives scores."""
         kind = type(self.vectorstore)
         if self.search_type == "similarity" and all(
             getattr(kind, name) is getattr(VectorStore, name)
@@ -80,7 +80,7 @@ class ScoredRetriever(BaseRetriever):
         return prefix + SEARCH_METHODS[self.search_type], self.search_type != "mmr"
 
     def _search_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""
+        """Return the search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""
         options = self.search_kwargs | arguments
         if self.should_reject_unknown:
             check_arguments(options)
@@ -100,7 +100,7 @@ class ScoredRetriever(BaseRetriever):
 
 
 def unknown_arguments(arguments: Iterable[str]) -> list[str]:
-    """Those of a search's arguments that might filter in a way unknown here, by name."""
+    """Return those of a search's arguments that might filter in a way unknown here, by name."""
     return sorted(set(arguments) - KNOWN_ARGUMENTS)
 
 
@@ -112,7 +112,7 @@ def check_arguments(arguments: Iterable[str]) -> None:
 
 
 def as_scores(numbers: Sequence[Any]) -> list[float] | None:
-    """`numbers`, of results best first, as scores: higher is better. None where their order doesn't tell what they are.
+    """Return `numbers`, of results best first, as scores, higher is better. None if their order is ambiguous.
 
     Falling numbers are similarities and stay. Rising ones are distances and become 1 - distance, which for a cosine
     distance is the similarity. A single number, equal ones and a mixed order tell nothing: the rank stands alone.

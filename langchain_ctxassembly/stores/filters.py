@@ -58,13 +58,13 @@ class FilterDialect:
 
 
 def dialect_of(vectorstore: Any) -> FilterDialect:
-    """The kind of `vectorstore`, also if its class is derived from one that is known."""
+    """Return the kind of `vectorstore`, also if its class is derived from one that is known."""
     names = (parent.__name__ for parent in type(vectorstore).__mro__ if is_langchain_class(parent))
     return next((DIALECTS[name] for name in names if name in DIALECTS), GENERIC)
 
 
 def predicate(vectorstore: Any, condition: Any) -> Predicate:
-    """A test for documents from any store: True for those that a filter of `vectorstore` lets pass.
+    """Return a test for documents from any store: True for those that a filter of `vectorstore` lets pass.
 
     Raises:
         ConfigError: `condition` is too large, or has a form that can't be evaluated. It is never ignored.
@@ -81,7 +81,7 @@ def check_filter(vectorstore: Any, condition: Any) -> None:
 
 
 def get_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-    """The documents under `ids` that pass `condition`: by the vector store's own query where it has one."""
+    """Return the documents under `ids` that pass `condition`: by the vector store's own query where it has one."""
     dialect = dialect_of(vectorstore)
     if is_filter(condition) and dialect.select and dialect.is_native(condition):
         return dialect.select(vectorstore, ids, condition)
@@ -95,7 +95,7 @@ def get_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[
 
 
 async def aget_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-    """The same, awaited. None of these queries has an async form of its own: LangChain too runs them in a thread."""
+    """Async version of `get_documents`. A dialect's `select` has no async form and runs in a thread."""
     dialect = dialect_of(vectorstore)
     if is_filter(condition) and dialect.select and dialect.is_native(condition):
         return await asyncio.to_thread(dialect.select, vectorstore, ids, condition)
@@ -109,14 +109,14 @@ async def aget_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -
 
 
 def can_find_by_metadata(vectorstore: Any) -> bool:
-    """True if `vectorstore` can be asked for a document and an index in the metadata, whatever the ids are."""
+    """Return True if `vectorstore` can be asked for a document and an index in the metadata, whatever the ids are."""
     return dialect_of(vectorstore).find_by_index is not None
 
 
 def find_by_index(
     vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
 ) -> list[Document]:
-    """The documents at the places that pass `condition`; none unless the vector store `can_find_by_metadata`."""
+    """Return the documents at the places that pass `condition`; none unless the vector store `can_find_by_metadata`."""
     dialect = dialect_of(vectorstore)
     if dialect.find_by_index is None:
         return []
@@ -130,7 +130,7 @@ def find_by_index(
 def find_by_offset(
     vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
 ) -> list[Document]:
-    """The documents beside the offsets that pass `condition`; none unless the vector store `can_find_by_metadata`."""
+    """Return the documents next to the offsets that pass `condition`; none without `can_find_by_metadata`."""
     dialect = dialect_of(vectorstore)
     if dialect.find_ids_by_offset is None:
         return []
@@ -140,7 +140,7 @@ def find_by_offset(
 
 
 def and_filters(first: Any, second: Any) -> Any:
-    """One filter that means both `first` and `second`; None if their form has no AND known here."""
+    """Return one filter that means both `first` and `second`; None if their form has no AND known here."""
     if _is_qdrant_filter(first) and _is_qdrant_filter(second):
         return type(first)(must=[first, second])
     return filters.and_filters(first, second)

@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 
 def is_postgres(vectorstore: object) -> bool:
-    """True if the class of `vectorstore` is one of langchain-postgres, or derived from one."""
+    """Return True if the class of `vectorstore` is one of langchain-postgres, or derived from one."""
     return any(kind.__module__.partition(".")[0] == "langchain_postgres" for kind in type(vectorstore).__mro__)
 
 
 def unwrap(vectorstore: Any) -> Any:
-    """The `AsyncPGVectorStore` inside a `PGVectorStore`, which has its columns and settings; any other as it is."""
+    """Return the `AsyncPGVectorStore` in a `PGVectorStore`, which has its columns and settings; others unchanged."""
     return getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
 
 
 def loop_of(vectorstore: Any) -> AbstractEventLoop | None:
-    """The event loop that the engine of a PGVectorStore runs in a thread of its own; None if it has none."""
+    """Return the event loop that the engine of a PGVectorStore runs in a thread of its own; None if it has none."""
     loop: AbstractEventLoop | None = getattr(getattr(vectorstore, "_engine", None), "_loop", None)
     return loop
 
 
 def is_langchain_class(kind: type) -> bool:
-    """True if a class is from one of LangChain's packages.
+    """Return True if a class is from one of LangChain's packages.
 
     Nobody knows how others search: a class of the caller may filter by itself.
     """
@@ -43,7 +43,7 @@ Location = tuple[Hashable, ...]
 
 
 def has_same_documents(store: Any, vectorstore: Any) -> bool:
-    """True if `store`, which brings neighbors, reads the documents that `vectorstore` searches.
+    """Return True if `store`, which brings neighbors, reads the documents that `vectorstore` searches.
 
     It does if its `vectorstore` is the same object, or one over the same table or collection for the same database
     user. Any other store, in memory or not, may hold documents that the search would never have found.
@@ -58,7 +58,7 @@ def has_same_documents(store: Any, vectorstore: Any) -> bool:
 
 
 def location_key(vectorstore: Any) -> Any:
-    """The name of where a vector store keeps its documents, for the key of a kept answer.
+    """Return the name of where a vector store keeps its documents, for the key of a kept answer.
 
     A table or a collection has a name in every process, any other place a token of the object. A vector store of the
     caller's own class may filter by itself: it is hidden.
@@ -72,7 +72,7 @@ def location_key(vectorstore: Any) -> Any:
 
 
 def store_key(store: Any) -> Any:
-    """The name of a store of neighbors, with the filter that it has."""
+    """Return the name of a store of neighbors, with the filter that it has."""
     vectorstore = getattr(store, "vectorstore", None)
     if vectorstore is None or type(store).__module__.partition(".")[0] != __package__.partition(".")[0]:
         return index_identity(store)
@@ -85,7 +85,7 @@ def _to_text(part: Any) -> str:
 
 
 def location_of(vectorstore: Any) -> Location | None:
-    """The place of the documents of `vectorstore`; None if it is unknown."""
+    """Return the place of the documents of `vectorstore`; None if it is unknown."""
     inner = unwrap(vectorstore)
     names = (kind.__name__ for kind in type(inner).__mro__ if is_langchain_class(kind))
     get_location = next((LOCATION_GETTERS[name] for name in names if name in LOCATION_GETTERS), None)

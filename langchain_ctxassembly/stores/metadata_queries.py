@@ -66,14 +66,14 @@ RangeQuery = Callable[[Sequence[StartRange]], Iterable[IdAndMetadata]]
 
 
 def offset_targets(refs: Iterable[ChunkRef]) -> list[OffsetTarget]:
-    """The offsets that `refs` ask to stand beside, each once."""
+    """Return the offsets that `refs` ask to stand beside, each once."""
     return list(
         dict.fromkeys(OffsetTarget(ref.document_id, ref.around_offset) for ref in refs if ref.around_offset is not None)
     )
 
 
 def neighbor_ids(targets: Sequence[OffsetTarget], keys: MetadataKeys, run_query: RangeQuery) -> list[Any]:
-    """Ids of the chunks at each spot, of the last before it and of the first after it, each once, by two queries."""
+    """Return the ids of the chunks at each target, the last before and the first after it, by at most two queries."""
     near = [_near_range(target, keys) for target in targets]
     found = dict(run_query(near)) if near else {}
     farther = [
@@ -110,7 +110,7 @@ def _farther_ranges(
 
 
 def _page_range(target: OffsetTarget, keys: MetadataKeys, step: int) -> Iterator[StartRange]:
-    """The whole page `step` pages on; nothing if pages don't follow each other, or before page 0."""
+    """Return the whole page `step` pages on; nothing if pages don't follow each other, or before page 0."""
     name, number = target.around_offset.page_key, target.page
     if name is None or number is None or number + step < 0:
         return
@@ -130,11 +130,10 @@ def _shared_metadata(target: OffsetTarget) -> SectionKey:
 def _split_sides(
     target: OffsetTarget, keys: MetadataKeys, found: Mapping[Any, Mapping[str, Any]], *, is_first_query: bool = False
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Ids out of `indexes_by_document` before the spot, at it, and after it, in order, and no more than wanted.
+    """Return the ids in `found` before the target, at it, and after it, in order, at most `per_side` on each side.
 
-    The queries ask for all spots at once, so some of `indexes_by_document` belongs to others. `is_first_query` counts
-    only what the first query asked for on behalf of this spot: a chunk farther off may have others between, which
-    nobody has read yet.
+    The queries cover all targets at once, so some of `found` belongs to others. `is_first_query` counts only what the
+    first query requested for this target: between it and a chunk farther away there may be chunks not read yet.
     """
     own_position, per_side = (target.page or 0, target.around_offset.start), target.around_offset.per_side
     max_pages, max_chars = (0, NEAR_CHARS * per_side) if is_first_query else (1, math.inf)
@@ -167,7 +166,7 @@ def _position(metadata: Mapping[str, Any], target: OffsetTarget, keys: MetadataK
 
 
 def _is_same_document(metadata: Mapping[str, Any], target: OffsetTarget, keys: MetadataKeys) -> bool:
-    """True if a chunk is of the spot's document, by the name in its store, or of the file that its pages belong to."""
+    """Return True if a chunk is of the target's document, by its id in the store, or of the file of its pages."""
     document_name = to_id(keys.read_document_id(metadata))
     looked_up = to_id(keys.read(metadata, "lookup_id"))
     return target.document_id == (document_name if looked_up is None else looked_up) or (
@@ -198,7 +197,7 @@ def index_queries(refs: Sequence[ChunkRef]) -> list[IndexQuery]:
 def chroma_by_index(
     vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
 ) -> list[Document]:
-    """The documents asked for that pass `condition`, a filter of Chroma's: one query for each `MAX_DOCUMENTS`."""
+    """Return the requested documents that pass `condition`, a Chroma filter, by one query per `MAX_DOCUMENTS`."""
     return [
         document
         for at in range(0, len(queries), MAX_DOCUMENTS)
@@ -211,7 +210,7 @@ def chroma_by_index(
 def chroma_ids_by_offset(
     vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
 ) -> list[Any]:
-    """Ids of the documents beside the spots that pass `condition`; no text is read."""
+    """Return the ids of the documents beside the spots that pass `condition`; no text is read."""
 
     def run_query(stretches: Sequence[StartRange]) -> Iterator[IdAndMetadata]:
         for at in range(0, len(stretches), MAX_DOCUMENTS):
@@ -223,7 +222,7 @@ def chroma_ids_by_offset(
 
 
 def _chroma_range_filter(start_range: StartRange, keys: MetadataKeys) -> Any:
-    """The condition for a stretch: one of its document's names, all of its part, and an offset within its bounds."""
+    """Return the condition for a range: one of its document's ids, all of its section, an offset within its bounds."""
     names = _or([{key: {"$eq": name}} for key in start_range.id_keys for name in _id_values(start_range.document_id)])
     bounds = {"$gte": start_range.min_start, "$lte": start_range.max_start}
     ranges = [
@@ -267,7 +266,7 @@ def _and(condition: Any, other: Any) -> Any:
 def qdrant_by_index(
     vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
 ) -> list[Document]:
-    """The documents that pass `condition`, a `models.Filter`: one query, read `PAGE_SIZE` points at a time."""
+    """Return the documents that pass `condition`, a `models.Filter`: one query, read `PAGE_SIZE` points at a time."""
     from qdrant_client import models
 
     payload = vectorstore.metadata_payload_key
@@ -287,7 +286,7 @@ def qdrant_by_index(
 def qdrant_ids_by_offset(
     vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
 ) -> list[Any]:
-    """Ids of the points beside the spots that pass `condition`; no text is read."""
+    """Return the ids of the points beside the spots that pass `condition`; no text is read."""
     from qdrant_client import models
 
     payload = vectorstore.metadata_payload_key
@@ -328,7 +327,7 @@ def _qdrant_range_filter(models: Any, payload: str, start_range: StartRange, key
 
 
 def qdrant_documents(vectorstore: Any, query_filter: Any) -> Iterator[Document]:
-    """The documents of all points that pass a filter, with the metadata that Qdrant's own search gives them."""
+    """Return the documents of all points that pass a filter, with the metadata that Qdrant's own search gives them."""
     for point in _points(vectorstore, query_filter):
         metadata = point.payload.get(vectorstore.metadata_payload_key) or {}
         yield Document(
@@ -353,7 +352,7 @@ def _points(vectorstore: Any, query_filter: Any, with_payload: Any = True) -> It
 
 
 def _match_each(models: Any, *groups: dict[str, Any]) -> Any:
-    """A filter that wants one key of each group to match; an empty group wants nothing."""
+    """Return a filter that wants one key of each group to match; an empty group wants nothing."""
     return models.Filter(
         must=[
             models.Filter(should=[models.FieldCondition(key=key, match=match) for key, match in group.items()])
@@ -364,11 +363,11 @@ def _match_each(models: Any, *groups: dict[str, Any]) -> Any:
 
 
 def _payload_path(payload: str, key: str) -> str:
-    """The path of a metadata key in a payload; what isn't a plain or dotted name is quoted."""
+    """Return the path of a metadata key in a payload; what isn't a plain or dotted name is quoted."""
     return f"{payload}.{key}" if re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) else f'{payload}."{key}"'
 
 
 def _id_values(document_id: str) -> list[str | int]:
-    """The values under which metadata may hold a document's id: a number was made text."""
+    """Return the values under which metadata may hold a document's id: a number was made text."""
     is_number = re.fullmatch(r"0|-?[1-9]\d{0,17}", document_id)
     return [document_id, int(document_id)] if is_number else [document_id]

@@ -14,7 +14,7 @@ from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbors, can_g
 
 
 def make_neighbor_store(vectorstore: Any, keys: MetadataKeys) -> Any:
-    """A store of neighbors made from `vectorstore`.
+    """Return a store of neighbors made from `vectorstore`.
 
     PGVectorStore and PGVector give a `PGVectorNeighbors`. Chroma, Qdrant and all with `get_by_ids` give a
     `VectorStoreNeighbors`, which finds neighbors in Chroma and Qdrant by document and index in their metadata,
@@ -49,5 +49,5 @@ class NoNeighbors:
         raise NotImplementedError(f"{type(self.vectorstore).__name__} has no get_by_ids")
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited."""
+        """Async version of `fetch`."""
         return self.fetch(refs)

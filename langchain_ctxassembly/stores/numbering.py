@@ -67,7 +67,7 @@ def number_stored_chunks(
 async def anumber_stored_chunks(
     vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
 ) -> NumberingReport:
-    """The same as `number_stored_chunks`, awaited.
+    """Async version of `number_stored_chunks`.
 
         numbers = await anumber_stored_chunks(vectorstore)
 

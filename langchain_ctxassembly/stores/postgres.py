@@ -85,7 +85,7 @@ class PGVectorNeighbors(PostgresStore):
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs` and pass the filter, in any order.
+        """Return the chunks that exist among `refs` and pass the filter, in any order.
 
         Raises:
             TimeoutError: the database didn't answer in time.
@@ -95,7 +95,7 @@ class PGVectorNeighbors(PostgresStore):
         return self._to_chunks(self._row_source().rows(refs)) if refs else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited. A `PGVector` set up for sync use is asked in a thread."""
+        """Async version of `fetch`. A `PGVector` set up for sync use is asked in a thread."""
         refs = keep_storable(refs)
         return self._to_chunks(await self._row_source().arows(refs)) if refs else []
 
@@ -161,7 +161,7 @@ class _TableRows:
 
 
 def _translate_filter(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-    """The condition in SQL that a filter is to the vector store itself, and the values of its parameters.
+    """Return the condition in SQL that a filter is to the vector store itself, and the values of its parameters.
 
     The vector store names those differently each time; here filters that differ in values alone give the same text.
     """

@@ -116,7 +116,7 @@ class VectorStoreNeighbors:
         return self.id_of is None and can_find_by_metadata(self.vectorstore)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs` and pass the filter, in any order.
+        """Return the chunks that exist among `refs` and pass the filter, in any order.
 
         Raises:
             TimeoutError: a query of metadata took too long.
@@ -130,7 +130,7 @@ class VectorStoreNeighbors:
         return self._to_chunks([*documents, *(get_documents(self.vectorstore, ids, self.filter) if ids else ())])
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited; a query of metadata is made in a thread."""
+        """Async version of `fetch`; a query of metadata is made in a thread."""
         queries, ids = self._split_refs(refs)
         documents: list[Document] = []
         if any(queries):
@@ -140,7 +140,7 @@ class VectorStoreNeighbors:
         return self._to_chunks([*documents, *(await aget_documents(self.vectorstore, ids, self.filter) if ids else ())])
 
     def _split_refs(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[IndexQuery], list[OffsetTarget]], list[str]]:
-        """The indexes and offsets to look for in the metadata, and the ids to get."""
+        """Return the indexes and offsets to look for in the metadata, and the ids to get."""
         if self._can_use_metadata:
             ids = list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
             return (index_queries(refs), offset_targets(refs)), ids
@@ -166,7 +166,7 @@ class VectorStoreNeighbors:
 
 
 def can_get_by_ids(vectorstore: VectorStore) -> bool:
-    """True if `vectorstore` can be asked by ids: it has a query of its own for that, or implements `get_by_ids`.
+    """Return True if `vectorstore` can be asked by ids: it has a query of its own for that, or implements `get_by_ids`.
 
     Chroma of langchain-community has the first alone. The `get_by_ids` of the base class only raises.
     """

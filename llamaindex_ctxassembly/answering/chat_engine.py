@@ -18,7 +18,7 @@ from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
-from llamaindex_ctxassembly.answering.run import AnswerRun, OpenTurns, labels_after, messages_of, question_message
+from llamaindex_ctxassembly.answering.run import AnswerRun, OpenTurns, labels_after, messages_of
 from llamaindex_ctxassembly.answering.streams import apieces_of, awith_turn, pieces_of, with_turn
 
 MEMORY_TOKENS = 8_000
@@ -79,7 +79,7 @@ class AnswerChatEngine(BaseChatEngine):
         filters: Any = None,
         **settings: Any,
     ) -> AnswerChatEngine:
-        """A conversation over a retriever, as CondensePlusContextChatEngine has it.
+        """Return a conversation over a retriever, as CondensePlusContextChatEngine has it.
 
         >>> from llama_index.core import Document, MockEmbedding, VectorStoreIndex
         >>> from llama_index.core.llms import MockLLM
@@ -118,7 +118,7 @@ class AnswerChatEngine(BaseChatEngine):
         self._memory.reset()
 
     def chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
-        """The answer to `message`; a `chat_history` takes the place of the memory's."""
+        """Return the answer to `message`; a `chat_history` takes the place of the memory's."""
         with self._open_turns.open_turn() as labels:
             run = self._prepare_run(message, chat_history, labels)
             answer = run.answer()
@@ -126,7 +126,7 @@ class AnswerChatEngine(BaseChatEngine):
         return _response(run, answer)
 
     async def achat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
-        """The same as `chat`, awaited."""
+        """Async version of `chat`."""
         with self._open_turns.open_turn() as labels:
             run = await self._aprepare_run(message, chat_history, labels)
             answer = await run.aanswer()
@@ -134,7 +134,7 @@ class AnswerChatEngine(BaseChatEngine):
         return _response(run, answer)
 
     def stream_chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> StreamingAgentChatResponse:
-        """The answer to `message` as a stream, read by `response_gen`."""
+        """Return the answer to `message` as a stream, read by `response_gen`."""
         with ExitStack() as turn:
             run = self._prepare_run(
                 message, chat_history, turn.enter_context(self._open_turns.open_turn()), is_streamed=True
@@ -149,7 +149,7 @@ class AnswerChatEngine(BaseChatEngine):
     async def astream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
-        """The same as `stream_chat`, awaited: read by `async_response_gen()`."""
+        """Async version of `stream_chat`: read by `async_response_gen()`."""
         with ExitStack() as turn:
             run = await self._aprepare_run(
                 message, chat_history, turn.enter_context(self._open_turns.open_turn()), is_streamed=True
@@ -183,7 +183,7 @@ class AnswerChatEngine(BaseChatEngine):
 
 
 def _exchange_messages(question: str, run: AnswerRun, answer: Answer) -> list[ChatMessage]:
-    return [question_message(question), run.message(answer)]
+    return [ChatMessage(content=question, role="user"), run.message(answer)]
 
 
 def _response(run: AnswerRun, answer: Answer) -> AgentChatResponse:

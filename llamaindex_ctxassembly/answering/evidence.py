@@ -1,11 +1,14 @@
-"""The retrievers of an answer chain: our own, and those of other makes with a postprocessor beside them."""
+"""The retriever of an answer chain, with the postprocessor for what it finds.
+
+A `ContextRetriever` brings its postprocessor along; any other retriever gets one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
@@ -27,114 +30,87 @@ from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
 
 
-class RetrieverEvidence(Protocol):
-    """A retriever with its postprocessor, as an answer chain asks them."""
+@dataclass(frozen=True)
+class ContextRetrieverEvidence:
+    """A `ContextRetriever`, which takes modes, filters, intents and boosts."""
+
+    retriever: ContextRetriever
+    question: str | None = None
+    """The question of the call, for a filter that is a function of it."""
 
     @property
     def labels(self) -> LabelsArgument:
         """The labels that the postprocessor has."""
-
-    def call_filters(self, filters: Any) -> Any:
-        """The filters of a call: `filters`, or others where it is None."""
-
-    def search(self, request: Search) -> Retrieved:
-        """The hits for one search."""
-
-    async def asearch(self, request: Search) -> Retrieved:
-        """The same, awaited."""
-
-    def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """The postprocessor for a call with those filters."""
-
-    def readmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """The chunks cited before that the call may read."""
-
-    async def areadmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """The same, awaited."""
-
-    def reach(self, filters: Any, query: str) -> Reach:
-        """What a call with those filters may read."""
-
-
-@dataclass(frozen=True)
-class ContextRetrieverEvidence:
-    """A `ContextRetriever`: it takes modes, filters, intents and boosts."""
-
-    retriever: ContextRetriever
-
-    @property
-    def labels(self) -> LabelsArgument:
-        """As `RetrieverEvidence` has it."""
         return cast(LabelsArgument, self.retriever.filtered_postprocessor(self.retriever.call_filters(None)).labels)
 
     def call_filters(self, filters: Any) -> Any:
-        """The call's filters beside the retriever's."""
+        """Return the filters of a call: the retriever's own and `filters`."""
         return self.retriever.call_filters(filters)
 
     def search(self, request: Search) -> Retrieved:
-        """As `RetrieverEvidence` has it."""
+        """Return the hits of one search."""
         return self.retriever.evidence_source().search(request)
 
     async def asearch(self, request: Search) -> Retrieved:
-        """The same, awaited."""
+        """Async version of `search`."""
         return await self.retriever.evidence_source().asearch(request)
 
     def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """As `RetrieverEvidence` has it."""
+        """Return the postprocessor for a call with `filters`."""
         return self.retriever.filtered_postprocessor(filters)
 
-    def readmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """As `RetrieverEvidence` has it."""
-        own = self.filtered_postprocessor(request.filter).call_filter(query)
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """Return the chunks cited before that the call may read."""
+        own = self.filtered_postprocessor(request.filter).call_filter(self.question)
         return _filter_hits(self.retriever.evidence_source().readmit(request), own)
 
-    async def areadmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """The same, awaited."""
-        own = self.filtered_postprocessor(request.filter).call_filter(query)
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """Async version of `readmit`."""
+        own = self.filtered_postprocessor(request.filter).call_filter(self.question)
         return _filter_hits(await self.retriever.evidence_source().areadmit(request), own)
 
-    def reach(self, filters: Any, query: str) -> Reach:
-        """As `RetrieverEvidence` has it."""
-        return self.retriever.reach(filters, query)
+    def reach(self, filters: Any) -> Reach:
+        """Return what a call with `filters` may read."""
+        return self.retriever.reach(filters, self.question)
 
 
 @dataclass(frozen=True)
 class GenericRetrieverEvidence:
-    """A retriever of another make: it takes words, and the number of nodes and filters if it is a vector index'.
+    """Any other retriever. It takes a query, and the number of nodes and filters if it is a vector index's retriever.
 
-    Rerankers, similarities and boosts are its own business, and so is a search by words alone.
+    Rerankers, similarity thresholds, boosts and keyword search are up to the retriever.
     """
 
     retriever: BaseRetriever
     postprocessor: ContextAssemblyPostprocessor
+    question: str | None = None
+    """The question of the call, for a filter that is a function of it."""
 
     @property
     def labels(self) -> LabelsArgument:
-        """As `RetrieverEvidence` has it."""
+        """The labels that the postprocessor has."""
         return cast(LabelsArgument, self.postprocessor.labels)
 
     def call_filters(self, filters: Any) -> Any:
-        """The call's filters; the retriever's own hold beside them."""
+        """Return the filters of a call. The search applies the retriever's own filters in addition."""
         return filters
 
     def search(self, request: Search) -> Retrieved:
-        """As `RetrieverEvidence` has it."""
-        return self._to_retrieved(
-            request, self._configured_retriever(request).retrieve(request.question.effective_query)
-        )
+        """Return the hits of one search."""
+        nodes = self._configured_retriever(request).retrieve(request.question.effective_query)
+        return self._to_retrieved(request, nodes)
 
     async def asearch(self, request: Search) -> Retrieved:
-        """The same, awaited."""
-        return self._to_retrieved(
-            request, await self._configured_retriever(request).aretrieve(request.question.effective_query)
-        )
+        """Async version of `search`."""
+        nodes = await self._configured_retriever(request).aretrieve(request.question.effective_query)
+        return self._to_retrieved(request, nodes)
 
     def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """As `RetrieverEvidence` has it: neighbors have to pass the retriever's own filters and those of the call.
+        """Return the postprocessor for a call: neighbors must pass the retriever's own filters and those of the call.
 
         Raises:
-            ConfigError: there are some, and neighbors aren't held to them: the postprocessor lets everything in, or
-                its store can't apply them, and nobody has told it how.
+            ConfigError: neighbors can't be restricted to these filters: the postprocessor is set to "unfiltered", or
+                its store can't apply them, and it has no filter of its own.
         """
         own, search = self.postprocessor, current_search(self.retriever, filters)
         filters = filters if search is None else search.filters
@@ -148,33 +124,33 @@ class GenericRetrieverEvidence:
             raise ConfigError("postprocessor.filter", "given where a call has filters and it has a store", None)
         return own
 
-    def readmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """As `RetrieverEvidence` has it."""
-        cited, store = self._readmission(request, query)
-        with suppress(NotImplementedError):  # a vector store that can't be asked for nodes by their ids
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """Return the chunks cited before that the call may read."""
+        cited, store = self._readmission(request)
+        with suppress(NotImplementedError):  # a vector store that can't be queried by node ids
             return cited if store is None else _use_stored(cited, request, store.fetch(_hit_refs(cited, request)))
         return cited
 
-    async def areadmit(self, request: Readmit, query: str) -> tuple[Hit, ...]:
-        """The same, awaited."""
-        cited, store = self._readmission(request, query)
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """Async version of `readmit`."""
+        cited, store = self._readmission(request)
+        if store is None:
+            return cited
         with suppress(NotImplementedError):
-            return (
-                cited if store is None else _use_stored(cited, request, await store.afetch(_hit_refs(cited, request)))
-            )
+            return _use_stored(cited, request, await store.afetch(_hit_refs(cited, request)))
         return cited
 
-    def reach(self, filters: Any, query: str) -> Reach:
-        """As `RetrieverEvidence` has it."""
-        own, search = self.postprocessor.reach_parts(query), search_key(self.retriever, filters)
-        # Whoever gives the postprocessor the filter has said what that of a hidden search is.
+    def reach(self, filters: Any) -> Reach:
+        """Return what a call with `filters` may read."""
+        own, search = self.postprocessor.reach_parts(self.question), search_key(self.retriever, filters)
+        # A filter given to the postprocessor declares the filter of a search that can't be seen.
         is_declared = () if own["held"] is None else ("search",)
         neighbors = self.postprocessor.config.neighbors
         return reach(is_declared, filters=filters, search=search, neighbors=neighbors, **own)
 
-    def _readmission(self, request: Readmit, query: str) -> tuple[tuple[Hit, ...], Any]:
-        """The chunks cited before that pass the filters of the call, and the store that may have them."""
-        own, search = self.postprocessor.call_filter(query), current_search(self.retriever, request.filter)
+    def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], Any]:
+        """Return the chunks cited before that pass the filters of the call, and the store that may have them."""
+        own, search = self.postprocessor.call_filter(self.question), current_search(self.retriever, request.filter)
         config = self.postprocessor.config
         cited = _filter_hits(_filter_hits(request.cited, search.filters if search else request.filter), own)
         if (search is None or not search.is_exhaustive) and own is None and config.neighbors != "unfiltered":
@@ -183,11 +159,9 @@ class GenericRetrieverEvidence:
 
     def _configured_retriever(self, request: Search) -> BaseRetriever:
         max_hits, filters = request.mode.limit, request.question.filter
-        return (
-            self.retriever
-            if max_hits is filters is None
-            else configure_retriever("retriever", self.retriever, max_hits, filters)
-        )
+        if max_hits is filters is None:
+            return self.retriever
+        return configure_retriever("retriever", self.retriever, max_hits, filters)
 
     def _to_retrieved(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:
         keys = self.postprocessor.config.keys
@@ -197,13 +171,16 @@ class GenericRetrieverEvidence:
         return retriever_result(request, allowed_hits, self.retriever, media_notes(nodes), facts)
 
 
+RetrieverEvidence: TypeAlias = ContextRetrieverEvidence | GenericRetrieverEvidence
+
+
 def _is_filter(filters: Any) -> bool:
     normalized = normalize_filters(filters) if isinstance(filters, MetadataFilters) else filters
     return is_filter(normalized)
 
 
 def _filter_hits(cited: tuple[Hit, ...], filters: Any) -> tuple[Hit, ...]:
-    """Those of `cited` that pass the filters, in whichever form."""
+    """Return those of `cited` that pass the filters, in whichever form."""
     if not isinstance(filters, MetadataFilters):
         return keep_passing(cited, [as_predicate(filters)])
     allowed_ids = {id(chunk) for chunk in filter_chunks(filters, [hit.chunk for hit in cited])}
@@ -211,20 +188,20 @@ def _filter_hits(cited: tuple[Hit, ...], filters: Any) -> tuple[Hit, ...]:
 
 
 def _hit_refs(cited: tuple[Hit, ...], request: Readmit) -> list[ChunkRef]:
-    """The references of `cited`, and of one hit that the search has just given."""
+    """Return the references of `cited`, and of one hit that the search has just returned."""
     return to_refs((*cited, *request.found[:1]))
 
 
 def _use_stored(cited: tuple[Hit, ...], request: Readmit, stored: Sequence[Chunk]) -> tuple[Hit, ...]:
-    """`cited` as they are stored now. A store that knows no hit of the search has other nodes."""
+    """Return `cited` as stored now. A store that knows no hit of the search has other nodes."""
     return with_stored_chunks(cited, stored) if with_stored_chunks(request.found, stored) else cited
 
 
 def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | None) -> RetrieverEvidence:
-    """The evidence that `retriever` gives.
+    """Return `retriever` with its postprocessor.
 
     Raises:
-        ConfigError: it is no retriever, or `postprocessor` is given to one that has its own.
+        ConfigError: `retriever` is not a retriever, or a postprocessor is given for a retriever that has one.
     """
     if not isinstance(retriever, BaseRetriever):
         raise ConfigError("retriever", "a LlamaIndex retriever", retriever)

@@ -24,15 +24,15 @@ class SyncLLM:
     """LLMs that are called; awaited callers call them in a thread."""
 
     def __init__(self, llm: BaseLLM, models: Mapping[str, BaseLLM]) -> None:
-        """`models` are those of modes, in the place of `llm`."""
+        """Return `models` are those of modes, in the place of `llm`."""
         self._llm, self._models = llm, models
 
     def ask(self, request: AskModel) -> ModelReply:
-        """The reply to `request`."""
+        """Return the reply to `request`."""
         return _full_reply(self._model_for(request).chat(_to_messages(request)))
 
     def stream(self, request: AskModel) -> Iterator[ModelReply]:
-        """The pieces of the reply. Closed before its end, the LLM's own stream is."""
+        """Return the pieces of the reply. Closed before its end, the LLM's own stream is."""
         end = _StreamEnd()
         with closing(cast(Any, self._model_for(request).stream_chat(_to_messages(request)))) as pieces:
             for piece in pieces:
@@ -49,11 +49,11 @@ class AsyncLLM(SyncLLM):
     """LLMs that can be awaited, too."""
 
     async def aask(self, request: AskModel) -> ModelReply:
-        """The reply to `request`."""
+        """Return the reply to `request`."""
         return _full_reply(await self._model_for(request).achat(_to_messages(request)))
 
     async def astream(self, request: AskModel) -> AsyncIterator[ModelReply]:
-        """The same as `stream`, awaited."""
+        """Async version of `stream`."""
         end = _StreamEnd()
         async with aclosing(cast(Any, await self._model_for(request).astream_chat(_to_messages(request)))) as pieces:
             async for piece in pieces:
@@ -84,7 +84,7 @@ class _StreamEnd:
 
 
 def chat_model(llm: BaseLLM) -> SyncLLM:
-    """An LLM as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
+    """Return an LLM as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
 
     >>> from ctxassembly import Chunk, MemoryIndex, enrich
     >>> from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
@@ -114,7 +114,7 @@ def chat_model(llm: BaseLLM) -> SyncLLM:
 
 
 def wrap_llm(llm: BaseLLM, models: Mapping[str, BaseLLM]) -> SyncLLM:
-    """The model of a chain. One whose async methods would block the event loop is called in a thread instead."""
+    """Return the model of a chain. One whose async methods would block the event loop is called in a thread instead."""
     kind = SyncLLM if any(map(is_blocking, (llm, *models.values()))) else AsyncLLM
     return kind(llm, models)
 

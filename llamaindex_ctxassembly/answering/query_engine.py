@@ -24,22 +24,13 @@ from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
+from ctxassembly.runtime.answer_run import check_answer_config
 from llamaindex_ctxassembly.answering.evidence import ContextRetrieverEvidence, RetrieverEvidence, evidence_of
+from llamaindex_ctxassembly.answering.llm import wrap_llm
 from llamaindex_ctxassembly.answering.run import AnswerRequest, AnswerRun, ChainParts
 from llamaindex_ctxassembly.answering.streams import apieces_of, pieces_of
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
-
-
-def check_config(config: Any) -> AnswerConfig:
-    """`config`; the default settings for None.
-
-    Raises:
-        ConfigError: it is something else.
-    """
-    if not (config is None or isinstance(config, AnswerConfig)):
-        raise ConfigError("config", "an AnswerConfig or None", config)
-    return config or AnswerConfig()
 
 
 def check_models(llm: Any, models: Mapping[str, Any]) -> None:
@@ -79,19 +70,19 @@ def check_cache(cache: Any, evidence: RetrieverEvidence) -> None:
 
 
 def response_of(run: AnswerRun, answer: Answer) -> Response:
-    """The response with an answer."""
+    """Return the response with an answer."""
     return Response(answer.text, run.nodes, run.metadata)
 
 
 def streaming_response(run: AnswerRun) -> StreamingResponse:
-    """The response that streams."""
+    """Return the response that streams."""
     metadata: dict[str, Any] = {}
     pieces = pieces_of(run.events(), str, lambda _: metadata.update(run.metadata))
     return StreamingResponse(pieces, run.nodes, metadata)
 
 
 async def astreaming_response(run: AnswerRun) -> AsyncStreamingResponse:
-    """The same as `streaming_response`, awaited."""
+    """Async version of `streaming_response`."""
     metadata: dict[str, Any] = {}
 
     async def finish(_: Answer) -> None:
@@ -162,13 +153,13 @@ class AnswerQueryEngine(BaseQueryEngine):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager)
-        config, models = check_config(config), models or {}
+        config, models = check_answer_config(config), models or {}
         check_models(llm, models)
         for one in (mode, *models):
             config.mode(one)
         evidence = evidence_of(retriever, postprocessor)
         check_cache(cache, evidence)
-        self._parts = ChainParts(llm, models, evidence, config, cache)
+        self._parts = ChainParts(wrap_llm(llm, models), evidence, config, cache)
         self._mode, self._streaming = mode, streaming
         self._retriever = retriever
         self._postprocessor = (
@@ -185,7 +176,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         postprocessor: ContextAssemblyPostprocessor | None = None,
         **settings: Any,
     ) -> AnswerQueryEngine:
-        """The engine over an index, as CitationQueryEngine has it.
+        """Return the engine over an index, as CitationQueryEngine has it.
 
         >>> from llama_index.core import Document, MockEmbedding, VectorStoreIndex
         >>> from llama_index.core.llms import MockLLM
@@ -228,13 +219,13 @@ class AnswerQueryEngine(BaseQueryEngine):
         return self._retriever
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The nodes of the context for the words of a query, one per label, without an answer."""
+        """Return the nodes of the context for the words of a query, one per label, without an answer."""
         nodes = self._retriever.retrieve(query_bundle)
         postprocessor = self._postprocessor
         return nodes if postprocessor is None else postprocessor.postprocess_nodes(nodes, query_bundle)
 
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The same, awaited."""
+        """Async version of `retrieve`."""
         nodes = await self._retriever.aretrieve(query_bundle)
         postprocessor = self._postprocessor
         return nodes if postprocessor is None else await postprocessor.apostprocess_nodes(nodes, query_bundle)
@@ -247,7 +238,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         mode: str | None = None,
         filters: Any = None,
     ) -> Answer:
-        """The engine's `Answer` to a question of a conversation, with the filters of this call."""
+        """Return the engine's `Answer` to a question of a conversation, with the filters of this call."""
         return self.start_run(question, chat_history, mode, filters).answer()
 
     async def aanswer(
@@ -258,7 +249,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         mode: str | None = None,
         filters: Any = None,
     ) -> Answer:
-        """The same as `answer`, awaited."""
+        """Async version of `answer`."""
         return await self.start_run(question, chat_history, mode, filters).aanswer()
 
     def start_run(
@@ -271,10 +262,9 @@ class AnswerQueryEngine(BaseQueryEngine):
         labels: Labels | None = None,
         is_streamed: bool = False,
     ) -> AnswerRun:
-        """One run, for a chat engine."""
-        return AnswerRun(
-            self._parts, AnswerRequest(question, history, mode or self._mode, filters), labels, is_streamed=is_streamed
-        )
+        """Start a run, also for a chat engine."""
+        request = AnswerRequest(question, history, mode or self._mode, filters)
+        return AnswerRun(self._parts, request, labels, is_streamed=is_streamed)
 
     def _query(self, query_bundle: QueryBundle) -> Any:
         with self._event(query_bundle) as event:
@@ -291,7 +281,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         return response
 
     def _event(self, query_bundle: QueryBundle) -> Any:
-        """The query, as callback handlers hear of it."""
+        """Return the query, as callback handlers hear of it."""
         return self.callback_manager.event(CBEventType.QUERY, payload={EventPayload.QUERY_STR: query_bundle.query_str})
 
     def _get_prompt_modules(self) -> PromptMixinType:

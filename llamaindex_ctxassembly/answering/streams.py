@@ -17,7 +17,7 @@ Piece = TypeVar("Piece")
 def pieces_of(
     events: Events, wrap: Callable[[str], Piece], finish: Callable[[Answer], None]
 ) -> Generator[Piece, None, None]:
-    """The pieces of the answer, each as `wrap` makes it; `finish` is called once it is whole.
+    """Return the pieces of the answer, each as `wrap` makes it; `finish` is called once it is whole.
 
     The chain runs up to the first piece here: an error before it is raised to whoever asked, not to the reader.
     """
@@ -35,13 +35,13 @@ def pieces_of(
 
 
 def with_turn(events: Events, turn: AbstractContextManager[Any]) -> Events:
-    """`events`, and `turn` until they end or are closed."""
+    """Return `events`, and `turn` until they end or are closed."""
     with turn, closing(events):
         yield from events
 
 
 async def awith_turn(events: AsyncEvents, turn: AbstractContextManager[Any]) -> AsyncEvents:
-    """The same, awaited."""
+    """Async version of `with_turn`."""
     with turn:
         async with aclosing(events):
             async for event in events:
@@ -51,7 +51,7 @@ async def awith_turn(events: AsyncEvents, turn: AbstractContextManager[Any]) -> 
 async def apieces_of(
     events: AsyncEvents, wrap: Callable[[str], Piece], finish: Callable[[Answer], Awaitable[None]]
 ) -> AsyncGenerator[Piece, None]:
-    """The same, awaited."""
+    """Async version of `pieces_of`."""
     first = await anext(events)
 
     async def all_events() -> AsyncEvents:

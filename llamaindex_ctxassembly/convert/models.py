@@ -31,11 +31,11 @@ class NodeEmbeddings:
     model: BaseEmbedding
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector for each of `texts`, in their order."""
+        """Return one vector for each of `texts`, in their order."""
         return self.model.get_text_embedding_batch(texts)
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """The same, awaited."""
+        """Async version of `embed_documents`."""
         return await self.model.aget_text_embedding_batch(texts)
 
 
@@ -46,16 +46,16 @@ class QueryEmbedding:
     model: BaseEmbedding
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
         return self.model.get_query_embedding(text)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """The same, awaited."""
+        """Async version of `embed_query`."""
         return await self.model.aget_query_embedding(text)
 
 
 def as_query_embedding(embed_model: Any) -> Any:
-    """The embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
+    """Return the embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
     return QueryEmbedding(embed_model) if isinstance(embed_model, BaseEmbedding) else embed_model
 
 
@@ -80,14 +80,14 @@ def as_embeddings(embeddings: Any) -> Any:
 
 
 def text_model(llm: Any) -> Any:
-    """A function from a prompt to the answer of `llm`: a LlamaIndex model completes it; None stays None."""
+    """Return a function from a prompt to the answer of `llm`: a LlamaIndex model completes it; None stays None."""
     if isinstance(llm, BaseLLM):
         return lambda prompt: llm.complete(prompt).text
     return None if llm is None else map_output(llm, _answer_text)
 
 
 def async_text_model(llm: Any) -> Any:
-    """The same, awaited. A model whose `acomplete` would block the event loop is called in a thread instead."""
+    """Return the async version of `text_model`. If `acomplete` would block the event loop, a thread is used."""
     if not isinstance(llm, BaseLLM) or is_blocking(llm):
         return text_model(llm)
 
@@ -98,7 +98,7 @@ def async_text_model(llm: Any) -> Any:
 
 
 def is_blocking(llm: BaseLLM) -> bool:
-    """True if its `acomplete` is that of CustomLLM, which awaits nothing, so that no deadline would hold."""
+    """Return True if its `acomplete` is that of CustomLLM, which awaits nothing, so that no deadline would hold."""
     return getattr_static(type(llm), "acomplete") is getattr_static(CustomLLM, "acomplete")
 
 
@@ -115,7 +115,7 @@ def to_messages(
     extra_rules: Sequence[str] = (),
     template: str | None = None,
 ) -> list[ChatMessage]:
-    """A system and a user message, worded as by `Context.to_messages`.
+    """Return a system and a user message, worded as by `Context.to_messages`.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> [message.role.value for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
@@ -130,7 +130,7 @@ def to_messages(
 
 
 def as_reranker(reranker: Any) -> Reranker:
-    """The reranking of `given`: a postprocessor, a cross-encoder with `predict`, or a function as it is.
+    """Return the reranking of `given`: a postprocessor, a cross-encoder with `predict`, or a function as it is.
 
     Raises:
         ConfigError: `given` is none of these.

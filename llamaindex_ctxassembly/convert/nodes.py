@@ -44,7 +44,7 @@ _FACTS_HEADER = "Here are some facts extracted from the provided text:"
 
 
 def as_node_list(nodes: Any) -> list[NodeWithScore]:
-    """`nodes` as a list.
+    """Return `nodes` as a list.
 
     Raises:
         InputError: they are something else, a response, say.
@@ -58,7 +58,7 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
 
 
 def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
-    """The hit for `scored`; if a graph's facts precede its text, they become a second hit after it.
+    """Return the hit for `scored`; if a graph's facts precede its text, they become a second hit after it.
 
     A score in the metadata counts only if the node has none.
     """
@@ -83,9 +83,10 @@ def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
 
 
 def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult:
-    """The hits of `nodes`, with the chunks of our own blocks in their place, and the supplement of an assembly of ours.
+    """Return the hits of `nodes`, and the supplement of an earlier assembly among them.
 
-    Images, audio and videos without text are none.
+    A labeled node of an earlier assembly gives the chunks it was made of. Images, audio and videos without text give
+    none.
     """
     texts = [scored for scored in nodes if not is_media(scored)]
     return unpack_blocks(
@@ -94,7 +95,7 @@ def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
-    """The chunk for `node`: its text without metadata, its SOURCE as document, its PREVIOUS and NEXT as links.
+    """Return the chunk for `node`: its text without metadata, its SOURCE as document, its PREVIOUS and NEXT as links.
 
     Without a SOURCE, the metadata name the document. They also do if `keys` set which of them does; stores then still
     find the chunk by its SOURCE, and its offset counts in that. The offset of a node with a PARENT counts in the
@@ -125,7 +126,7 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
 
 
 def _hidden_from_header(metadata: Any, hidden_from_model: frozenset[str], keys: MetadataKeys) -> frozenset[str]:
-    """Those of the `unread` keys that may not be in a label either.
+    """Return those of the `unread` keys that may not be in a label either.
 
     Three cases don't count. SimpleDirectoryReader excludes its keys, `file_name` among them, on its own account.
     DoclingNodeParser excludes its raw metadata, which hold the page and the file. And nodes that were assembled before
@@ -143,7 +144,7 @@ def _hidden_from_header(metadata: Any, hidden_from_model: frozenset[str], keys: 
 def _chunk_origin(
     node: BaseNode, document_id: Any, source: str | None, near: int | None, keys: MetadataKeys
 ) -> ChunkOrigin | None:
-    """The origin of `node` by its relationships and metadata; None if they add nothing to document and neighbors."""
+    """Return the origin of `node` by its relationships and metadata; None if they add nothing."""
     parent_id, children = related_id(node, NodeRelationship.PARENT), _related_nodes(node, NodeRelationship.CHILD)
     is_apart = source != to_id(document_id)  # as text, since an array can't be compared
     lookup_id = to_id(keys.read(node.metadata, "lookup_id")) or (source if is_apart else None)
@@ -164,7 +165,7 @@ def _chunk_origin(
 
 
 def _offsets(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int | None]:
-    """The exact offset at which the text begins, or None and an approximate one.
+    """Return the exact offset at which the text begins, or None and an approximate one.
 
     The offsets of a node are exact if they are as far apart as its text is long. If not, another tool has replaced the
     slice, or put something before it. The slice itself may be in the metadata: a sentence of which the text is the
@@ -181,7 +182,7 @@ def _offsets(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int | 
 
 
 def _facts_end(node: BaseNode, text: Any) -> int:
-    """The end of the triplets that a graph index wrote before the text of `node`; 0 if there are none."""
+    """Return the end of the triplets that a graph index wrote before the text of `node`; 0 if there are none."""
     if type(text) is not str or " -> " not in text:  # a str class of the caller may raise
         return 0
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
@@ -197,25 +198,25 @@ def _facts_end(node: BaseNode, text: Any) -> int:
 
 
 def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:
-    """The id of the one node in `relationship` to `node`; None if there is none or a list of them."""
+    """Return the id of the one node in `relationship` to `node`; None if there is none or a list of them."""
     related = related_node(node, relationship)
     return None if related is None else related.node_id
 
 
 def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
-    """The one node in `relationship` to `node`; None also for any odd value that a caller assigned."""
+    """Return the one node in `relationship` to `node`; None also for any odd value that a caller assigned."""
     related = node.relationships.get(relationship) if type(node.relationships) is dict else None
     return related if isinstance(related, RelatedNodeInfo) else None
 
 
 def _related_nodes(node: BaseNode, relationship: NodeRelationship) -> list[RelatedNodeInfo]:
-    """The nodes in `relationship` to `node`, if it has a list of them."""
+    """Return the nodes in `relationship` to `node`, if it has a list of them."""
     related = node.relationships.get(relationship) if type(node.relationships) is dict else None
     return [one for one in related if isinstance(one, RelatedNodeInfo)] if isinstance(related, list) else []
 
 
 def text_of(node: BaseNode) -> Any:
-    """The text of the node without metadata; the error itself if reading it fails."""
+    """Return the text of the node without metadata; the error itself if reading it fails."""
     try:
         return node.get_content(MetadataMode.NONE)
     except Exception as error:  # noqa: BLE001 - the engine notes that this one node has no text
@@ -223,7 +224,7 @@ def text_of(node: BaseNode) -> Any:
 
 
 def is_media(scored: NodeWithScore) -> bool:
-    """True if the node holds an image, audio or video, and no text.
+    """Return True if the node holds an image, audio or video, and no text.
 
     Raises:
         InputError: `scored` is not a NodeWithScore.
@@ -250,7 +251,7 @@ class LabeledImage(ImageNode):
     """
 
     def get_content_blocks(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> list[Any]:
-        """The labeled text, and the image. It isn't read here: whoever asks the model does that."""
+        """Return the labeled text, and the image. It isn't read here: whoever asks the model does that."""
         image = None if self.image is None else self.image.encode()
         path = None if self.image_path is None else Path(self.image_path)
         picture = ImageBlock(image=image, url=self.image_url, path=path, image_mimetype=self.image_mimetype)
@@ -272,7 +273,7 @@ def media_of(node: BaseNode) -> list[dict[str, str | None]]:
 
 
 def image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
-    """The fields of an ImageNode for the first image of `nodes`; None if they have none."""
+    """Return the fields of an ImageNode for the first image of `nodes`; None if they have none."""
     for node in nodes:
         if isinstance(node, ImageNode):
             return {name: getattr(node, name) for name in ("image", "image_path", "image_url", "image_mimetype")}
@@ -288,17 +289,17 @@ def image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
 
 
 def media_by_chunk(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
-    """The nodes with an image, audio or video and text, by their ids."""
+    """Return the nodes with an image, audio or video and text, by their ids."""
     return {node.node_id: node for node in nodes if any(_resources(node))}
 
 
 def add_media_notes(context: Context, nodes: Iterable[NodeWithScore]) -> Context:
-    """`context`, with `media_notes` in its trace."""
+    """Return `context`, with `media_notes` in its trace."""
     return with_notes(context, media_notes(nodes))
 
 
 def media_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
-    """A note that names those of `nodes` that have no text but an image, audio or video; none if there are none."""
+    """Return a note that names those of `nodes` with an image, audio or video and no text; empty if there are none."""
     node_ids = [safe_repr(scored.node.node_id, 80) for scored in nodes if is_media(scored)]
     if not node_ids:
         return []
@@ -322,7 +323,7 @@ def _resources(node: BaseNode) -> Iterator[tuple[str, Any]]:
 
 
 def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
-    """One node per label, in order; `nodes` are the retrieved ones.
+    """Return one node per label, in order; `nodes` are the retrieved ones.
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
     the hits that it was made of. It has no offsets, since its text is more than one slice. `block_metadata` adds
@@ -359,7 +360,7 @@ def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[No
 
 
 def hide_metadata(node: BaseNode) -> BaseNode:
-    """A copy of `node` with its metadata kept out of the prompt."""
+    """Return a copy of `node` with its metadata kept out of the prompt."""
     metadata = _copy_metadata(node.metadata)
     return node.model_copy(update={"metadata": metadata, **_exclude_keys(metadata)})
 
@@ -396,7 +397,7 @@ def _copy_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def _sources_by_document(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
-    """The SOURCE of each document, by document id, as its best-ranked node has it."""
+    """Return the SOURCE of each document, by document id, as its best-ranked node has it."""
     sources: dict[str, RelatedNodeInfo] = {}
     for node in nodes:
         source = related_node(node, NodeRelationship.SOURCE)

@@ -24,7 +24,7 @@ def number_chunks(
     document_id: str | None = None,
     id_of: IdOf = default_chunk_id,
 ) -> list[BaseNode]:
-    """`nodes`, as any parser leaves them, with document id, index, an id that follows from both, and links.
+    """Return `nodes`, as any parser leaves them, with document id, index, an id that follows from both, and links.
 
         index = VectorStoreIndex(number_chunks(parser.get_nodes_from_documents(reader.load_data())))
 
@@ -75,7 +75,7 @@ def _check_nodes(nodes: Sequence[BaseNode]) -> None:
 
 
 def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:
-    """The chunk to number. A node's SOURCE is its document only if its metadata name neither a document nor a file.
+    """Return the chunk to number. A node's SOURCE is its document only if its metadata names no document and no file.
 
     Readers make a document of each page, so the SOURCE would part the pages of a file.
     """

@@ -49,7 +49,7 @@ def citation_templates(
     supplement: bool = False,
     extra_rules: Sequence[str] = (),
 ) -> CitationTemplates:
-    """The templates that ask a LlamaIndex engine's LLM for the labels of an assembled context.
+    """Return the templates that ask a LlamaIndex engine's LLM for the labels of an assembled context.
 
     >>> templates = citation_templates("strict", language="nl")
     >>> print(templates.text_qa.template.splitlines()[0])
@@ -122,7 +122,7 @@ def token_budget(
     buffer: int = DEFAULT_RESPONSE_PADDING_SIZE,
     context_cap: int | None = None,
 ) -> TokenBudget:
-    """The budget of a context that a query engine with `llm` gives on whole, in one call.
+    """Return the budget of a context that a query engine with `llm` gives on whole, in one call.
 
     LlamaIndex's response modes cut a context that is longer than what they have left, and ask the LLM once for each
     piece. They subtract from `llm.metadata.context_window` the answer, the longer of the templates with the question in
@@ -180,12 +180,12 @@ _HEADROOM = 1_000_000
 
 
 def _llm_with_system_prompt(llm: Any) -> Any:
-    """`llm`, if it can have a system prompt, which is counted with the template."""
+    """Return `llm`, if it can have a system prompt, which is counted with the template."""
     return llm if hasattr(llm, "system_prompt") else None
 
 
 def _encoding(tokenizer: Callable[[str], Sequence[Any]]) -> str | Callable[[str], int]:
-    """The name of the tokenizer's encoding if it is one of tiktoken's, else a function that counts by it."""
+    """Return the name of the tokenizer's encoding if it is one of tiktoken's, else a function that counts by it."""
     encoding = getattr(getattr(tokenizer, "func", None), "__self__", None)
     return encoding.name if isinstance(encoding, tiktoken.Encoding) else partial(_count_tokens, tokenizer)
 

@@ -37,7 +37,7 @@ class PageRequest(NamedTuple):
 
 
 def page_requests(refs: Iterable[ChunkRef]) -> list[PageRequest]:
-    """The turns of a page that `refs` ask for."""
+    """Return the turns of a page that `refs` ask for."""
     requests = []
     for ref in refs:
         if (
@@ -55,7 +55,7 @@ def page_requests(refs: Iterable[ChunkRef]) -> list[PageRequest]:
 
 
 def named_ids(refs: Iterable[ChunkRef]) -> list[str]:
-    """Ids of the chunks that are asked for by id, each once."""
+    """Return the ids of the chunks that are asked for by id, each once."""
     return list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id is not None))
 
 
@@ -65,7 +65,7 @@ def documents_to_search(refs: Iterable[ChunkRef]) -> list[str]:
 
 
 def select_chunks(nodes: Iterable[BaseNode], refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[Chunk]:
-    """The chunks of those `nodes` that `refs` ask for."""
+    """Return the chunks of those `nodes` that `refs` ask for."""
     ids = set(named_ids(refs))
     whole_documents = {ref.document_id for ref in refs if ref.chunk_id is None and ref.index is None}
     indexes = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
@@ -115,7 +115,7 @@ class DocstoreNeighbors:
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs`."""
+        """Return the chunks that exist among `refs`."""
         pages = (
             adjacent_pages(refs, self.docstore.get_all_ref_doc_info() or {}, self.keys) if page_requests(refs) else []
         )
@@ -123,7 +123,7 @@ class DocstoreNeighbors:
         return select_chunks(self.docstore.get_nodes(ids, raise_error=False), [*refs, *pages], self.keys)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited."""
+        """Async version of `fetch`."""
         documents = await self.docstore.aget_all_ref_doc_info() if page_requests(refs) else None
         pages = adjacent_pages(refs, documents or {}, self.keys)
         infos = await asyncio.gather(*(self.docstore.aget_ref_doc_info(name) for name in documents_to_search(refs)))

@@ -20,7 +20,7 @@ from ctxassembly.errors import ConfigError
 
 
 def normalize_filters(filters: MetadataFilters | None) -> MetadataFilters | None:
-    """`filters` without the groups in which no condition stands; None if nothing is left of them.
+    """Return `filters` without the groups in which no condition stands; None if nothing is left of them.
 
     An empty group says nothing, so that it neither opens an OR nor closes an AND.
 
@@ -48,7 +48,7 @@ def _normalize_group(filters: MetadataFilters) -> MetadataFilters | None:
 
 
 def filter_chunks(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Those of `chunks` that a retriever with `filters` returns from whichever of LlamaIndex's stores; all without any.
+    """Return those of `chunks` that pass `filters` in every LlamaIndex store; all of them if there are no filters.
 
     A chunk without the key passes neither NE nor NIN: where no key means "anybody", say so by IS_EMPTY.
     """
@@ -61,7 +61,7 @@ def filter_chunks(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> l
 
 
 def and_filters(first: Any, second: Any) -> Any:
-    """One filter that means both `first` and `second`; None if their forms have no AND known here."""
+    """Return one filter that means both `first` and `second`; None if their forms have no AND known here."""
     if isinstance(first, MetadataFilters) and isinstance(second, MetadataFilters):
         # Not every vector store reads groups in a group.
         return MetadataFilters(filters=[part for group in (first, second) for part in _required_conditions(group)])
@@ -106,7 +106,7 @@ def _evaluate_condition(condition: MetadataFilter, value: Any) -> Verdict:
 
 
 def _has_text(value: Any, text: Any) -> Verdict:
-    """True if every store finds `text` in `value`, False if none does, None if they differ.
+    """Return True if every store finds `text` in `value`, False if none does, None if they differ.
 
     To PGVectorStore it must be a part of the text, to Qdrant all of its words must stand there. Qdrant's index decides
     what a word is; whatever it decides, words between spaces are found again.
@@ -132,7 +132,7 @@ def _check_condition(condition: MetadataFilter) -> None:
 
 
 def _members(value: Any) -> Collection[Any]:
-    """The elements of a collection; a text is one element, not its characters."""
+    """Return the elements of a collection; a text is one element, not its characters."""
     return value if isinstance(value, Collection) and not isinstance(value, str) else (value,)
 
 

@@ -22,7 +22,7 @@ from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbors
 def make_neighbor_store(
     docstore: BaseDocumentStore | None, vector_store: BasePydanticVectorStore | None, store: Any, keys: MetadataKeys
 ) -> Any:
-    """The store over whichever of the three is given, without a filter; None if none is.
+    """Return the store over whichever of the three is given, without a filter; None if none is.
 
     Raises:
         ConfigError: more than one of them is given, or one that can't be asked for neighbors.
@@ -44,7 +44,7 @@ def make_neighbor_store(
 
 
 def location_key(node_store: Any) -> Any:
-    """The name of a vector store or a docstore, for the key of a kept answer.
+    """Return the name of a vector store or a docstore, for the key of a kept answer.
 
     A table has a name in every process, any other place a token of the object. One of the caller's own class may filter
     by itself: it is hidden.
@@ -60,7 +60,7 @@ def location_key(node_store: Any) -> Any:
 
 
 def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
-    """`store` held to `filters`, on top of a filter of its own; unchanged if they have no condition.
+    """Return `store` held to `filters`, on top of a filter of its own; unchanged if they have no condition.
 
     PGVectorNeighbors applies them in its query. To the chunks of other stores they are applied after the fetch.
 
@@ -78,5 +78,5 @@ def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
 
 
 def _is_instance_of(value: object, module: str, name: str) -> bool:
-    """True if `given` is of the class with that name, whose package needn't be installed."""
+    """Return True if `given` is of the class with that name, whose package needn't be installed."""
     return (module, name) in {(kind.__module__, kind.__name__) for kind in type(value).__mro__}

@@ -71,7 +71,7 @@ def number_stored_chunks(
 async def anumber_stored_chunks(
     vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
 ) -> NumberingReport:
-    """The same as `number_stored_chunks`, awaited.
+    """Async version of `number_stored_chunks`.
 
         numbers = await anumber_stored_chunks(vector_store)
 
@@ -109,7 +109,7 @@ class StoredNodes:
     id: str = "id"
 
     def rows(self) -> Select[Any]:
-        """One row for each stored node: its document, all that tells its position there, and the node after it."""
+        """Return one row for each stored node: its document, all that determines its position, and the next node."""
         keys, columns = self.keys, self.table.c
         metadata = as_jsonb(columns["metadata_"])
         parsed_rows = (
@@ -149,7 +149,7 @@ class StoredNodes:
         )
 
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
-        """The metadata of the row with document and index, and in them the node with its SOURCE and its index."""
+        """Return the row's metadata with document and index, and the node in it with its SOURCE and its index."""
         column, index = self.table.c["metadata_"], self.keys.index[0]
         metadata = as_jsonb(column)
         content = _node_content(metadata)
@@ -180,7 +180,7 @@ class StoredNodes:
         return {column: as_type(new_metadata, column.type)}
 
     def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
-        """The columns of the index: the SOURCE, and the index of the chunk."""
+        """Return the columns of the index: the SOURCE, and the index of the chunk."""
         metadata = self.table.c["metadata_"]
         return [json_text(metadata, "ref_doc_id"), json_text(metadata, self.keys.index[0])]
 
@@ -190,12 +190,12 @@ def _text_literal(name: str) -> ColumnElement[Any]:
 
 
 def _node_content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The node that stands in the metadata as a text."""
+    """Return the node that stands in the metadata as a text."""
     return as_type(json_text(metadata, _CONTENT_KEY), JSONB)
 
 
 def _related_id(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnElement[Any]:
-    """The id of the one node that stands in that relationship; NULL if there is none, or a list of them."""
+    """Return the id of the one node that stands in that relationship; NULL if there is none, or a list of them."""
     related = content.op("->")(_text_literal("relationships")).op("->")(_text_literal(str(kind.value)))
     return related.op("->>", return_type=Text())(_text_literal("node_id"))
 
@@ -209,7 +209,7 @@ def _json_object(**values: Any) -> ColumnElement[Any]:
 
 
 def _with_key(json: ColumnElement[Any], key: Any, value: Any) -> ColumnElement[Any]:
-    """`json` with `value` under `key`."""
+    """Return `json` with `value` under `key`."""
     name = _text_literal(key) if isinstance(key, str) else key
     return func.coalesce(json, as_type(literal("{}"), JSONB)).op("||", return_type=JSONB())(
         func.jsonb_build_object(name, value, type_=JSONB())
@@ -221,5 +221,5 @@ def _json_list(content: ColumnElement[Any], name: str) -> ColumnElement[Any]:
 
 
 def _append_key(content: ColumnElement[Any], name: str, key: str) -> ColumnElement[Any]:
-    """The list under `name` with `key` after what is in it."""
+    """Return the list under `name` with `key` after what is in it."""
     return _json_list(content, name).op("||", return_type=JSONB())(func.to_jsonb(_text_literal(key), type_=JSONB()))

@@ -24,7 +24,7 @@ from llamaindex_ctxassembly.stores.filters import normalize_filters
 
 
 def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> ColumnElement[bool]:
-    """The condition that `filters` are on the JSON column `metadata`; true if no condition stands in them.
+    """Return the condition that `filters` are on the JSON column `metadata`; true if no condition stands in them.
 
     Raises:
         ConfigError: an operator, a condition or a value's type has no translation.
@@ -77,7 +77,7 @@ class PGVectorNeighbors(PostgresStore):
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs` and pass the filter.
+        """Return the chunks that exist among `refs` and pass the filter.
 
         Raises:
             TimeoutError: the database didn't answer in time.
@@ -86,7 +86,7 @@ class PGVectorNeighbors(PostgresStore):
         return self._to_chunks(fetch_rows(self._engine, self._statement(refs), self.timeout_seconds)) if refs else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited."""
+        """Async version of `fetch`."""
         refs = keep_storable(refs)
         return self._to_chunks(await await_rows(self._rows(refs), self.timeout_seconds)) if refs else []
 
@@ -106,7 +106,7 @@ class PGVectorNeighbors(PostgresStore):
         return statement, {**parameters, "among": document_ids}
 
     def _chunk_table(self) -> ChunkTable:
-        """The table of chunks, narrowed to the documents that are asked about."""
+        """Return the table of chunks, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
         condition = where(self.filter, table.metadata_)
         return llamaindex_chunk_table(table.node_id, table.text, table.metadata_, self.keys, condition)
@@ -116,7 +116,7 @@ class PGVectorNeighbors(PostgresStore):
 
 
 def _row_node(row: Row[Any]) -> BaseNode:
-    """The node in a row; rows that LlamaIndex itself didn't write have no `_node_content`."""
+    """Return the node in a row; rows that LlamaIndex itself didn't write have no `_node_content`."""
     if "_node_content" in row.metadata:
         return metadata_dict_to_node(row.metadata, row.text)
     return TextNode(id_=row.id, text=row.text, metadata=row.metadata)

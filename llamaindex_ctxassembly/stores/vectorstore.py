@@ -81,7 +81,7 @@ class VectorStoreNeighbors:
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs`."""
+        """Return the chunks that exist among `refs`."""
         try:
             nodes = [node for query in _node_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
             pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
@@ -92,7 +92,7 @@ class VectorStoreNeighbors:
         return self._to_chunks(refs, nodes, pages)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited."""
+        """Async version of `fetch`."""
         nodes: list[BaseNode] = []
         pages: list[BaseNode] = []
         try:
@@ -123,7 +123,7 @@ class VectorStoreNeighbors:
         return nodes
 
     async def _asearch_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
-        """The same, awaited."""
+        """Async version of `_search_documents`."""
         nodes: list[BaseNode] = []
         for document in dict.fromkeys(ref.document_id for ref in refs):
             for method, arguments in _fallback_calls(document, self.keys):
@@ -140,7 +140,7 @@ class VectorStoreNeighbors:
 
 
 def _fallback_calls(document: str, keys: MetadataKeys) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The calls that may give the nodes of a document, where the usual one fails."""
+    """Return the calls that may give the nodes of a document, where the usual one fails."""
     model = getattr(Settings, "_embed_model", None)  # reading `Settings.embed_model` would create one
     for key in dict.fromkeys(((*keys.lookup_id, "ref_doc_id")[0], "doc_id")):
         filters = MetadataFilters(filters=[MetadataFilter(key=key, value=document)])

@@ -80,11 +80,6 @@ def answer_payload(answer: Answer, labels: Labels | None) -> dict[str, Any]:
     }
 
 
-def can_use_cache(cache: object, labels: Labels) -> bool:
-    """Return True if there is a cache and no labels of a conversation: cached answers keep their labels."""
-    return cache is not None and labels.next == 1
-
-
 def supplement_key(supplement: SupplementInput) -> Any:
     """Return the part of the cache key for a supplement: a text itself, or what a function may depend on."""
     return HiddenFilter("supplement", supplement) if callable(supplement) else to_plain(supplement)

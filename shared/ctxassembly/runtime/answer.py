@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, Protocol, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach, reach_over
+from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach_over
 from ctxassembly.answering.call import AnswerCall
-from ctxassembly.answering.pipeline import Flow, answer_flow
 from ctxassembly.answering.requests import Assemble, Exchange, Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
 from ctxassembly.answering.understand import understand_flow
@@ -28,9 +26,10 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
+from ctxassembly.runtime.answer_run import AnswerRun, ChainParts, today
 from ctxassembly.runtime.answer_services import AnswerServices
 from ctxassembly.runtime.assemble import aassemble, assemble
-from ctxassembly.runtime.driver import adrive, adrive_observed, adrive_stream, drive, drive_observed, drive_stream
+from ctxassembly.runtime.driver import adrive, adrive_observed, drive, drive_observed
 from ctxassembly.runtime.port import Port
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
 from ctxassembly.runtime.scorers import check_scorer
@@ -299,30 +298,19 @@ class AnswerChain:
         return self._aiter_events(question, history, mode, filter, is_streamed=True)
 
     def _iter_events(self, *call: Any, is_streamed: bool = False) -> Iterator[AnswerPiece | Answer]:
-        with AnswerServices(self.model, self.source, self.config, self.cache) as services:
-            yield from drive_stream(self._flow(*call, is_streamed=is_streamed), services.ask, AnswerPiece)
+        yield from self._start_run(*call, is_streamed=is_streamed).events()
 
     async def _aiter_events(self, *call: Any, is_streamed: bool = False) -> AsyncIterator[AnswerPiece | Answer]:
-        async with AnswerServices(self.model, self.source, self.config, self.cache) as services:
-            async for event in adrive_stream(self._flow(*call, is_streamed=is_streamed), services.aask, AnswerPiece):
+        async with aclosing(self._start_run(*call, is_streamed=is_streamed).aevents()) as events:
+            async for event in events:
                 yield event
 
-    def _flow(self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, is_streamed: bool) -> Flow:
-        call_reach = (
-            reach_of(self.source, filter).warn(self._warn_once, FILTER_REMEDY) if self.cache is not None else None
-        )
-        call = AnswerCall(
-            check_question(question), check_history(history), mode, filter, today(), is_streamed, call_reach
-        )
-        return answer_flow(call, self.config, time.perf_counter)
-
-
-def reach_of(source: Any, filter: Any) -> Reach:
-    """Return what a call with `filter` may read of `source`; a source without `reach` may filter by itself."""
-    if hasattr(source, "reach"):
-        found: Reach = source.reach(filter)
-        return found
-    return reach(source=HiddenFilter(type(source).__name__, source))
+    def _start_run(
+        self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, is_streamed: bool
+    ) -> AnswerRun:
+        parts = ChainParts(self.model, self.source, self.config, self.cache, self._warn_once)
+        call = AnswerCall(check_question(question), check_history(history), mode, filter, is_streamed=is_streamed)
+        return AnswerRun(parts, call, FILTER_REMEDY)
 
 
 def understand(
@@ -354,11 +342,6 @@ async def aunderstand(
     config = config or AnswerConfig()
     flow = understand_flow(check_question(question), check_history(history), config, today())
     return (await adrive(flow, AnswerServices(model, None, config).aask))[0]
-
-
-def today() -> str:
-    """Return the current date, for words like "this year" in a question."""
-    return datetime.now().astimezone().date().isoformat()
 
 
 def check_question(question: Any) -> str:
