@@ -60,7 +60,7 @@ HIDDEN_FILTER_REMEDY = (
 OTHER_STORE_FACT = "The search has no filter, but the neighbors come from another store"
 OTHER_STORE_REMEDY = "ContextAssembler(filter=...), the filter of that store"
 QUERY_KEYS = ("question", "input")
-"""The keys under which chains hand on the user's question, where none is named "query"."""
+"""The keys under which chains pass the user's question, if none is named "query"."""
 INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
@@ -72,7 +72,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     holds what no document does: facts from a graph or a database. Without a "query", a text under "question" or "input"
     is taken for it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
 
-    Parameters: `config` has the settings; `store` the chunks beside a hit; `filter`, `neighbors` and
+    Parameters: `config` has the settings; `store` the chunks next to a hit; `filter`, `neighbors` and
     `transform_fetched` say which of those may be read; `labels` are those of a conversation; `embeddings` and `llm` are
     what `dedup="semantic"` and `compress="llm"` work with; `scorer` tells which sentences answer, where the words of
     the query don't.
@@ -91,7 +91,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     '1'
 
     Filters. The store fetches neighbors itself, past the filter of the search that found the documents. So they are
-    held to a filter again:
+    filtered again:
 
     - to `filter`, or to the filter of `store`;
     - in a `ContextAssemblyRetriever`, also to the filter of its search;
@@ -115,13 +115,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     llm: Any = None
     """For `compress="llm"`, which needs it: a Runnable that takes a string, or a function from a prompt to an answer.
 
-    A Runnable's runs stand below the assembler's, and get its config."""
+    A Runnable's runs are below the assembler's run, and get its config."""
     scorer: Any = None
-    """What tells how well sentences answer the query, beside its words: an `Embeddings`, a cross-encoder, or a function
-    from the query and sentences to scores, called or awaited. `assemble` says when it is asked."""
+    """Scores how well sentences answer the query, in addition to its words: an `Embeddings`, a cross-encoder, or a
+    function from the query and sentences to scores, called or awaited. `assemble` says when it is asked."""
     filter: Any = None
     """The retriever's filter (tenant, access group), in the form of the vector store of `store`. No neighbor that it
-    excludes comes in, and in an `answer_chain` no hit. It may be configurable:
+    excludes is added, and in an `answer_chain` no hit. It may be configurable:
     `configurable_fields(filter=ConfigurableField(id="filter"))`."""
     neighbors: Neighbors | None = None
     """Replaces `config.neighbors`: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
@@ -211,7 +211,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         config: RunnableConfig,
         search: VisibleSearch | None,
     ) -> T:
-        """What `transform` makes of the context of `given`; its warnings are given, and its event sent."""
+        """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
         request_handler(self.store, None, None)  # refuse a store with afetch alone here: `neighbor_store` may hide it
         spans = Spans(config)
         context = assemble(
@@ -256,7 +256,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return result.output
 
     def share_warnings_with(self, other: ContextAssembler) -> None:
-        """Don't repeat the warnings of `other`, from which the config of a call made this assembler."""
+        """Don't repeat the warnings of `other`, of which this assembler is a copy."""
         self._warnings = other._warnings
 
     @property
@@ -265,7 +265,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return self.config if self.neighbors is None else replace(self.config, neighbors=self.neighbors)
 
     def reach_parts(self, supplement: SupplementInput) -> dict[str, Any]:
-        """What decides, beside the search, whose text a context has: each by its name, for the key of a kept answer."""
+        """Return what limits a context's text, in addition to the search, by name: for the key of a cached answer."""
         return {
             "held": self.filter,
             "store": store_key(self.store),
@@ -276,7 +276,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         }
 
     def neighbor_store(self, search: VisibleSearch | None) -> Any:
-        """Return the store of neighbors, held to `filter` and to the filter of `search`.
+        """Return the store of neighbors, filtered by `filter` and by the filter of `search`.
 
         Raises:
             ConfigError: a filter has a form that can't be applied.
@@ -316,8 +316,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """Async version of `compress_documents`."""
         return await self.ainvoke({"documents": documents, "query": query}, {"callbacks": callbacks})
 
-    # LangChain hands the config of child runs to a parameter named `config`. Its type for these functions wants a run
-    # manager as well, which nobody here uses.
+    # LangChain passes the config of child runs to a parameter named `config`. Its type for these functions requires a
+    # run manager as well, which isn't used here.
 
     def _assemble_documents(
         self,
@@ -338,7 +338,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return await self._aassemble_as(documents_from, inputs, config, search)
 
     def _issue_warnings(self, context: Context, search: VisibleSearch | None) -> None:
-        """Issue what `context` calls for, once."""
+        """Issue the warnings that `context` requires, once."""
         if search is not None and search.has_no_filter:
             # Warn only if neighbors were left out: to the owner of a single tenant it makes no difference.
             filter_warning = (
@@ -383,7 +383,7 @@ def assembler_inputs(hits: Iterable[Any], query: str | None, supplement: Any) ->
 
 
 def _query_in(inputs: Mapping[str, Any]) -> Any:
-    """Return the query of an input: what stands under "query", else a text under the names that chains use for it."""
+    """Return the query of an input: the value of "query", else a text under the keys that chains use for it."""
     if inputs.get("query") is not None:
         return inputs["query"]
     return next((inputs[name] for name in QUERY_KEYS if isinstance(inputs.get(name), str)), None)
@@ -400,7 +400,7 @@ class _Result(Generic[T]):
     context: Context
     output: T
     event: dict[str, Any] | None
-    """The custom event; None if nobody listens."""
+    """The custom event; None if there are no listeners."""
 
     @classmethod
     def build(cls, transform: Callable[[ContextPayload], T], has_listener: bool, context: Context) -> Self:

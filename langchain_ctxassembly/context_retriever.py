@@ -58,9 +58,9 @@ class ContextRetriever(BaseRetriever):
     `Question`, too, with what else is known of it.
 
     Each step of the retrieval is a run below the retriever's, `ctxassembly.search` or `ctxassembly.fuse`, whose outputs
-    are counts and ids; the stages of the assembly stand below that of its `ContextAssembler`.
+    are counts and ids; the stages of the assembly are below the run of its `ContextAssembler`.
 
-    Where nobody can hand a filter to the call, as in an agent's tool, give each user a retriever of their own:
+    Where a call can't be given a filter, as in an agent's tool, give each user a retriever of their own:
     `context_tool(retriever.with_filter({"tenant": user}), ...)`.
     """
 
@@ -83,7 +83,7 @@ class ContextRetriever(BaseRetriever):
     category_of: Classifier | None = None
     """A function from a chunk to its category of content, for affinity. None reads `config.category_key`."""
     filter: Any = None
-    """The filter of every call, in the form of the index. One given with a call holds beside it."""
+    """The filter of every call, in the form of the index. The filter of a call is applied in addition."""
     supplement: SupplementInput = None
     """Text that no chunk holds: text, a `Supplement`, or a function from the query to one of them or None."""
 
@@ -103,10 +103,10 @@ class ContextRetriever(BaseRetriever):
         return self
 
     def with_filter(self, filter: Any) -> Self:
-        """The same retriever for those chunks alone that pass `filter`, too.
+        """Return this retriever, limited to the chunks that pass `filter`, too.
 
         Raises:
-            ConfigError: it can't hold beside the retriever's own.
+            ConfigError: it can't be combined with the retriever's own.
         """
         return self.model_copy(update={"filter": _combine_filters(self.filter, filter)})
 
@@ -114,7 +114,7 @@ class ContextRetriever(BaseRetriever):
         """Return the hits for `query`, best first, and their trace.
 
         Raises:
-            ConfigError: `filter` can't hold beside the retriever's own, as a function beside a mapping.
+            ConfigError: `filter` can't be combined with the retriever's own, as a function with a mapping.
         """
         return self._run_retrieval(self._build_question(query, filter), k)
 
@@ -200,7 +200,7 @@ class ContextRetriever(BaseRetriever):
         )
 
     def reach(self, condition: Any) -> Reach:
-        """What a call with the filter `condition` may read."""
+        """Return what a call with the filter `condition` may read."""
         get_key, hidden = partial(search_key, config=ensure_config()), "channels[{!r}]"
         channels = {
             name: get_key(one) if isinstance(one, BaseRetriever) else HiddenFilter(hidden.format(name), one)
@@ -210,7 +210,7 @@ class ContextRetriever(BaseRetriever):
         return reach_over(self.index, condition, self.assembler.effective_config, channels, **own)
 
     def call_filter(self, condition: Any) -> Any:
-        """Return the filter of a call: the retriever's own and that of its assembler, and `given` beside them."""
+        """Return the filter of a call: the retriever's own, that of its assembler, and `condition`."""
         assembler_filter = self.assembler.filter if self.assembler.store is None else None
         # A function may test a document, which no index has.
         return _combine_filters(
@@ -219,7 +219,7 @@ class ContextRetriever(BaseRetriever):
         )
 
     def _build_question(self, query: str | Question, filter: Any) -> Question:
-        """Return the question of a call, held to all filters that there are."""
+        """Return the question of a call, with all filters that apply."""
         question = to_question(query, None)
         return replace(question, filter=_combine_filters(self.call_filter(question.filter), filter))
 
@@ -249,10 +249,10 @@ class ContextRetriever(BaseRetriever):
         return self.config if k is None else replace(self.config, limit=k)
 
     def filtered_assembler(self, condition: Any) -> ContextAssembler:
-        """Return the assembler of a call: with the index as its store of neighbors, held to the filter `condition`.
+        """Return the assembler of a call: with the index as its store of neighbors, filtered by `condition`.
 
         Raises:
-            ConfigError: there is a filter, and the assembler's own store can't be held to it.
+            ConfigError: there is a filter, and the assembler's own store can't apply it.
         """
         store = self.assembler.store or self.index
         if store is None or not hasattr(store, "with_filter"):

@@ -43,7 +43,7 @@ class ContextAssemblyRetriever(BaseRetriever):
     >>> [document.page_content for document in retriever.invoke("May I drink?")]
     ['[1] Source: gastro.pdf\nDrink water.']
 
-    The filter of a search holds for the neighbors of its hits, too. At each call it is read anew:
+    The filter of a search applies to the neighbors of its hits, too. It is read again at each call:
 
     - from a vector store's retriever, with the `search_kwargs` that it has at that moment. It may be wrapped any number
       of times: `with_retry()`, `bind()`, `with_config()`, configurable fields and alternatives,
@@ -156,7 +156,7 @@ class ContextAssemblyRetriever(BaseRetriever):
 
     @model_validator(mode="after")
     def _check_filter(self) -> Self:
-        """Refuse now a filter that no call could apply; each call reads the filter anew."""
+        """Refuse a filter that no call could apply; each call reads the filter again."""
         if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
             self.assembler.neighbor_store(current_search(self.retriever))
         return self

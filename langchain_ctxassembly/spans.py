@@ -2,7 +2,7 @@
 
 The runs are named `ctxassembly.` and the stage as the trace names it: `ctxassembly.expand`, `ctxassembly.budget`,
 `ctxassembly.search`. They begin and end when the stages do. Inputs and outputs are counts, names, ids and the query,
-never text of a document. What a stage calls (a retriever, a reranker, a model that compresses) stands below its run. A
+never text of a document. What a stage calls (a retriever, a reranker, a model that compresses) is below its run. A
 stage that fails has the error; one that went on without something says so under "notes" of its outputs.
 """
 
@@ -47,9 +47,9 @@ class Spans:
 
     @property
     def on_stage(self) -> OnStage | None:
-        """The function that `assemble` and `retrieve` tell of stages; None if nobody listens.
+        """The function that `assemble` and `retrieve` call at each stage; None if there are no listeners.
 
-        Without a run above there is none either: each stage would be a trace of its own.
+        It is also None without a run above: each stage would be a trace of its own.
         """
         if not self._has_listeners:
             return None
@@ -90,9 +90,9 @@ class Spans:
 
     @property
     def _has_listeners(self) -> bool:
-        """True if there is a run above, and a handler that it hands on hears of chains.
+        """True if there is a run above, and one of its inherited handlers receives chain events.
 
-        It is read off the manager that a run gives to those below it: making one anew takes as long as a small stage.
+        It is read from the manager that a run passes down: creating one takes as long as a small stage.
         """
         above = self._parent_config.get("callbacks")
         if not isinstance(above, BaseCallbackManager) or above.parent_run_id is None:
@@ -100,7 +100,7 @@ class Spans:
         return any(not handler.ignore_chain for handler in above.handlers)
 
     def _enter_run(self, run: Any) -> None:
-        """Let `run` be the parent of what is called from now on, by the config or by the context alone."""
+        """Make `run` the parent of every later call, by the config and by the ambient context."""
         config = patch_config(self._parent_config, callbacks=run.get_child())
         self._open_stages.append(_OpenStage(run, config, var_child_runnable_config.set(config)))
 

@@ -1,4 +1,4 @@
-"""LlamaIndex retrievers as channels of a retrieval: whoever outgrows one search keeps the rest."""
+"""LlamaIndex retrievers as channels of a retrieval."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class VisibleSearch:
 
     @property
     def is_exhaustive(self) -> bool:
-        """True if nothing but the filters excludes nodes, as far as that can be told."""
+        """True if nothing but the filters is known to exclude nodes."""
         kind = type(self.retriever._vector_store)  # noqa: SLF001
         return not any(self.arguments.values()) and kind.__module__.partition(".")[0] == "llama_index"
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What restricts the search besides. An index hands its retriever the ids of all nodes that it has."""
+        """The other restrictions of the search. An index passes its retriever the ids of all its nodes."""
         own: Any = self.retriever
         nodes = getattr(own._index.index_struct, "nodes_dict", {})  # noqa: SLF001 - there is no public way in
         has_all = len(own._node_ids or ()) == len(nodes) and set(own._node_ids or ()) == set(nodes.values())  # noqa: SLF001
@@ -81,7 +81,7 @@ class VisibleSearch:
 
 
 def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSearch | None:
-    """Return the search that `retriever` makes with the `filters` of a call beside its own; None if it can't be seen.
+    """Return the search of `retriever` with its own filters and the `filters` of a call; None if it can't be seen.
 
     Only that of a vector index' retriever can: any other may filter by itself.
     """
@@ -97,7 +97,7 @@ def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSear
 
 
 def search_key(retriever: BaseRetriever, filters: Any = None) -> Any:
-    """Return the name of the same search for the key of a kept answer."""
+    """Return the same search for the key of a cached answer."""
     search = current_search(retriever, filters)
     if search is None:
         return HiddenFilter(type(retriever).__name__, retriever)
@@ -108,7 +108,7 @@ def search_key(retriever: BaseRetriever, filters: Any = None) -> Any:
 
 
 def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
-    """Return `retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
+    """Return `retriever` for one call: with `limit` chunks, if it has a limit, and `filters` in addition to its own.
 
     Raises:
         ConfigError: it takes no filters, or its own are of another form; the error is that of `parameter`.

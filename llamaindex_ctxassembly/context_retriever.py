@@ -48,10 +48,10 @@ class ContextRetriever(BaseRetriever):
     Drink water until two hours before.
     Ferritin is measured in the morning.
 
-    LlamaIndex hands a retriever the query alone. `retriever.with_filter(filters)` is the same one for the chunks of a
+    LlamaIndex passes a retriever only the query. `retriever.with_filter(filters)` is the same one for the chunks of a
     user, for a query engine or a tool of their own. `hits(query)` gives the hits and how they came to their places,
     `context(query)` the context and the decision on each chunk; both take `similarity_top_k` and `filters` for one
-    call, which hold beside the retriever's own, and a `Question` with what else is known of it.
+    call, which apply in addition to the retriever's own, and a `Question` with what else is known of it.
 
     Each step of the retrieval and each stage of the assembly is a span below the retriever's, `ctxassembly.search` or
     `ctxassembly.budget`, whose result has counts.
@@ -74,7 +74,7 @@ class ContextRetriever(BaseRetriever):
 
     Raises:
         ConfigError: `similarity_top_k` is no positive integer; a channel or a reranker is of another kind; or there
-            are `filters`, and the postprocessor's own store can't be held to them.
+            are `filters`, and the postprocessor's own store can't apply them.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class ContextRetriever(BaseRetriever):
         }
 
     def with_filter(self, filters: Any) -> ContextRetriever:
-        """The same retriever for those chunks alone that pass `filters`, too.
+        """Return this retriever, limited to the chunks that pass `filters`, too.
 
         Raises:
-            ConfigError: they can't hold beside the retriever's own, or the postprocessor's own store can't be held to
+            ConfigError: they can't be combined with the retriever's own, or the postprocessor's own store can't apply
                 them.
         """
         retriever = copy(self)
@@ -171,7 +171,7 @@ class ContextRetriever(BaseRetriever):
         )
 
     def call_filters(self, filters: Any) -> Any:
-        """Return the filters of a call: the retriever's own, and `given` beside them."""
+        """Return the filters of a call: the retriever's own, and `filters`."""
         return _combine_filters(self._filters, filters)
 
     def evidence_source(self) -> IndexEvidence:
@@ -181,7 +181,7 @@ class ContextRetriever(BaseRetriever):
         return IndexEvidence(self._index, self._config, self._base_postprocessor.config, extra_arguments=arguments)
 
     def reach(self, filters: Any, query: str | None) -> Reach:
-        """What a call with `filters` may read."""
+        """Return what a call with `filters` may read."""
         channels = {
             name: search_key(one) if isinstance(one, BaseRetriever) else HiddenFilter(f"channels[{name!r}]", one)
             for name, one in self._channels.items()
@@ -195,7 +195,7 @@ class ContextRetriever(BaseRetriever):
         )
 
     def _build_question(self, query: str | Question, filters: Any) -> Question:
-        """Return the question of a call, held to all filters that there are."""
+        """Return the question of a call, with all filters that apply."""
         question = to_question(query, None)
         return replace(question, filter=_combine_filters(_combine_filters(self._filters, question.filter), filters))
 
@@ -212,7 +212,7 @@ class ContextRetriever(BaseRetriever):
         return await aretrieve(question, config, **self._retrieve_arguments, on_stage=on_stage())
 
     def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """Return the postprocessor, whose neighbors are held to the filters of a call."""
+        """Return the postprocessor whose neighbors must pass the filters of a call."""
         return (
             self._postprocessor
             if filters is self._filters
@@ -233,11 +233,11 @@ def _combine_filters(own: Any, other: Any) -> Any:
 def _with_index_store(
     postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any, *, is_from_call: bool = False
 ) -> ContextAssemblyPostprocessor:
-    """Return `postprocessor` with the index as its store of neighbors, if it has none of its own; held to `filters`.
+    """Return `postprocessor` with the index as its store of neighbors, if it has none, filtered by `filters`.
 
     Raises:
-        ConfigError: its own store can't be held to them. A filter of its own stands for those that the retriever is
-            made with, not for those of a call.
+        ConfigError: its own store can't apply them. A filter of its own replaces those that the retriever is
+            made with, not those of a call.
     """
     own = (postprocessor.store, postprocessor.docstore, postprocessor.vector_store)
     has_own = any(store is not None for store in own)

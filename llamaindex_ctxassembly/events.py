@@ -1,4 +1,4 @@
-"""The events that instrumentation hears."""
+"""The events for instrumentation."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class QuestionAnsweredEvent(BaseEvent):
 
 
 def has_listeners(dispatcher: Dispatcher) -> bool:
-    """Return True if a handler hears the events of `dispatcher`: an event that nobody hears is not made."""
+    """Return True if a handler receives the events of `dispatcher`; otherwise no event is created."""
     handlers = (handler for at in propagation_chain(dispatcher) for handler in at.event_handlers)
     return not all(isinstance(handler, NullEventHandler) for handler in handlers)
 
 
 def propagation_chain(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
-    """Return the dispatchers whose handlers are told by `dispatcher`: itself, and those above it."""
+    """Yield the dispatchers whose handlers receive events of `dispatcher`: itself, and those above it."""
     at: Dispatcher | None = dispatcher
     while at:
         yield at

@@ -63,7 +63,7 @@ class AssembledNodes(NamedTuple):
 
     @classmethod
     def build(cls, nodes: Sequence[NodeWithScore], context: Context) -> AssembledNodes:
-        """Return the nodes of `context`, one per label, and those of `nodes` that are media. Nobody is told."""
+        """Return the nodes of `context`, one per label, and those of `nodes` that are media, without an event."""
         payload = ContextPayload(context)
         media = [
             NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in nodes if is_media(scored)
@@ -71,7 +71,7 @@ class AssembledNodes(NamedTuple):
         return cls(payload, labeled_nodes(payload, [scored.node for scored in nodes]) + media)
 
     def emit_event(self) -> AssembledNodes:
-        """The same; listeners are told."""
+        """Emit the event of this context to listeners, and return self."""
         if has_listeners(dispatcher):
             payload = self.payload
             dispatcher.event(
@@ -100,7 +100,7 @@ class ContextWarnings(WarnOnce):
             self.warn(message, key="window")
 
     def warn_about_context(self, context: Context, store: Any, llm: Any, max_tokens: int) -> None:
-        """Issue what `context`, with neighbors from `store`, calls for."""
+        """Issue the warnings that `context`, with neighbors from `store`, requires."""
         self.warn_about_window(llm, max_tokens)
         self.warn_about_neighbors(unseen_filter_warning(context.trace, REMEDY), context.trace.missing, type(store))
 
@@ -129,7 +129,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     Order. It must be the last postprocessor. Nothing that splits or numbers nodes again may follow: in a
     CitationQueryEngine, which does, it warns. `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE` ask any other
-    engine for labels, and `resolve(response)` tells its citations. Postprocessors before it see the hits, not their
+    engine for labels, and `resolve(response)` returns its citations. Postprocessors before it see the hits, not their
     neighbors: a mask isn't applied to these, and a dropped node comes back as the neighbor of one that was kept. So a
     step that masks or drops nodes has to do the same to chunks, in `transform_fetched`:
 
@@ -183,12 +183,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     context may be longer than the window of `llm`, or else of `Settings.llm`, a warning says so. An LLM that only the
     query engine has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
 
-    `scorer` tells how well sentences answer the query, beside its words: a LlamaIndex embedding model, a cross-encoder,
-    or a function from the query and sentences to scores, called or awaited. `assemble` says when it is asked.
+    `scorer` scores how well sentences answer the query, in addition to its words: a LlamaIndex embedding model, a
+    cross-encoder, or a function from the query and sentences to scores, called or awaited. `assemble` says when it is
+    asked.
 
     Each stage is a span below the postprocessor's, `ctxassembly.expand` or `ctxassembly.budget`; its result has counts.
 
-    `to_dict` and `to_json` leave out stores, models, labels, the hook and the supplement: hand them to `from_dict`
+    `to_dict` and `to_json` leave out stores, models, labels, the hook and the supplement: pass them to `from_dict`
     again. A function as `filter` can't be written as JSON.
 
     Raises:
@@ -310,7 +311,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return assembled.emit_event()
 
     async def _aassemble_as(self, transform: Callable[[Context], T], arguments: dict[str, Any]) -> T:
-        """What `transform` makes of the context; its warnings are given."""
+        """Return `transform` of the context, after issuing its warnings."""
         context, output = await assemble_as(
             lambda context: (context, transform(context)),
             **arguments,
@@ -321,13 +322,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return output
 
     def with_store(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
-        """The same with `store` as its store of neighbors. Neither repeats a warning of the other."""
+        """Return a copy with `store` as its store of neighbors. Neither repeats a warning of the other."""
         postprocessor = self.model_copy(update={"docstore": None, "vector_store": None, "store": store})
         postprocessor._set_neighbor_store()  # noqa: SLF001 - its own
         return postprocessor
 
     def with_filter(self, filters: MetadataFilters, *, is_exhaustive: bool = True) -> ContextAssemblyPostprocessor:
-        """The same whose neighbors have to pass `filters`, too; and agree with their hit, if these aren't all."""
+        """Return a copy whose neighbors must pass `filters`, too, and agree with their hit if others may exist."""
         postprocessor, restricted = self.model_copy(), restrict_store(filters, self._neighbor_store)
         is_complete = is_exhaustive or restricted is None
         store = restricted if is_complete else ScopedStore(restricted, holds_filter=None)
@@ -346,7 +347,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return filters
 
     def reach_parts(self, query: str | None) -> dict[str, Any]:
-        """What decides, beside the search, whose text a context has: each by its name, for the key of a kept answer."""
+        """Return what limits a context's text, in addition to the search, by name: for the key of a cached answer."""
         node_store = self.docstore if self.vector_store is None else self.vector_store
         return {
             "held": self.call_filter(query),
@@ -422,7 +423,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         }
 
     def _filtered_store(self, query: str | None) -> Any:
-        """Return the store of neighbors, held to the filter of this call."""
+        """Return the store of neighbors, filtered by the filter of this call."""
         return (
             restrict_store(self.call_filter(query), self._neighbor_store)
             if callable(self.filter)

@@ -2,7 +2,7 @@
 
 The spans are named `ctxassembly.` and the stage as the trace names it: `ctxassembly.expand`, `ctxassembly.budget`,
 `ctxassembly.search`. They begin and end when the stages do. Arguments and results are counts, names, ids and the query,
-never text of a document. What a stage calls (a retriever, a reranker, an LLM that compresses) stands below its span. A
+never text of a document. What a stage calls (a retriever, a reranker, an LLM that compresses) is below its span. A
 stage that fails drops its span with the error; one that went on without something says so under "notes" of its result.
 """
 
@@ -28,9 +28,9 @@ dispatcher = get_dispatcher(__name__)
 
 
 def on_stage() -> OnStage | None:
-    """Return a function that `assemble` and `retrieve` tell of the stages of one call; None if no handler takes spans.
+    """Return a function that `assemble` and `retrieve` call at each stage; None if no handler takes spans.
 
-    Without a span above there is none either: each stage would be a trace of its own.
+    It is also None without a span above: each stage would be a trace of its own.
     """
     if active_span_id.get() is None:
         return None

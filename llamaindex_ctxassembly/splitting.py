@@ -1,10 +1,11 @@
-"""A warning where labeled nodes are handed to an engine that will split and number them again.
+"""A warning if labeled nodes are passed to an engine that will split and number them again.
 
 CitationQueryEngine cuts the nodes of its postprocessors into pieces and writes "Source 1:", "Source 2:" ... above them,
 so that a marker in the answer names another source than its label. Nothing in a node can notice: the engine reads its
-text and copies its fields, as any serialization does. But LlamaIndex's instrumentation keeps the name of whoever runs,
-for spans, whether or not anybody listens; and the engine is what runs when it calls its retriever and postprocessors.
-Further down, in a retriever within a retriever, it isn't. `resolve(response)` refuses such nodes in any case.
+text and copies its fields, as any serialization does. But LlamaIndex's instrumentation keeps the name of the running
+object, for spans, whether or not anybody listens; and the engine is what runs when it calls its retriever and
+postprocessors. Further down, in a retriever within a retriever, it isn't. `resolve(response)` refuses such nodes in any
+case.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def warn_if_split(once: WarnOnce) -> None:
-    """Warn if a CitationQueryEngine is what runs."""
+    """Warn if a CitationQueryEngine is running."""
     if (engine := _splitting_engine()) is not None:
         fact = f"{engine[:40]} splits labeled nodes and numbers the pieces, so its answer cites other sources"
         once.warn(with_remedy(fact, SPLIT_REMEDY), key="split")

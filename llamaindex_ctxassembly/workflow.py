@@ -17,7 +17,7 @@ _NODE_CLASSES = {kind.class_name(): kind for kind in (TextNode, ImageNode, Index
 
 
 def _restore_nodes(nodes: Any) -> Any:
-    """Nodes as they were before they were written as JSON: LlamaIndex's own validation doesn't know their classes."""
+    """Return nodes as they were before they were written as JSON; LlamaIndex itself doesn't know their classes."""
     if not isinstance(nodes, list):
         return nodes
     return [
@@ -61,7 +61,7 @@ class ContextEvent(Event):
 def add_assembly_step(
     workflow: type[Workflow], postprocessor: ContextAssemblyPostprocessor | None = None, *, name: str = "assemble"
 ) -> None:
-    """Give `workflow` the step `name`: a RetrievedEvent in, a ContextEvent out.
+    """Add the step `name` to `workflow`, from a RetrievedEvent to a ContextEvent.
 
     >>> import asyncio
     >>> from llama_index.core.schema import NodeWithScore, TextNode

@@ -1,4 +1,4 @@
-"""Evidence as tools and nodes of a graph hand it on, read as hits: documents, contexts, or lists of both."""
+"""Evidence that tools and nodes of a graph pass on, read as hits: documents, contexts, or lists of both."""
 
 from __future__ import annotations
 

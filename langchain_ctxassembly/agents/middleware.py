@@ -1,7 +1,7 @@
 """`ContextMiddleware`: the evidence that an agent's tools found, assembled together before the model reads it.
 
 It works at the call of the model, the one place that sees all there is to count: the system message, the tools, the
-messages as they are sent, and the model. The messages that it writes go back into the state beside the model's answer,
+messages as they are sent, and the model. The messages that it writes go back into the state next to the model's answer,
 so that a checkpoint has what the model read; a call that fails leaves the state as the tools left it.
 """
 
@@ -127,15 +127,15 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     It reads the artifacts of the tools that were called together: documents, as `create_retriever_tool(...,
     response_format="content_and_artifact")` gives them, or a `Context` or its dict. The message of the first of these
     tools then has the whole context, and carries it as its artifact (`contexts_in(state["messages"])`); the others say
-    under which labels their finds stand. Labels count on through the conversation. Messages of errors and of other
+    which labels their results have. Labels continue through the conversation. Messages of errors and of other
     tools stay as they are.
 
     The prompt, tools and system message included, stays within the model's window. Where it would not, the oldest
     contexts of the conversation make room; the labels that answers took from them still resolve. An unknown window is
     warned of, and only `max_tokens` of the assembler's config holds then.
 
-    Neighbors come from the assembler's store, held to `filter`, or else to agree with their hit, as `ContextAssembler`
-    describes it.
+    Neighbors come from the assembler's store, filtered by `filter`, or else they must agree with their hit, as
+    `ContextAssembler` describes it.
     """
 
     state_schema = ContextState
@@ -149,7 +149,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         tools: Collection[str] | None = None,
         token_counter: CountMessages | None = None,
     ) -> None:
-        """Set it up.
+        """Create the middleware.
 
         Args:
             assembler: the `ContextAssembler`, with settings, store and models; it may have configurable fields.
@@ -202,7 +202,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
 
     def _prompt_flow(self, request: ModelRequest[Any]) -> PromptFlow:
-        """Return the messages to send; each context that it takes to find them is asked for."""
+        """Yield a request for each context that is needed, and return the messages to send."""
         self._warn_about_tools(request.tools)
         config = self._assembler.config(ensure_config())
         turn = turn_of(request.messages, self._tool_names, config.keys)

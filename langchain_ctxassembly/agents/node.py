@@ -58,7 +58,7 @@ def context_node(
     Args:
         source: a `ContextAssembler`, or a retriever: a `ContextRetriever`, a `ContextAssemblyRetriever`, or any other,
             whose documents are assembled by `assembler`.
-        assembler: the assembler beside a retriever that has none.
+        assembler: the assembler for a retriever that has none.
         query: the key of the query. Where the state has none, it is the last user message under "messages".
         documents: the key of what was found: documents, hits or a `Retrieved`, a context, or, as parallel branches
             write it, a list of such lists. Those are fused by rank.

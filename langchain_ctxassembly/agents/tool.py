@@ -1,4 +1,4 @@
-"""`context_tool`: a tool that searches and gives an agent the context to read, and the context itself beside it."""
+"""`context_tool`: a tool that searches, returns the text of the context to an agent, and the context as artifact."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def context_tool(
     gives the same labels again. An assembler's own `labels` take precedence. Elsewhere each call begins with
     `config.first_label`.
 
-    Filters. The config of a call reaches the retriever: what stands under `configurable` sets its configurable fields,
+    Filters. The config of a call reaches the retriever: the values under `configurable` set its configurable fields,
     such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. As in any call of these,
     the filter holds for the neighbors of the hits, too.
 
@@ -118,11 +118,11 @@ def context_tool(
             arguments, or any retriever, whose documents are assembled by `assembler`.
         name: the tool's name, as the model sees it.
         description: the tool's description, as the model sees it. Say what the documents are about.
-        assembler: the assembler beside a retriever that has none.
+        assembler: the assembler for a retriever that has none.
         content: "text", or "search_results" for models that cite these natively, as `to_search_results` says.
 
     Raises:
-        ConfigError: an argument has another type, `assembler` stands beside a retriever that has one, a retriever of
+        ConfigError: an argument has another type, `assembler` is given for a retriever that has one, a retriever of
             ours has a `k` for its labels, or is wrapped so that its context can't be had, as by `with_retry`.
     """
     check_content(content)

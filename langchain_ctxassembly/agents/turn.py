@@ -45,7 +45,7 @@ class Turn(NamedTuple):
         return [message for message in messages if message.id not in own]
 
     def with_context(self, context: Context) -> list[AnyMessage]:
-        """All messages: the first call's has the whole context, and those of the others say under which labels."""
+        """Return all messages: that of the first call has the context, those of the others name their labels."""
         messages = list(self.messages)
         first, *others = self.calls
         messages[first.message_index] = _rewrite(
@@ -57,7 +57,7 @@ class Turn(NamedTuple):
         return messages
 
     def without_text(self) -> list[AnyMessage]:
-        """All messages, those of the calls without text."""
+        """Return all messages, with empty text in those of the calls."""
         indexes = {call.message_index for call in self.calls}
         return [
             message.model_copy(update={"content": ""}) if index in indexes else message
@@ -65,7 +65,7 @@ class Turn(NamedTuple):
         ]
 
     def shrunk(self) -> Iterator[Turn]:
-        """The same turn with one more of the earlier contexts left out each time, the oldest first.
+        """Yield this turn with one more of the earlier contexts left out each time, the oldest first.
 
         What a tool's message carries stays, so that labels in earlier answers still resolve.
         """
@@ -81,7 +81,7 @@ class Turn(NamedTuple):
 def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys: MetadataKeys) -> Turn:
     """Return the turn that ends `messages`; it has no calls if the last ones found nothing to assemble.
 
-    Messages of errors, of tools not among `tools` (None stands for all), and without documents or a context are none of
+    Messages of errors, of tools not among `tools` (None means all), and without documents or a context are none of
     its calls. Nor are those in blocks, such as search results that a model cites by itself.
     """
     first_index = next((at for at in range(len(messages), 0, -1) if isinstance(messages[at - 1], AIMessage)), 0)

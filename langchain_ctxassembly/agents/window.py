@@ -1,4 +1,4 @@
-"""The room that a prompt leaves in a model's window, counted over all that the model gets: messages and tools."""
+"""The tokens that a prompt leaves in a model's window, counted over messages and tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
 
 PER_MESSAGE = 4
-"""Tokens of a message beside its text: its role, and what parts it from the next."""
+"""Tokens of a message in addition to its text: its role, and the separator."""
 PER_IMAGE = 85
 """Tokens of an image, as LangChain's own count has it."""
 
@@ -34,12 +34,12 @@ class ContextWindow:
     count_text: Callable[[str], int]
 
     def remaining(self, messages: Sequence[BaseMessage], limit: int) -> int:
-        """Tokens for a context beside `messages`, at most `limit`; negative if they are too much by themselves."""
+        """Return the tokens left for a context next to `messages`, at most `limit`; negative if they exceed it."""
         available = limit if self.max_context_tokens is None else min(limit, self.max_context_tokens)
         return available if self.max_tokens is None else min(available, self.max_tokens - self.count_messages(messages))
 
     def overflow(self, messages: Sequence[BaseMessage]) -> int:
-        """Tokens by which `messages` are too much; 0 or less if they fit."""
+        """Return the tokens by which `messages` exceed the window; 0 or less if they fit."""
         return 0 if self.max_tokens is None else self.count_messages(messages) - self.max_tokens
 
 

@@ -62,7 +62,7 @@ class SentResult(NamedTuple):
 
 
 def native_annotations(block: Mapping[str, Any]) -> list[Any]:
-    """Return the annotations of a text block. Without a provider's name they stand there in Anthropic's own form."""
+    """Return the annotations of a text block. Without a provider's name they are in Anthropic's own form."""
     return [*block.get("annotations", ()), *(_to_standard_annotation(one) for one in block.get("citations") or ())]
 
 
@@ -76,7 +76,7 @@ def link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[Sent
     """Return the annotation with the chunks that it means, for a block with `text`; None if it means none of `sent`.
 
     A citation that names another source than the result at its place, or that cites other words, means none: what was
-    sent is not what was handed in here.
+    sent differs from `sent`.
     """
     extras = annotation["extras"]
     number, first, end = (extras[name] for name in _LOCATION_KEYS)
@@ -115,7 +115,7 @@ def _linked_annotation(
 def sent_results(sources: Any) -> Iterator[SentResult | None]:
     """Return the search results in `sources`, in the order of the request; None for each that is none of ours.
 
-    A context stands for the results that it makes. Messages are read for those that were sent, with the context that
+    A context gives the results that are made of it. Messages are read for those that were sent, with the context that
     the message of a tool brings along.
     """
     if is_context(sources):
@@ -138,7 +138,7 @@ def _count_results(content: Any) -> int:
 
 
 def _to_standard_annotation(citation: Any) -> Any:
-    """Anthropic's own form of a citation as LangChain's."""
+    """Return a citation in Anthropic's own form as LangChain's."""
     if not isinstance(citation, Mapping) or citation.get("type") != "search_result_location":
         return {"type": "non_standard_annotation", "value": citation}
     extras = {key: value for key, value in citation.items() if key not in ("type", "cited_text", "title")}
@@ -175,7 +175,7 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
 
     `cited_text` is the snippet of the best chunk, or what the model cited natively. `extras` have the `label`,
     `document_id`, `chunk_ids`, `reference`, `pages`, and as `sources` the stretches of the context that are meant, with
-    their place in the document where it is known (none for documents, which don't tell). A supplement has
+    their place in the document where it is known (none for documents, which don't have it). A supplement has
     `supplement=True` instead.
 
     `response_metadata["ctxassembly"]["unknown"]` has what leads nowhere: labels, which stay in the text, and places of

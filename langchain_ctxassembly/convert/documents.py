@@ -25,14 +25,14 @@ CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
-    """Return the hit for `document_name`, with the score in its metadata."""
+    """Return the hit for `document`, with the score in its metadata."""
     return Hit(chunk_from(document, keys), keys.read(document.metadata, "score"))
 
 
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """Return the chunk for `document_name`. Odd values are passed on: the engine mends them and notes it in the trace.
+    """Return the chunk for `document`. Odd values are passed on: the engine repairs them and notes it in the trace.
 
-    The offset of a chunk without an index counts in the page or section that its metadata name.
+    The offset of a chunk without an index counts from the start of the page or section in its metadata.
     """
     metadata = document.metadata
     document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")

@@ -1,4 +1,4 @@
-"""LangChain's models as the engine asks them: functions from a prompt to an answer."""
+"""LangChain's models in the form the engine calls: functions from a prompt to an answer."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ SCORE_KEYS = ("relevance_score", "rerank_score", "score")
 
 
 def as_reranker(reranker: Any) -> Reranker:
-    """Return the reranking of `given`: a compressor, a cross-encoder with `score` or `predict`, or a function as it is.
+    """Return a reranker: a compressor or a cross-encoder is wrapped, a function is returned unchanged.
 
     Raises:
-        ConfigError: `given` is none of these.
+        ConfigError: `reranker` is none of these.
     """
     if isinstance(reranker, BaseDocumentCompressor):
         return partial(_rerank_with_compressor, reranker)

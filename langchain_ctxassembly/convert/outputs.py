@@ -41,7 +41,7 @@ def to_messages(
 def to_search_results(context: Context) -> list[dict[str, Any]]:
     r"""Return a `search_result` content block for each label, for the content of a HumanMessage or a ToolMessage.
 
-    Each has a text block for each chunk that stands in it, so that a native citation leads back to the chunk;
+    Each has a text block for each chunk in it, so that a native citation leads back to the chunk;
     `resolve_citations` does that. `title` is the source and the place in it, `source` the URL, else the file, else the
     document id. There are no labels to read, and no header but the title.
 

@@ -36,7 +36,7 @@ WRAPPERS: Mapping[str, tuple[str, bool]] = {
     "ContextualCompressionRetriever": ("base_retriever", True),
     "MultiQueryRetriever": ("retriever", False),
 }
-"""LangChain's retrievers that search by one other: where it stands, and whether it gets a call's arguments."""
+"""LangChain's retrievers that search by one other: the field it is in, and True if it gets a call's arguments."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class VisibleSearch:
     filter: Any = None
     """In the vector store's own form; None says that there is none."""
     is_exhaustive: bool = True
-    """True if nothing but the filter excludes documents, as far as that can be told."""
+    """True if nothing but the filter is known to exclude documents."""
 
     @property
     def has_no_filter(self) -> bool:
@@ -74,7 +74,7 @@ def current_search(
     is_exhaustive = is_langchain_class(type(vectorstore)) and not unknown_arguments(search_arguments)
     if not is_filter(condition):
         return VisibleSearch(vectorstore, None, is_exhaustive)
-    # As it stands now: whoever changes it later means another call.
+    # A copy, since a later change is meant for another call.
     return VisibleSearch(
         vectorstore, deepcopy(condition) if isinstance(condition, (dict, list)) else condition, is_exhaustive
     )
@@ -98,14 +98,14 @@ def search_key(
 
 
 def _configured(config: RunnableConfig | None) -> dict[str, Any]:
-    """What a call configures, without what a graph writes there for itself."""
+    """Return the `configurable` values of a call, without those that a graph writes for itself."""
     given = (config or {}).get("configurable") or {}
     own = {name: value for name, value in given.items() if not name.startswith(("__", "checkpoint_"))}
     return {"configurable": _with_hidden(own)}
 
 
 def _with_hidden(value: Any) -> Any:
-    """Return `value`, in which what may search is hidden: no such object is known by what it writes of itself."""
+    """Return `value`, with every object that may search hidden: its text doesn't identify it."""
     if isinstance(value, (Runnable, VectorStore)):
         return HiddenFilter(type(value).__name__, value)
     if isinstance(value, dict):
@@ -115,9 +115,9 @@ def _with_hidden(value: Any) -> Any:
 
 @contextmanager
 def ambient_config(config: RunnableConfig) -> Iterator[None]:
-    """Return `config` as that of what runs inside: retrievers that call others hand theirs on in no other way.
+    """Set `config` for everything that runs inside; retrievers pass it to inner retrievers in no other way.
 
-    The name and id are of one run alone, and no run inside is that one.
+    The run's name and id are left out: they belong to one run only.
     """
     inner = {name: value for name, value in config.items() if name not in ("run_name", "run_id")}
     token = var_child_runnable_config.set(cast(RunnableConfig, inner))

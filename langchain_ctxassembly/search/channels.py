@@ -1,4 +1,4 @@
-"""LangChain retrievers as channels of a retrieval: whoever outgrows one search keeps the rest."""
+"""LangChain retrievers as channels of a retrieval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from langchain_ctxassembly.stores.filters import and_filters
 def as_channel(channel: str, retriever: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
     """Return the search of `retriever`: a function stays as it is, a retriever is asked by `invoke`.
 
-    A vector store's retriever takes the number of chunks and the filter of the call, beside a filter of its own. Any
+    A vector store's retriever takes the number of chunks and the filter of the call, in addition to its own. Any
     other retriever gives as many as it was set up for, and is refused a filter: it would not apply it.
 
     Raises:

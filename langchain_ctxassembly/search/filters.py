@@ -1,4 +1,4 @@
-"""Stores held to filters: no chunk that a filter excludes comes in as a neighbor."""
+"""Stores with filters: no chunk that a filter excludes is added as a neighbor."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from langchain_ctxassembly.stores.identity import has_same_documents
 
 
 def restrict_store(store: Any, condition: Any, search: VisibleSearch | None) -> Any:
-    """Return `store` held to its own filter, to `condition` and to the filter of `search`, all three.
+    """Return `store` with its own filter, `condition` and the filter of `search`, all three.
 
-    Without a `search`, nobody knows how the caller filters: the store is held to `condition` only. A search without a
+    Without a `search` the caller's filter is unknown, and only `condition` applies. A search without a
     filter says nothing about a store over other documents: the search may be in the collection of one tenant, and the
     store hold everybody's.
 
@@ -49,7 +49,7 @@ def restrict_store(store: Any, condition: Any, search: VisibleSearch | None) -> 
 
 
 def apply_filter(store: Any, condition: Any, vectorstore: Any = None) -> Any:
-    """Return `store` held to `condition`, in the form of `vectorstore`, on top of a filter of its own.
+    """Return `store` filtered by `condition`, in the form of `vectorstore`, in addition to its own filter.
 
     A dataclass with a field `filter`, over a vector store of the same kind, applies the condition in its own query. To
     the chunks of any other store it is applied after the fetch, as the vector store would.

@@ -39,7 +39,7 @@ ScoredDocuments = Sequence[tuple[Document, float | None]]
 class ScoredRetriever(BaseRetriever):
     """A retriever over a vector store that writes the score of each document into its metadata.
 
-    A higher score is better, even if the store returns distances: `as_scores` tells the two apart. The arguments of a
+    A higher score is better, even if the store returns distances: `as_scores` distinguishes the two. The arguments of a
     call are added to those of every search, as `VectorStoreRetriever` does it.
     """
 
@@ -115,7 +115,7 @@ def as_scores(numbers: Sequence[Any]) -> list[float] | None:
     """Return `numbers`, of results best first, as scores, higher is better. None if their order is ambiguous.
 
     Falling numbers are similarities and stay. Rising ones are distances and become 1 - distance, which for a cosine
-    distance is the similarity. A single number, equal ones and a mixed order tell nothing: the rank stands alone.
+    distance is the similarity. A single number, equal numbers and a mixed order are ambiguous: only the rank is used.
     """
     if any(number is None for number in numbers):
         return None

@@ -1,4 +1,4 @@
-"""The kinds of vector stores: how each reads a filter, and how its chunks are held to one.
+"""Filter dialects of vector stores: how each reads a filter, and how the filter is applied to its chunks.
 
 A search and the neighbors of its hits must be filtered alike, but each vector store has a filter language of its own:
 the same mapping means different things to FAISS and to Chroma. So a filter is never translated. The vector store
@@ -54,7 +54,7 @@ class FilterDialect:
     """From a vector store, places, the keys of their metadata and a filter or None: the documents at these places that
     pass; None if the vector store can't be asked by metadata."""
     find_ids_by_offset: Callable[[Any, Sequence[OffsetTarget], MetadataKeys, Any], list[Any]] | None = None
-    """From the same, with offsets in place of places: the ids of the documents beside these that pass."""
+    """From the same arguments, with offsets instead of indexes: the ids of the documents next to them that pass."""
 
 
 def dialect_of(vectorstore: Any) -> FilterDialect:
@@ -109,7 +109,7 @@ async def aget_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -
 
 
 def can_find_by_metadata(vectorstore: Any) -> bool:
-    """Return True if `vectorstore` can be asked for a document and an index in the metadata, whatever the ids are."""
+    """Return True if `vectorstore` can be queried by document and index in the metadata, whatever the ids are."""
     return dialect_of(vectorstore).find_by_index is not None
 
 
@@ -179,7 +179,7 @@ def _chroma_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list
     return list(chroma_documents(vectorstore.get(ids=list(ids), where=condition)))
 
 
-# Qdrant: a `models.Filter` over payloads, in which the metadata stand under a key of their own.
+# Qdrant: a `models.Filter` over payloads, in which the metadata is under a key of its own.
 
 
 def _is_qdrant_filter(condition: Any) -> bool:

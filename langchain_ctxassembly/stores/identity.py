@@ -1,4 +1,4 @@
-"""The place where a vector store keeps its documents, by which a search and a store of neighbors are compared."""
+"""The location of a vector store's documents, by which a search and a store of neighbors are compared."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def has_same_documents(store: Any, vectorstore: Any) -> bool:
 
 
 def location_key(vectorstore: Any) -> Any:
-    """Return the name of where a vector store keeps its documents, for the key of a kept answer.
+    """Return the location of a vector store's documents, for the key of a cached answer.
 
     A table or a collection has a name in every process, any other place a token of the object. A vector store of the
     caller's own class may filter by itself: it is hidden.
@@ -102,7 +102,7 @@ def _collection_location(store: Any) -> Location | None:
 
 
 def _database_key(engine: Any) -> Hashable:
-    """Server, database and user, whatever the driver. Users count, since each may see only rows of their own."""
+    """Return server, database and user, whatever the driver. Users count, since each may see different rows."""
     return engine.url.set(drivername="postgresql")  # type: ignore[no-any-return]
 
 

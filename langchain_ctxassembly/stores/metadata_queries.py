@@ -66,7 +66,7 @@ RangeQuery = Callable[[Sequence[StartRange]], Iterable[IdAndMetadata]]
 
 
 def offset_targets(refs: Iterable[ChunkRef]) -> list[OffsetTarget]:
-    """Return the offsets that `refs` ask to stand beside, each once."""
+    """Return the offsets in `refs` whose neighbors are requested, each once."""
     return list(
         dict.fromkeys(OffsetTarget(ref.document_id, ref.around_offset) for ref in refs if ref.around_offset is not None)
     )
@@ -97,7 +97,7 @@ def _near_range(target: OffsetTarget, keys: MetadataKeys) -> StartRange:
 def _farther_ranges(
     target: OffsetTarget, keys: MetadataKeys, before: Sequence[Any], after: Sequence[Any]
 ) -> Iterator[StartRange]:
-    """Stretches for the second query, on each side with too few chunks: the rest of the part, the page beside it."""
+    """Yield the second query's ranges, on each side with too few chunks: the rest of the section, the next page."""
     near, per_side = _near_range(target, keys), target.around_offset.per_side
     low, high = near.min_start or 0, near.max_start or 0
     if len(before) < per_side:
@@ -122,7 +122,7 @@ def _page_range(target: OffsetTarget, keys: MetadataKeys, step: int) -> Iterator
 
 
 def _shared_metadata(target: OffsetTarget) -> SectionKey:
-    """Metadata that all chunks of the spot's part share: the page number, or without pages all names of the part."""
+    """Return the metadata that the chunks of the target's section share: its page number, or all of it without pages."""
     part, page = target.around_offset.section, target.around_offset.page_key
     return part if page is None else ((page, dict(part)[page]),)
 
@@ -152,7 +152,7 @@ def _split_sides(
 
 
 def _position(metadata: Mapping[str, Any], target: OffsetTarget, keys: MetadataKeys) -> tuple[int, int] | None:
-    """Page and offset of a chunk of the spot's document, and of its part where pages don't follow each other."""
+    """Return page and offset of a chunk of the target's document; of its section if pages don't follow each other."""
     start = keys.read(metadata, "start")
     if type(start) is not int or not _is_same_document(metadata, target, keys):
         return None
@@ -179,11 +179,11 @@ IndexQuery = tuple[str, tuple[int, ...]]
 MAX_DOCUMENTS = 32
 """Documents, or parts of them, in one query of Chroma, whose time grows with the square of the alternatives."""
 PAGE_SIZE = 1_000
-"""Points that Qdrant is asked for at once."""
+"""Points in one page of a Qdrant query."""
 
 
 def index_queries(refs: Sequence[ChunkRef]) -> list[IndexQuery]:
-    """Each document of `refs` once, with the indexes asked for; references by id or by offset are left out."""
+    """Return each document of `refs` once, with the requested indexes; refs by id or by offset are left out."""
     indexes_by_document: dict[str, set[int]] = {}
     refs = [ref for ref in refs if ref.chunk_id is None and ref.around_offset is None]
     whole_documents = {ref.document_id for ref in refs if ref.index is None}
@@ -210,7 +210,7 @@ def chroma_by_index(
 def chroma_ids_by_offset(
     vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
 ) -> list[Any]:
-    """Return the ids of the documents beside the spots that pass `condition`; no text is read."""
+    """Return the ids of the documents next to the targets that pass `condition`; no text is read."""
 
     def run_query(stretches: Sequence[StartRange]) -> Iterator[IdAndMetadata]:
         for at in range(0, len(stretches), MAX_DOCUMENTS):
@@ -236,7 +236,7 @@ def _chroma_range_filter(start_range: StartRange, keys: MetadataKeys) -> Any:
 
 
 def chroma_documents(found: Any) -> Iterator[Document]:
-    """Documents from an answer of Chroma's `get`; those without text are left out, as by its own `get_by_ids`."""
+    """Yield the documents in a result of Chroma's `get`, without those that have no text, as its `get_by_ids` does."""
     for id_, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
         if text is not None:
             yield Document(id=id_, page_content=text, metadata=metadata or {})
@@ -286,7 +286,7 @@ def qdrant_by_index(
 def qdrant_ids_by_offset(
     vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
 ) -> list[Any]:
-    """Return the ids of the points beside the spots that pass `condition`; no text is read."""
+    """Return the ids of the points next to the targets that pass `condition`; no text is read."""
     from qdrant_client import models
 
     payload = vectorstore.metadata_payload_key
@@ -301,7 +301,7 @@ def qdrant_ids_by_offset(
 
 
 def _qdrant_range_filter(models: Any, payload: str, start_range: StartRange, keys: MetadataKeys) -> Any:
-    """The same condition as `_chroma_range_filter`, in Qdrant's words."""
+    """Return the condition of `_chroma_range_filter` as a Qdrant filter."""
 
     def is_value(key: str, value: Any) -> Any:
         path = _payload_path(payload, key)

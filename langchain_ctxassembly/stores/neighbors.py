@@ -29,7 +29,7 @@ def make_neighbor_store(vectorstore: Any, keys: MetadataKeys) -> Any:
 
 @dataclass(frozen=True)
 class NoNeighbors:
-    """Stands for a vector store that has no way to be asked for neighbors: then the trace says so."""
+    """The neighbors of a vector store that can't be queried for any; the trace says so."""
 
     vectorstore: Any
     holds_filter: bool = True
@@ -41,7 +41,7 @@ class NoNeighbors:
         return {"method": "say where they come from, ContextAssemblyRetriever.from_vectorstore(vectorstore, store=...)"}
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """Nothing.
+        """Raise, since there is nothing to query.
 
         Raises:
             NotImplementedError: always.

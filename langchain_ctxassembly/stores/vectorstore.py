@@ -103,7 +103,7 @@ class VectorStoreNeighbors:
 
     @property
     def holds_filter(self) -> bool | None:
-        """True with a filter of its own, else None: nobody knows how the caller filters."""
+        """True with a filter of its own; else None, since the caller's filter is unknown."""
         return True if is_filter(self.filter) else None
 
     @property

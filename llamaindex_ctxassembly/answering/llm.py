@@ -1,4 +1,4 @@
-"""The model of an answer chain: requests of the engine, answered by a LlamaIndex LLM."""
+"""The model of an answer chain: a LlamaIndex LLM that answers requests of the engine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from llamaindex_ctxassembly.convert.models import is_blocking
 INPUT_TOKEN_KEYS = ("prompt_tokens", "input_tokens", "prompt_token_count")
 OUTPUT_TOKEN_KEYS = ("completion_tokens", "output_tokens", "candidates_token_count")
 FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "reason")
-"""The names under which providers tell tokens read and written, and the reason that an answer ended by."""
+"""The names under which providers report input tokens, output tokens, and why an answer ended."""
 
 
 class SyncLLM:
-    """LLMs that are called; awaited callers call them in a thread."""
+    """LLMs with sync methods; async callers run them in a thread."""
 
     def __init__(self, llm: BaseLLM, models: Mapping[str, BaseLLM]) -> None:
         """Return `models` are those of modes, in the place of `llm`."""
@@ -32,7 +32,7 @@ class SyncLLM:
         return _full_reply(self._model_for(request).chat(_to_messages(request)))
 
     def stream(self, request: AskModel) -> Iterator[ModelReply]:
-        """Return the pieces of the reply. Closed before its end, the LLM's own stream is."""
+        """Return the pieces of the reply. Closing this generator closes the LLM's own stream."""
         end = _StreamEnd()
         with closing(cast(Any, self._model_for(request).stream_chat(_to_messages(request)))) as pieces:
             for piece in pieces:
@@ -46,7 +46,7 @@ class SyncLLM:
 
 
 class AsyncLLM(SyncLLM):
-    """LLMs that can be awaited, too."""
+    """LLMs with async methods, too."""
 
     async def aask(self, request: AskModel) -> ModelReply:
         """Return the reply to `request`."""
@@ -62,7 +62,7 @@ class AsyncLLM(SyncLLM):
 
 
 class _StreamEnd:
-    """What the pieces of a stream tell besides their text: the last piece may have the tokens alone."""
+    """Finish reason and tokens of a stream, in any of its pieces; the last piece may have only the tokens."""
 
     def __init__(self) -> None:
         self._last: ChatResponse | None = None
@@ -129,7 +129,7 @@ def _full_reply(response: ChatResponse) -> ModelReply:
 
 
 def _finish_and_usage(response: ChatResponse) -> ModelReply:
-    """What a response, or the last one of a stream, tells besides its text: providers agree on no place for it."""
+    """Return finish reason and tokens of a response, or of the last one of a stream, as each provider reports them."""
     raw = response.raw
     usages = (_get_part(raw, "usage"), _get_part(raw, "usage_metadata"), response.additional_kwargs)
     return ModelReply(

@@ -58,10 +58,10 @@ def parameters_of(index: Any, retriever: Any) -> set[str]:
 
 
 def check_cache(cache: Any, evidence: RetrieverEvidence) -> None:
-    """Check the cache beside the evidence of an engine.
+    """Check the cache for the evidence of an engine.
 
     Raises:
-        ConfigError: it is no cache, or there are labels that a kept answer would not have.
+        ConfigError: it is not a cache, or the postprocessor has labels, which a cached answer would not follow.
     """
     if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
         raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
@@ -114,7 +114,7 @@ class AnswerQueryEngine(BaseQueryEngine):
     the answer uses, its quotes, the trace of all that led to it (plain data), and `result`, the engine's `Answer`. With
     `streaming=True`, the source nodes are there with the first piece, and the metadata after the last one.
 
-    Each step is a span: understand, retrieve, assemble, answer. Below them stand each search of a `ContextRetriever`,
+    Each step is a span: understand, retrieve, assemble, answer. Below them are the searches of a `ContextRetriever`,
     its steps, and the stages of the assembly. An answer is a `QuestionAnsweredEvent`.
 
     LlamaIndex has no fallbacks for LLMs. An `llm` of yours that asks another one may switch before its first token: the
@@ -128,7 +128,7 @@ class AnswerQueryEngine(BaseQueryEngine):
             refused filters.
         config: the settings.
         models: LLMs by mode, such as `{"escalated": other}`, in the place of `llm`.
-        postprocessor: the assembly beside a retriever that has none.
+        postprocessor: the assembly for a retriever that has none.
         mode: the mode of `query` and `aquery`.
         streaming: True if `query` and `aquery` stream.
         cache: an `AnswerCache`, asked for questions that begin a conversation, or follow one without labels, and only
@@ -136,7 +136,7 @@ class AnswerQueryEngine(BaseQueryEngine):
 
     Raises:
         ConfigError: an argument has another type, a mode isn't one of `config`, or the retriever has filters and the
-            store of the postprocessor isn't held to them.
+            store of the postprocessor can't apply them.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ def pieces_of(
 ) -> Generator[Piece, None, None]:
     """Return the pieces of the answer, each as `wrap` makes it; `finish` is called once it is whole.
 
-    The chain runs up to the first piece here: an error before it is raised to whoever asked, not to the reader.
+    The chain runs up to the first piece here: an error before it is raised in this call, not to the reader.
     """
     first = next(events)
 

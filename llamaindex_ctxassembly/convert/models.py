@@ -1,4 +1,4 @@
-"""LlamaIndex's models as the engine asks them: functions from a prompt to an answer."""
+"""LlamaIndex's models in the form the engine calls: functions from a prompt to an answer."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def as_query_embedding(embed_model: Any) -> Any:
 
 
 def as_embeddings(embeddings: Any) -> Any:
-    """Embeddings for the engine: a LlamaIndex model is wrapped, anything else that embeds stays as it is.
+    """Return embeddings for the engine: a LlamaIndex model is wrapped, anything else that embeds stays as it is.
 
     Raises:
-        ConfigError: `given` can't embed.
+        ConfigError: `embeddings` can't embed.
     """
     if isinstance(embeddings, BaseEmbedding):
         return NodeEmbeddings(embeddings)
@@ -130,10 +130,10 @@ def to_messages(
 
 
 def as_reranker(reranker: Any) -> Reranker:
-    """Return the reranking of `given`: a postprocessor, a cross-encoder with `predict`, or a function as it is.
+    """Return a reranker: a postprocessor or a cross-encoder is wrapped, a function is returned unchanged.
 
     Raises:
-        ConfigError: `given` is none of these.
+        ConfigError: `reranker` is none of these.
     """
     if isinstance(reranker, BaseNodePostprocessor):
         return partial(_rerank_with_postprocessor, reranker)

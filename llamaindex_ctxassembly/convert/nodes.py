@@ -99,8 +99,8 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
 
     Without a SOURCE, the metadata name the document. They also do if `keys` set which of them does; stores then still
     find the chunk by its SOURCE, and its offset counts in that. The offset of a node with a PARENT counts in the
-    parent. Odd values are passed on: the engine mends them and notes it in the trace. The embedding is taken as it is,
-    although LlamaIndex may have made it of text and metadata together.
+    parent. Odd values are passed on: the engine repairs them and notes it in the trace. The embedding is taken as it
+    is, although LlamaIndex may have made it of text and metadata together.
     """
     source, document_name = related_id(node, NodeRelationship.SOURCE), keys.read(node.metadata, "document_id")
     is_by_source = source is not None and (document_name is None or keys.document_id == _DEFAULT_DOCUMENT_KEYS)
@@ -251,7 +251,7 @@ class LabeledImage(ImageNode):
     """
 
     def get_content_blocks(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> list[Any]:
-        """Return the labeled text, and the image. It isn't read here: whoever asks the model does that."""
+        """Return the labeled text, and the image. The image is read by the caller of the model, not here."""
         image = None if self.image is None else self.image.encode()
         path = None if self.image_path is None else Path(self.image_path)
         picture = ImageBlock(image=image, url=self.image_url, path=path, image_mimetype=self.image_mimetype)
@@ -259,7 +259,7 @@ class LabeledImage(ImageNode):
 
 
 def media_of(node: BaseNode) -> list[dict[str, str | None]]:
-    """Kind, path, URL and MIME type of each image, audio or video of `node`; its data stay where they are."""
+    """Return kind, path, URL and MIME type of each image, audio or video of `node`, without its data."""
     return [
         {
             "kind": kind,

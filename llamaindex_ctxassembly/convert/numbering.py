@@ -50,8 +50,8 @@ def number_chunks(
         id_of: the id of the node at a place.
 
     Raises:
-        InputError: a node names neither; indexes, ids or the order of pages contradict each other; nodes stand among
-            their own children. The message says what to do.
+        InputError: a node names neither; indexes, ids or the order of pages contradict each other; nodes are given
+            together with their children. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
     _check_nodes(nodes)

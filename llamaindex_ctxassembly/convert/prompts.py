@@ -143,7 +143,7 @@ def token_budget(
         conversation: the tokens of a chat engine's memory.
         generation: the tokens of the answer, if more than the `num_output` of the metadata. Where that is -1, for no
             limit, it is 256, as LlamaIndex has it.
-        buffer: the tokens that response modes leave free, and any others that nobody counts, such as those of tools.
+        buffer: the tokens that response modes leave free, and any others that aren't counted, such as those of tools.
         context_cap: the most tokens of the context; None means no cap.
 
     Raises:

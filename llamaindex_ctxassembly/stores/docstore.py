@@ -24,7 +24,7 @@ from llamaindex_ctxassembly.convert.nodes import to_chunk
 
 
 class PageRequest(NamedTuple):
-    """A page that its store has as a document of its own, with a request for the pages of the file beside it."""
+    """A page that its store has as a document of its own, with a request for the pages of the file next to it."""
 
     ref: ChunkRef
     document_id: str
@@ -55,12 +55,12 @@ def page_requests(refs: Iterable[ChunkRef]) -> list[PageRequest]:
 
 
 def named_ids(refs: Iterable[ChunkRef]) -> list[str]:
-    """Return the ids of the chunks that are asked for by id, each once."""
+    """Return the ids of the chunks that are requested by id, each once."""
     return list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id is not None))
 
 
 def documents_to_search(refs: Iterable[ChunkRef]) -> list[str]:
-    """Documents of which all nodes must be read, each once: a chunk can't be asked for by its index."""
+    """Return the documents whose nodes must all be read, each once: a chunk can't be requested by its index."""
     return list(dict.fromkeys(ref.document_id for ref in refs if ref.chunk_id is None))
 
 
@@ -132,7 +132,7 @@ class DocstoreNeighbors:
 
 
 def adjacent_pages(refs: Iterable[ChunkRef], documents: Mapping[str, RefDocInfo], keys: MetadataKeys) -> list[ChunkRef]:
-    """References to the last nodes of the page before each, and to the first ones of the page after it."""
+    """Return references to the last nodes of the page before each, and to the first nodes of the page after it."""
     by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
     for info in documents.values():
         document_id = to_id(keys.read(info.metadata, "document_id"))

@@ -1,7 +1,7 @@
 """The caller's filter on neighbors, for stores that can't be asked to apply it.
 
 LlamaIndex's stores read one filter in different ways. Where they do, the narrowest reading holds here: a neighbor may
-be lost by it, but none comes in that the caller's own search would not have returned.
+be lost by it, but none is added that the caller's own search would not have returned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ctxassembly.errors import ConfigError
 
 
 def normalize_filters(filters: MetadataFilters | None) -> MetadataFilters | None:
-    """Return `filters` without the groups in which no condition stands; None if nothing is left of them.
+    """Return `filters` without the groups that have no condition; None if nothing is left of them.
 
     An empty group says nothing, so that it neither opens an OR nor closes an AND.
 
@@ -69,7 +69,7 @@ def and_filters(first: Any, second: Any) -> Any:
 
 
 def _required_conditions(group: MetadataFilters) -> list[MetadataFilter | MetadataFilters]:
-    """Conditions that all have to hold for `group` to hold."""
+    """Return the conditions that must all hold for `group` to hold."""
     return list(group.filters) if group.condition in (FilterCondition.AND, None) else [group]
 
 
@@ -101,15 +101,15 @@ def _evaluate_condition(condition: MetadataFilter, value: Any) -> Verdict:
         return None if condition.operator in (FilterOperator.NE, FilterOperator.NIN) else False
     try:
         return bool(_COMPARISONS[condition.operator](value, condition.value))
-    except Exception:  # noqa: BLE001 - values of two kinds, or one that can't be compared: any object may stand there
+    except Exception:  # noqa: BLE001 - values of two kinds, or one that can't be compared: any object is possible
         return None
 
 
 def _has_text(value: Any, text: Any) -> Verdict:
     """Return True if every store finds `text` in `value`, False if none does, None if they differ.
 
-    To PGVectorStore it must be a part of the text, to Qdrant all of its words must stand there. Qdrant's index decides
-    what a word is; whatever it decides, words between spaces are found again.
+    To PGVectorStore it must be a part of the text, to Qdrant all of its words must be in the text. Qdrant's index
+    decides what a word is; whatever it decides, words between spaces are found again.
     """
     if value is None:
         return False

@@ -1,4 +1,4 @@
-"""The store of neighbors of a postprocessor, and the same store held to a filter."""
+"""The store of neighbors of a postprocessor, with and without a filter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_neighbor_store(
     """Return the store over whichever of the three is given, without a filter; None if none is.
 
     Raises:
-        ConfigError: more than one of them is given, or one that can't be asked for neighbors.
+        ConfigError: more than one of them is given, or one that can't be queried for neighbors.
     """
     sources = {"docstore": docstore, "vector_store": vector_store, "store": store}
     given_names = [name for name, one in sources.items() if one is not None]
@@ -44,7 +44,7 @@ def make_neighbor_store(
 
 
 def location_key(node_store: Any) -> Any:
-    """Return the name of a vector store or a docstore, for the key of a kept answer.
+    """Return the location of a vector store or a docstore, for the key of a cached answer.
 
     A table has a name in every process, any other place a token of the object. One of the caller's own class may filter
     by itself: it is hidden.
@@ -60,7 +60,7 @@ def location_key(node_store: Any) -> Any:
 
 
 def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
-    """Return `store` held to `filters`, on top of a filter of its own; unchanged if they have no condition.
+    """Return `store` filtered by `filters`, in addition to its own filter; unchanged if they have no condition.
 
     PGVectorNeighbors applies them in its query. To the chunks of other stores they are applied after the fetch.
 
@@ -78,5 +78,5 @@ def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
 
 
 def _is_instance_of(value: object, module: str, name: str) -> bool:
-    """Return True if `given` is of the class with that name, whose package needn't be installed."""
+    """Return True if `value` is of the class with that name, whose package needn't be installed."""
     return (module, name) in {(kind.__module__, kind.__name__) for kind in type(value).__mro__}

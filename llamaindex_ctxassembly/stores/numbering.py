@@ -131,7 +131,7 @@ class StoredNodes:
         source = func.nullif(json_text(row.metadata, "ref_doc_id"), NO_DOCUMENT)
         file_source = case((first(keys.page).is_not(None), first(keys.source)))
         index, page, line, start, file = distinguishing_keys(text, keys)
-        # Offsets of what was cut from a larger node count in that one, and begin anew in the next.
+        # Offsets of what was cut from a larger node count in that one, and begin again in the next.
         has_parent = _related_id(row.content, NodeRelationship.PARENT).is_not(None)
         offset = func.coalesce(integer_expr(json_text(row.content, "start_char_idx")), start.element)
         return select(
@@ -190,12 +190,12 @@ def _text_literal(name: str) -> ColumnElement[Any]:
 
 
 def _node_content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return the node that stands in the metadata as a text."""
+    """Return the node that the metadata holds as text."""
     return as_type(json_text(metadata, _CONTENT_KEY), JSONB)
 
 
 def _related_id(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnElement[Any]:
-    """Return the id of the one node that stands in that relationship; NULL if there is none, or a list of them."""
+    """Return the id of the one node in that relationship; NULL if there is none, or a list of them."""
     related = content.op("->")(_text_literal("relationships")).op("->")(_text_literal(str(kind.value)))
     return related.op("->>", return_type=Text())(_text_literal("node_id"))
 

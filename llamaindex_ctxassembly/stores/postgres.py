@@ -24,7 +24,7 @@ from llamaindex_ctxassembly.stores.filters import normalize_filters
 
 
 def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that `filters` are on the JSON column `metadata`; true if no condition stands in them.
+    """Return the condition that `filters` are on the JSON column `metadata`; true if they have no condition.
 
     Raises:
         ConfigError: an operator, a condition or a value's type has no translation.

@@ -107,7 +107,7 @@ class VectorStoreNeighbors:
         return self._to_chunks(refs, nodes, pages)
 
     def _search_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
-        """All nodes of the documents of `refs`, from a store whose `get_nodes` raised `error`.
+        """Return all nodes of the documents of `refs`, from a store whose `get_nodes` raised `error`.
 
         LanceDB's fails for ids. Many have none, and a search with a filter finds the nodes of a document all the same.
         """
@@ -156,7 +156,7 @@ def _result_nodes(result: Any) -> Sequence[BaseNode]:
 
 
 def _node_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
-    """Arguments for `get_nodes`: never an empty list of ids, which some stores answer with their whole table."""
+    """Return arguments for `get_nodes`, never an empty list of ids, for which some stores return their whole table."""
     queries: list[dict[str, Any]] = []
     if ids := named_ids(refs):
         queries.append({"node_ids": ids})
@@ -171,7 +171,7 @@ def _node_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str
 
 
 def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
-    """The same for the pages beside those that `refs` ask about, a query for each file: a plain AND, which all know."""
+    """Return arguments for the pages next to those in `refs`: for each file a plain AND, which every store supports."""
     requests_by_page: dict[tuple[str, str], list[PageRequest]] = defaultdict(list)
     for request in page_requests(refs):
         requests_by_page[request.document_id, request.page].append(request)
