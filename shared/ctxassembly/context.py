@@ -49,7 +49,7 @@ class Context(ContextData):
                 object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
-        """The context as dicts, lists, strings, numbers and None: for JSON, a cache or the checkpoint of a graph.
+        """Return the context as dicts, lists, strings, numbers and None: for JSON, a cache or a checkpoint of a graph.
 
         Metadata values of other types become their `str`. Vectors are left out, and so is a function that counts
         tokens.
@@ -60,7 +60,7 @@ class Context(ContextData):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | Context) -> Context:
-        """The context that `to_dict` turned into `data`. A context is given back as it is.
+        """Return the context that `to_dict` turned into `data`. A context is returned as it is.
 
         Raises:
             InputError: `data` doesn't come from `to_dict`.
@@ -88,7 +88,7 @@ class Context(ContextData):
         extra_rules: Sequence[str] = (),
         template: str | None = None,
     ) -> list[dict[str, str]]:
-        """The system and the user message to send, as dicts with `role` and `content`.
+        """Return the system and the user message to send, as dicts with `role` and `content`.
 
         Args:
             question: the user's question.
@@ -112,19 +112,19 @@ class Context(ContextData):
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
     def resolve(self, answer: str, mode: Mode = "renumber") -> Resolved:
-        """The citations that `answer` uses, and its text with the markers renumbered, kept or removed (for speech)."""
+        """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed."""
         from ctxassembly.citations.reader import resolve
 
         return resolve(answer, self.citations, has_labels=self.has_labels, mode=mode, texts=self._passage_texts)
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
-        """A reader for an answer that comes in pieces: `feed` each, `close`, then read `resolved`. Sync or async."""
+        """Return a reader for an answer in pieces: `feed` each, `close`, then read `resolved`. Sync or async."""
         from ctxassembly.citations.reader import AnswerReader
 
         return AnswerReader(self.citations, has_labels=self.has_labels, mode=mode, texts=self._passage_texts)
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
-        """The text of an answer as it settles; the value of `yield from` is the resolved answer."""
+        """Yield the text of an answer as it settles; the value of `yield from` is the resolved answer."""
         from ctxassembly.citations.reader import stream_answer
 
         return stream_answer(pieces, self.reader(mode))
@@ -135,19 +135,19 @@ class Context(ContextData):
         return (normalize_wording(passage.text) for passage in self.passages)
 
     def sources(self) -> tuple[Reference, ...]:
-        """The documents in the context, in reading order and without labels: for a voice to name."""
+        """Return the documents in the context, in reading order and without labels: for a voice to name."""
         from ctxassembly.citations.references import list_references
 
         return list_references(self.passages, self.keys)
 
     def check_quotes(self, answer: str) -> tuple[Quote, ...]:
-        """The quotes of `answer`, each looked up in the source cited after it; without a citation, in all sources."""
+        """Return the quotes of `answer`, each looked up in the source cited after it; without a citation, in all."""
         from ctxassembly.citations.quotes import check_quotes
 
         return check_quotes(answer, self.blocks, self.passages)
 
     def to_html(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> str:
-        """A page that shows the text for the model, its sources, and the chunks left out with their reasons.
+        """Return a page that shows the text for the model, its sources, and the chunks left out with their reasons.
 
         With `retrieved`, of which the hits are, it also shows how each was found: its rank in each channel, the factors
         on its score. A context of a `ContextRetriever` has that already.
@@ -166,7 +166,7 @@ class Context(ContextData):
         return render_page(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
 
     def view(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> View:
-        """The same for a notebook, as the last line of a cell, and for a terminal, by `rich.print`.
+        """Return the same for a notebook, as the last line of a cell, and for a terminal, by `rich.print`.
 
         >>> from ctxassembly import Chunk, assemble, Hit
         >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water."))])

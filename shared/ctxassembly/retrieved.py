@@ -31,14 +31,14 @@ class Retrieved(data.Retrieved):
 
     @classmethod
     def with_views(cls, outcome: data.Retrieved) -> Retrieved:
-        """`outcome` with its views."""
+        """Return `outcome` with its views."""
         return cls(**{field.name: getattr(outcome, field.name) for field in fields(data.Retrieved)})
 
     def to_html(self) -> str:
-        """A page with each hit's rank in the channels, the factors on its score, the steps, and what was lost.
+        """Return a page with each hit's rank in the channels, the factors on its score, the steps, and the losses.
 
         It is one file of HTML and CSS without scripts, below a megabyte. A notebook shows the same by itself; the page
-        of a context has it beside the text: `context.to_html(retrieved=retrieved)`.
+        of a context has it next to the text: `context.to_html(retrieved=retrieved)`.
         """
         from ctxassembly.views.page import wrap_page
 

@@ -30,7 +30,7 @@ _TO_SUPERSCRIPT = str.maketrans("0123456789-", SUPERSCRIPTS + "⁻", " ")
 
 
 def labels_in(inner: str) -> tuple[str, ...]:
-    """The labels that a marker names, in order, each once; none if `inner` is no marker.
+    """Return the labels that a marker names, in order, each once; none if `inner` is no marker.
 
     >>> labels_in("Bron 1; Bron 4-6"), labels_in("see 1")
     (('1', '4', '5', '6'), ())
@@ -47,7 +47,7 @@ def labels_in(inner: str) -> tuple[str, ...]:
 
 
 def relabel(inner: str, new_label: Callable[[str], str]) -> str:
-    """The marker with `new(label)` for each label, everything else as it was.
+    """Return the marker with `new(label)` for each label, everything else as it was.
 
     A range whose new labels still follow each other stays a range; any other becomes a list.
 
@@ -66,7 +66,7 @@ def relabel(inner: str, new_label: Callable[[str], str]) -> str:
 
 
 def from_superscript(superscript: str, known: Container[str]) -> str:
-    """The marker that superscript digits stand for.
+    """Return the marker that superscript digits represent.
 
     "¹²" is label 12 if that is known. If not, it is labels 1 and 2, provided that both are known.
 
@@ -80,7 +80,7 @@ def from_superscript(superscript: str, known: Container[str]) -> str:
 
 
 def to_superscript(inner: str) -> str:
-    """A marker written in superscript digits."""
+    """Return a marker written in superscript digits."""
     return inner.translate(_TO_SUPERSCRIPT)
 
 

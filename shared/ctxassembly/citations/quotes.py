@@ -39,11 +39,11 @@ class Quote:
 
 
 def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passage]) -> tuple[Quote, ...]:
-    """The quotes of `answer` outside code, in order, each looked up in its source.
+    """Return the quotes of `answer` outside code, in order, each looked up in its source.
 
     Its source is named by a citation inside the quote, or by the next one in the same line; without any, every source
     is searched. A reference of the source's own inside the quote is part of the quote. The words must agree exactly and
-    stand in one passage. White space, capitals, the kind of quotation marks inside and punctuation at the ends may
+    be in one passage. White space, capitals, the kind of quotation marks inside and punctuation at the ends may
     differ.
 
     See `Context.check_quotes`.
@@ -84,21 +84,21 @@ class _MarkCursor:
         self._next = 0
 
     def next_after(self, at: int) -> Sequence[Mark]:
-        """The first mark that ends after `at`, as a sequence of one or none. `at` never goes back."""
+        """Return the first mark that ends after `at`, as a sequence of one or none. `at` never goes back."""
         while self._next < len(self._marks) and self._marks[self._next].span[1] <= at:
             self._next += 1
         return self._marks[self._next : self._next + 1]
 
 
 def _strip_marker(mark: Mark | None, answer: str, begin: int, end: int) -> str:
-    """The text from `begin` to `end` of the answer, without a marker that the model put inside."""
+    """Return the text from `begin` to `end` of the answer, without a marker that the model put inside."""
     if mark is None or mark.span[1] > end:
         return answer[begin:end]
     return answer[begin : mark.span[0]].rstrip() + answer[mark.span[1] : end]
 
 
 def _passage_wordings(block: Block, passages: Sequence[Passage]) -> list[str]:
-    """The wording of each passage of the block."""
+    """Return the wording of each passage of the block."""
     begin, end = block.span
     return [
         normalize_wording(passage.text) for passage in passages if begin <= passage.span[0] and passage.span[1] <= end

@@ -42,9 +42,9 @@ from ctxassembly.wording.languages import LANGUAGES
 # Quotes in an answer, and markers in them that are the source's own.
 #
 # A source may have references of its own: "... according to [2] in all cases." If an answer quotes it, this [2] is
-# quoted text and cites nothing. It is told from a marker that the model put inside the quotation marks by the words
-# around it: the marker is the source's own if some passage has the quote from its beginning, through the marker, up to
-# the next marker or to the end of the quote.
+# quoted text and cites nothing. It is distinguished from a marker that the model put inside the quotation marks by the
+# words around it: the marker is the source's own if some passage has the quote from its beginning, through the marker,
+# up to the next marker or to the end of the quote.
 
 
 QUOTE_CHARS = 1_000
@@ -78,7 +78,7 @@ _EDGE_CHARACTERS = " \t.,;:!?…"
 
 
 def normalize_quote(quote: str) -> str:
-    """The words of a quote as they are looked for, without punctuation at the ends.
+    """Return the words of a quote in the form that is searched, without punctuation at the ends.
 
     >>> normalize_quote("“Eat  nothing.”"[1:-1])
     'eat nothing'
@@ -87,7 +87,7 @@ def normalize_quote(quote: str) -> str:
 
 
 def contains_quote(text: str, quote: str) -> bool:
-    """True if a source's `text` has the sought words, with or without the backslashes that a context adds."""
+    """Return True if a source's `text` has the words searched, with or without backslashes added by a context."""
     return quote in text or ("\\" in quote and quote.replace("\\", "") in text)
 
 
@@ -103,7 +103,7 @@ class SourceQuotes:
         self._current_quote: Span = (0, 0)
 
     def can_be_quoted(self, text: str, base: int, marker: Span) -> bool:
-        """False if the marker is certainly no source's own, so that nobody has to wait for the end of a quote.
+        """Return False if the marker certainly isn't a source's own, so that the end of a quote needn't be awaited.
 
         `text` begins at offset `base` of the answer, at least `LOOKBACK` characters before the marker.
         """
@@ -122,7 +122,7 @@ class SourceQuotes:
         return opening is not None
 
     def is_quoted(self, text: str, base: int, marker: Span) -> bool:
-        """True if the marker is a source's own.
+        """Return True if the marker is a source's own.
 
         Ask once `text` has `LOOKAHEAD` characters from the marker on, the rest of its line, or the rest of the answer.
         """
@@ -135,7 +135,7 @@ class SourceQuotes:
         return any(contains_quote(passage, words) for passage in self._passages or ())
 
     def _find_quote(self, text: str, base: int, at: int) -> Span | None:
-        """The quote around `at` with its quotation marks. Each mark that may open a quote is tried once in all."""
+        """Return the quote around `at` with its quotation marks. Each mark that may open a quote is tried only once."""
         if self._current_quote[1] <= at + base:
             begin = self._search_start(text, base, at)
             while opening := _OPENING.search(text, begin, at):
@@ -149,7 +149,7 @@ class SourceQuotes:
         return (begin - base, end - base) if end > at + base else None
 
     def _search_start(self, text: str, base: int, at: int) -> int:
-        """The beginning of the line of `at`, or of that part of it which has not been searched yet."""
+        """Return the beginning of the line of `at`, or of the part of it that has not been searched yet."""
         begin = max(at - LOOKBACK, self._searched_to - base, 0)
         return max(text.rfind("\n", begin, at) + 1, begin)
 
@@ -177,7 +177,7 @@ class SpokenText:
         self._begins_line = True
 
     def feed(self, text: str) -> list[str]:
-        """The text that is settled once `text` has come."""
+        """Return the text that is settled once `text` has come."""
         while text:
             if self._is_after_marker and not self._has_comma and text[0] in ",;":
                 self._has_comma = True
@@ -192,13 +192,13 @@ class SpokenText:
         return []
 
     def skip_marker(self) -> None:
-        """Leave out a marker that comes here."""
+        """Leave out a marker at this place."""
         self._has_gap = self._has_gap or bool(self._pending)
         self._pending.clear()
         self._is_after_marker, self._has_comma = True, False
 
     def close(self) -> list[str]:
-        """The text still held back at the end of the answer."""
+        """Return the text still held back at the end of the answer."""
         held, self._pending = self._pending, []
         return held
 
@@ -322,7 +322,7 @@ class AnswerReader:
         self._emitted: list[str] = []
 
     def feed(self, piece: str) -> str:
-        """The text that is settled after this piece; mostly the piece itself.
+        """Return the text that is settled after this piece; mostly the piece itself.
 
         Raises:
             InputError: the piece is no string, or the answer was closed.
@@ -338,7 +338,7 @@ class AnswerReader:
         return self._read()
 
     def close(self) -> str:
-        """End the answer. The rest of its text; empty if it is closed again."""
+        """End the answer, and return the rest of its text; empty if it is closed again."""
         self._is_closed = True
         return self._read()
 
@@ -484,7 +484,7 @@ class AnswerReader:
         return self._emit_marker(to_superscript(self._renumbered(inner)), end)
 
     def _is_quoted(self, at: int, end: int) -> bool | None:
-        """True if the marker is quoted from a source; None if more of the answer is needed to decide."""
+        """Return True if the marker is quoted from a source; None if more of the answer is needed to decide."""
         text = self._text
         if not self._quotations.can_be_quoted(text, self._base, (at, end)):
             return False
@@ -510,7 +510,7 @@ class AnswerReader:
         if self._mode == "remove":
             self._spoken.skip_marker()
             return end
-        # Kept means to the letter: a marker written anew may differ in its blanks.
+        # A kept marker is copied: a marker written again may differ in its blanks.
         self._pending.append(written if self._mode == "renumber" else self._text[self._position : end])
         return end
 
@@ -535,7 +535,7 @@ def resolve(
     mode: Mode = "renumber",
     texts: Callable[[], Iterable[str]] = tuple,
 ) -> Resolved:
-    """The citations of a whole answer.
+    """Return the citations of a whole answer.
 
     >>> resolve("Drink water [1].", []).unknown
     ('1',)
@@ -557,6 +557,6 @@ def stream_answer(pieces: Iterable[str], reader: AnswerReader) -> Generator[str,
 
 
 def _field_hint(given: object) -> str:
-    """The end of an error for a message, or a framework's response, in place of its text."""
+    """Return the end of an error for a message, or a framework's response, passed instead of its text."""
     found = next((name for name in ("text", "content", "response") if isinstance(getattr(given, name, None), str)), "")
     return f": give its .{found}" if found else ""

@@ -39,7 +39,7 @@ class Reference:
 
 
 def list_references(passages: Iterable[Passage], keys: MetadataKeys) -> tuple[Reference, ...]:
-    """One reference for each document, in reading order."""
+    """Return one reference for each document, in reading order."""
     reader = MetadataReader(keys)
     chunks: dict[str, list[Chunk]] = {}
     for passage in passages:

@@ -43,7 +43,7 @@ class Labels:
 
     @classmethod
     def after(cls, sources: Any) -> Labels:
-        """Labels that go on after the highest one in `sources`, which are given as to `resolve`.
+        """Return labels that continue after the highest one in `sources`, which are given as to `resolve`.
 
         For a conversation restored from a checkpoint: Labels.after(state["messages"]).
         """
@@ -57,7 +57,7 @@ class Labels:
         return self._next
 
     def reserve(self, count: int) -> int:
-        """Reserve `count` labels for one context, and give back the first of them."""
+        """Reserve `count` labels for one context, and return the first of them."""
         with self._lock:
             first = self._next
             self._next += count
@@ -75,7 +75,7 @@ class Labels:
             self._next = max(self._next, first)
 
     def claim(self, labels: Sequence[int]) -> bool:
-        """Reserve `labels`, which a kept answer has; False if some of them may be another context's."""
+        """Reserve `labels`, which a kept answer has; return False if some of them may be another context's."""
         with self._lock:
             is_free = self._next <= min(labels, default=self._next)
             if is_free:
@@ -106,7 +106,7 @@ def check_labels(given: object) -> None:
 
 
 def resolve_labels(given: LabelsArgument) -> Labels | None:
-    """The conversation's labels for one call: `given`, or the result of calling it.
+    """Return the conversation's labels for one call: `given`, or the result of calling it.
 
     Raises:
         ConfigError: the function returned something else than a Labels or None.

@@ -1,4 +1,4 @@
-"""Sentences that stand in a conversation in place of a context: it is given elsewhere, or had to make room."""
+"""Sentences that replace a context in a conversation: it is given elsewhere, or was dropped to save room."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctxassembly.wording.sanitize import sanitize_line
 
 
 def rehydrate_hits(context: Context) -> list[Hit]:
-    """The chunks that stand in `context`, best first and whole: the hits by rank, then their neighbors.
+    """Return the chunks shown in `context`, best first and whole: the hits by rank, then their neighbors.
 
     Chunks that were left out have no text in a context, and so don't come back; its trace names them. No chunk brings
     neighbors again.
@@ -37,7 +37,7 @@ def rehydrate_hits(context: Context) -> list[Hit]:
 
 
 def see_above_note(context: Context, hits: Iterable[Hit]) -> str:
-    """A sentence that says where the sources of `hits` are read: in `context`, which stands above, under their labels.
+    """Return a sentence saying that the earlier `context` shows the sources of `hits` under their labels.
 
     >>> from ctxassembly import Chunk, assemble
     >>> hits = [Hit(Chunk(name, name, f"The {name}.")) for name in ("falcon", "ember")]
@@ -60,7 +60,7 @@ def see_above_note(context: Context, hits: Iterable[Hit]) -> str:
 
 
 def dropped_sources_note(context: Context) -> str:
-    """A sentence that stands in place of `context`, whose labels earlier answers may have cited.
+    """Return a sentence to replace `context`, whose labels earlier answers may have cited.
 
     >>> from ctxassembly import Chunk, assemble
     >>> dropped_sources_note(assemble([Hit(Chunk("falcon", "falcon", "The falcon."))]))
@@ -73,7 +73,7 @@ def dropped_sources_note(context: Context) -> str:
 
 
 def _format_labels(context: Context, labels: Iterable[str]) -> str:
-    """`labels` as an answer cites them; empty if the model sees none."""
+    """Return `labels` as an answer cites them; empty if the model sees none."""
     form = FORMATS.get(context.format)
     if form is None or not form.citation_examples:
         return ""

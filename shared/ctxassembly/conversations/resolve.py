@@ -14,7 +14,7 @@ from ctxassembly.text.words import normalize_wording
 
 
 def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
-    """The citations that `answer` uses, and its text with the markers renumbered, kept or removed (for speech).
+    """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed (for speech).
 
     `sources` is a `Context`, the dict that its `to_dict` gave, a document or node that an adapter returned, a
     LlamaIndex response, a LangChain message, the message of an answer chain, or a list of any of these:
@@ -34,7 +34,7 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
 
 
 def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
-    """A reader for an answer over `sources`, given as to `resolve`, that comes in pieces.
+    """Return a reader for an answer over `sources`, given as to `resolve`, that comes in pieces.
 
     Raises:
         InputError: as `resolve` does.
@@ -43,7 +43,7 @@ def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
 
 
 def _reader_arguments(sources: Any) -> dict[str, Any]:
-    """The arguments by which an answer over `sources` is read."""
+    """Return the arguments by which an answer over `sources` is read."""
     known = list(known_in(sources))
     citations: dict[str, Citation] = {}
     for citation in (citation for source in known for citation in source.citations):

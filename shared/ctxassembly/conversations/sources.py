@@ -17,12 +17,12 @@ from ctxassembly.wording.formats import FORMATS
 
 
 def is_context(value: Any) -> bool:
-    """True for a context, and for the dict of one."""
+    """Return True for a context, and for the dict of one."""
     return isinstance(value, Context) or (isinstance(value, Mapping) and "passages" in value and "trace" in value)
 
 
 def iter_contexts(source: Any) -> Iterator[Context]:
-    """The contexts in `given`, in order: a context, its dict, a message that brings one along, or a list of these."""
+    """Yield the contexts in `given`, in order: a context, its dict, a message with one, or a list of these."""
     artifact = getattr(source, "artifact", None)
     if artifact is not None:
         yield from iter_contexts(artifact)
@@ -34,7 +34,7 @@ def iter_contexts(source: Any) -> Iterator[Context]:
 
 
 def get_field(source: Any, name: str) -> Any:
-    """The attribute `name` of an object, or the item of a dict, as which a checkpoint has it; None without one."""
+    """Return the attribute `name` of an object, or the item of a dict, as in a checkpoint; None without one."""
     return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
 
 
@@ -56,12 +56,12 @@ class KnownSource(NamedTuple):
 
 
 def last_label(sources: Any) -> int:
-    """The highest label in `sources`, given as to `resolve`; 0 if there is none."""
+    """Return the highest label in `sources`, given as to `resolve`; 0 if there is none."""
     return max(_iter_labels(sources), default=0)
 
 
 def _iter_labels(sources: Any) -> Iterator[int]:
-    """All labels in `sources`. A context's dict is only looked into: a long conversation has many."""
+    """Yield all labels in `sources`. A context's dict is only looked into: a long conversation has many."""
     unwrapped = _unwrap(sources)
     if is_context(unwrapped) and isinstance(unwrapped, Mapping):
         try:
@@ -83,7 +83,7 @@ def _iter_labels(sources: Any) -> Iterator[int]:
 
 
 def known_in(sources: Any) -> Iterator[KnownSource]:
-    """The sources in `sources`, given as to `resolve`, in order.
+    """Return the sources in `sources`, given as to `resolve`, in order.
 
     Raises:
         InputError: there is something else in it.
@@ -114,7 +114,7 @@ def known_in(sources: Any) -> Iterator[KnownSource]:
 
 
 def _unwrap(sources: Any) -> Any:
-    """The artifact of a LangChain tool message, the nodes of a LlamaIndex response, or `sources` itself.
+    """Return the artifact of a LangChain tool message, the nodes of a LlamaIndex response, or `sources` itself.
 
     The artifacts of other tools, of whatever type, hold no sources.
     """
@@ -128,7 +128,7 @@ def _unwrap(sources: Any) -> Any:
 
 
 def _source_of_message(message_data: Any) -> KnownSource:
-    """The citations of an answer chain's message."""
+    """Return the citations of an answer chain's message."""
     try:
         citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], message_data["citations"])
         return KnownSource(citations, has_labels=True, texts=[], last_label=int(message_data["last_label"]))

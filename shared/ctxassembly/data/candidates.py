@@ -1,4 +1,4 @@
-"""Candidates: chunks that may stand in the context, and their forms on the way there.
+"""Candidates: chunks that may be included in the context, and their forms on the way there.
 
 A stage that shortens a candidate, or gives it a better rank, returns a new form of it. All forms share one key, and
 every map of the engine is keyed by it: a form can be replaced at any time without an update anywhere else.
@@ -33,7 +33,7 @@ BELOW_FLOOR: Final = "below the relevance floor"
 IRRELEVANT: Final = "irrelevant"
 """A language model found nothing in it that helps to answer."""
 BELOW_CUTOFF: Final = "worth too little"
-"""It is worth less than `min_relevance` asks for."""
+"""Its relevance is below `min_relevance`."""
 OUTSIDE_WINDOW: Final = "beyond the window"
 """A neighbor farther from its hit than `window`: it was fetched for the query to choose from, and not chosen."""
 EMPTY: Final = "empty"
@@ -49,12 +49,13 @@ REPEATED: Final = "repeated"
 
 
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
-"""Why only a part of a chunk stands. "budget" and "max_chunk_tokens": it was cut to that limit. "sentence": its best
-sentences were chosen. "extractive" and "llm": it was compressed. "repeated": a better-ranked passage has the rest."""
+"""Why only a part of a chunk is included. "budget" and "max_chunk_tokens": it was cut to that limit. "sentence": its
+best sentences were chosen. "extractive" and "llm": it was compressed. "repeated": a better-ranked passage has the
+rest."""
 
 
 class Candidate(NamedTuple):
-    """A chunk that may stand in the context: a hit, or a neighbor of one."""
+    """A chunk that may be included in the context: a hit, or a neighbor of one."""
 
     key: int
     """Number of the candidate in its assembly: hits have their rank, neighbors the numbers after. All forms of a
@@ -68,20 +69,20 @@ class Candidate(NamedTuple):
     position: int = 0
     """Place in the document, by index or by the links between chunks. Consecutive means adjacent."""
     kept_spans: tuple[Span, ...] | None = None
-    """The slices of the chunk's text that may stand, ascending and disjoint; None for all of it."""
+    """The slices of the chunk's text that may be included, ascending and disjoint; None for all of it."""
     shortened_by: Shortening | None = None
     text_offset: int | None = None
     """Set for a chunk too long to be read: `chunk` has only a part of its text, which begins at this character."""
 
     @property
     def text(self) -> str:
-        """The text that may stand: the kept slices, joined."""
+        """The text that may be included: the kept slices, joined."""
         text = self.chunk.text
         return text if self.kept_spans is None else "".join(text[start:end] for start, end in self.kept_spans)
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The slices of the chunk's text that may stand. A candidate that isn't shortened has one."""
+        """The slices of the chunk's text that may be included. A candidate that isn't shortened has one."""
         return ((0, len(self.chunk.text)),) if self.kept_spans is None else self.kept_spans
 
     @property
@@ -144,7 +145,7 @@ class Join(NamedTuple):
 
 
 class TextPiece(NamedTuple):
-    """The verbatim slice `candidate.chunk.text[start:end]` as it stands in a passage, after `separator`."""
+    """The verbatim slice `candidate.chunk.text[start:end]` as it appears in a passage, after `separator`."""
 
     candidate: Candidate
     start: int

@@ -1,7 +1,7 @@
 """The page or section of a document that a chunk comes from, found in its metadata.
 
 Offsets count in it: loaders make a document of each page, and splitters by headings one of each section, so offsets
-begin anew in each.
+start again at 0 in each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SECTION_FIELDS = ("page", "section", "sheet", "row_number")
 
 
 def section_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> SectionKey:
-    """The metadata that name a page or section, sorted by key; empty if there are none.
+    """Return the metadata that name a page or section, sorted by key; empty if there is none.
 
     >>> section_of({"page": 3, "source": "gastro.pdf", "Header 2": "Fasting"}, MetadataKeys())
     (('Header 2', 'Fasting'), ('page', 3))
@@ -52,7 +52,7 @@ def section_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> SectionKey:
 
 
 def origin_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> ChunkOrigin | None:
-    """The page or section that the offset of a chunk without an index counts in, and the store's name of its document.
+    """Return the page or section of an unindexed chunk's offset, and the store's name of its document.
 
     >>> origin_of({"page": 3, "source": "gastro.pdf"}, MetadataKeys()).section
     (('page', 3),)

@@ -79,7 +79,7 @@ class Chunk:
     that holds one. A citation, which the model doesn't read, uses them."""
 
     def is_hidden_from_model(self, key: str) -> bool:
-        """True if the model must not read the value under `key`, which may be a dotted path."""
+        """Return True if the model must not read the value under `key`, which may be a dotted path."""
         return key in self.hidden_from_model or ("." in key and key.partition(".")[0] in self.hidden_from_model)
 
     @property
@@ -104,7 +104,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved chunk. Its rank is its place in the list handed in, best first.
+    """A retrieved chunk. Its rank is its place in the list of hits, best first.
 
     >>> Hit(Chunk("gastro#0", "gastro", "Drink water."), score=0.9).chunk.text
     'Drink water.'
@@ -141,7 +141,7 @@ class OffsetRange(NamedTuple):
     section: SectionKey = ()
     """The page or section that the offset counts in."""
     page_key: str | None = None
-    """The key in `section` that holds the page number. Neighbors may then stand on other pages, whatever the other
+    """The key in `section` that holds the page number. Neighbors may then be on other pages, whatever the other
     keys say. None asks for chunks of this part alone."""
     document_id: str | None = None
     """The id that groups the pages, for a store that keeps each page as a document of its own."""
@@ -168,6 +168,6 @@ ChunkFlag = Literal["keep_whole", "no_neighbors"]
 
 
 def has_flag(chunk: Chunk, flag: ChunkFlag, keys: MetadataKeys) -> bool:
-    """True if the metadata of `chunk` have the mark: True or 1, or one of them as text, as some stores keep them."""
+    """Return True if the metadata of `chunk` has the flag: True or 1, or one of them as text, as in some stores."""
     value = keys.read(chunk.metadata, flag)
     return value is True or (to_text(value) or "").lower() in ("true", "1")

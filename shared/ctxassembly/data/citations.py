@@ -71,7 +71,7 @@ class Citation:
     """A label's way back to source characters, and the description of the source that a reader gets.
 
     Source, section, sheet, row, start line, page, score and metadata are those of the best chunk cited. Each string is
-    one line. A row, a line or a page that is no whole number stands as its text. None means unknown.
+    one line. A row, a line or a page that is no whole number is given as its text. None means unknown.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> chunk = Chunk("gastro#0", "gastro", "Drink water.", metadata={"source": "gastro.pdf", "page": 3})
@@ -161,11 +161,11 @@ class ContextData:
 
     @property
     def supplement(self) -> str:
-        """The block of supplementary text, as it stands in `text`; nothing if there is none."""
+        """The block of supplementary text, as it appears in `text`; empty if there is none."""
         return next((block.text for block in self.blocks if block.citation is None), "")
 
     def cites(self, citation: Citation, chunk: Chunk) -> bool:
-        """True if `citation` cites `chunk`: by id and text, since another chunk may have its id.
+        """Return True if `citation` cites `chunk`: by id and text, since another chunk may have its id.
 
         A chunk whose text isn't in the context as it is, such as one of which only a part was read, is known by its id.
         """
@@ -178,6 +178,6 @@ class ContextData:
             for piece in passage.pieces
             if piece.candidate.chunk.id == chunk.id
         ]
-        # The document isn't compared: the context may have told it apart under another name.
+        # The document isn't compared: the context may have given it another name.
         same_text = [is_cited for is_cited, other in same_id if other.identity[1:] == chunk.identity[1:]]
         return any(same_text) if same_text else True

@@ -23,7 +23,7 @@ class ChunkNotes:
     questions: tuple[str, ...] = ()
     """Questions that the chunk answers."""
     context: str = ""
-    """A sentence that says where in its document the chunk stands, and of whom or what it speaks."""
+    """A sentence that says where in its document the chunk is, and whom or what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """The chunks of a document in their order, and what stands above them."""
+    """The chunks of a document in their order, and the title above them."""
 
     chunks: tuple[Chunk, ...]
     contexts: tuple[str, ...]
@@ -90,7 +90,7 @@ class StoredChunk(NamedTuple):
 
 
 def group_outlines(rows: Iterable[StoredChunk]) -> list[Outline]:
-    """The documents among `rows`, in the order of their ids."""
+    """Return the documents among `rows`, in the order of their ids."""
     documents: dict[str, list[tuple[Any, Any, bytes, str]]] = defaultdict(list)
     for key, chunk, mark in rows:
         digest = hashlib.sha256(chunk.text.encode(errors="surrogatepass")).digest()
@@ -105,14 +105,14 @@ def group_outlines(rows: Iterable[StoredChunk]) -> list[Outline]:
 
 
 def sort_key(chunk: Chunk) -> tuple[Any, ...]:
-    """The place of a chunk in its document, to sort by: its index, else its offset, else its id."""
+    """Return the place of a chunk in its document, to sort by: its index, else its offset, else its id."""
     # A table may hold anything there.
     numbers = [number if type(number) is int else None for number in (chunk.index, chunk.start)]
     return (*((number is None, number or 0) for number in numbers), chunk.id)
 
 
 def stored_document(outline: Outline, rows: Mapping[Any, tuple[Chunk, str]], keys: MetadataKeys) -> StoredDocument:
-    """The document of an outline, from its chunks with their contexts by their keys."""
+    """Return the document of an outline, from its chunks with their contexts by their keys."""
     stored = [rows[key] for key in outline.keys if key in rows]
     metadata = stored[0][0].metadata if stored else {}
     title = next((text for name in ("title", "source") if (text := to_text(keys.read(metadata, name)))), "")
@@ -120,7 +120,7 @@ def stored_document(outline: Outline, rows: Mapping[Any, tuple[Chunk, str]], key
 
 
 def with_summary(chunk: Chunk, summary: str | None) -> Chunk:
-    """`chunk` with `summary` in its metadata, unless there is none, or one already."""
+    """Return `chunk` with `summary` in its metadata, unless there is none, or one already."""
     if not summary or SUMMARY_KEY in chunk.metadata:
         return chunk
     return replace(chunk, metadata={**chunk.metadata, SUMMARY_KEY: summary})

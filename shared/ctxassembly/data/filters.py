@@ -68,7 +68,7 @@ def _check_limit(unit: str, limit: int, actual: int) -> None:
 
 
 def measure_filter(condition: Any) -> FilterSize:
-    """The size of a filter in any form: mappings, or models such as LlamaIndex's and Qdrant's.
+    """Return the size of a filter in any form: mappings, or models such as LlamaIndex's and Qdrant's.
 
     The walk is a loop, since a filter may be deeper than Python's stack. It ends early in one that contains itself.
     """
@@ -105,13 +105,13 @@ def _is_list(part: Any) -> bool:
 
 
 def _is_model(part: Any) -> bool:
-    """True for filters that are objects: pydantic's models, and what has the attributes of LlamaIndex's filters."""
+    """Return True for filters that are objects: pydantic models, or with the attributes of LlamaIndex's filters."""
     has_filter_shape = hasattr(type(part), "model_dump") or hasattr(part, "filters")
     return has_filter_shape and not isinstance(part, type) and hasattr(part, "__dict__")
 
 
 def _has_groups(part: Any) -> bool:
-    """True for a mapping or a model, and for a list with one."""
+    """Return True for a mapping or a model, and for a list with one."""
     if _is_list(part):
         return not isinstance(part, range) and any(
             isinstance(inner, Mapping) or _is_model(inner) for inner in part if type(inner) not in SCALAR_TYPES
@@ -123,7 +123,7 @@ MAPPING_FORM = "a mapping of metadata keys to values or operators"
 
 
 class Comparison(NamedTuple):
-    """One operator on what stands under one key."""
+    """One operator on the value under one key."""
 
     key: str
     operator: str
@@ -138,7 +138,7 @@ class FilterGroup(NamedTuple):
 
 
 def parse_filter(condition: Any, forms: str = MAPPING_FORM) -> FilterGroup:
-    """The conditions in a mapping: metadata keys, each with a value or with `OPERATORS`, or $and, $or and $not.
+    """Return the conditions of a mapping: metadata keys with values or `OPERATORS`, or $and, $or and $not.
 
     >>> parse_filter({"tenant": "a", "$not": {"year": {"$lt": 2020}}}).members[0]
     Comparison(key='tenant', operator='$eq', operand='a')
@@ -226,12 +226,12 @@ OPERATORS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def is_filter(condition: Any) -> bool:
-    """True if `condition` excludes anything. None and an empty mapping, list or string don't."""
+    """Return True if `condition` excludes anything. None and an empty mapping, list or string don't."""
     return condition is not None and not (isinstance(condition, (Mapping, list, tuple, str)) and not condition)
 
 
 def and_filters(first: Any, second: Any) -> Any:
-    """One filter that means both `first` and `second`; None if their forms have no AND known here."""
+    """Return one filter that means both `first` and `second`; None if there is no known AND for their forms."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return {"$and": [first, second]}
     if callable(first) and callable(second):
@@ -247,7 +247,7 @@ def combine_filters(
     join: Callable[[Any, Any], Any] = and_filters,
     culprit: Any = None,
 ) -> Any:
-    """One filter that means both `first` and `second`, either of which may exclude nothing.
+    """Return one filter that means both `first` and `second`, either of which may exclude nothing.
 
     >>> combine_filters({"tenant": "a"}, {"year": 2024}, "filter", "a mapping")
     {'$and': [{'tenant': 'a'}, {'year': 2024}]}
@@ -289,7 +289,7 @@ Test = Callable[[Mapping[str, Any]], Verdict]
 
 
 def as_predicate(condition: Any, type_name: str = "Chunk") -> Callable[[T], bool]:
-    """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
+    """Return the test for `condition`: a function is its own; None and an empty mapping accept everything.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
     $nin $exists $between $like $ilike), or $and and $or with a list of mappings, or $not with one or several. All must
@@ -314,12 +314,12 @@ def as_predicate(condition: Any, type_name: str = "Chunk") -> Callable[[T], bool
 
 
 def or_verdicts(verdicts: Collection[Verdict]) -> Verdict:
-    """The OR of `verdicts`."""
+    """Return the OR of `verdicts`."""
     return True if True in verdicts else None if None in verdicts else False
 
 
 def not_verdict(verdict: Verdict) -> Verdict:
-    """The NOT of `verdict`."""
+    """Return the NOT of `verdict`."""
     return None if verdict is None else not verdict
 
 
@@ -352,7 +352,7 @@ def _compile_comparison(condition: Comparison) -> Test:
 
 
 def _is_equal(value: Any, operand: Any) -> bool:
-    """True if two values are the same. True is not 1: no vector store takes one for the other."""
+    """Return True if two values are the same. True is not 1: no vector store takes one for the other."""
     return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
 
 
@@ -365,7 +365,7 @@ class _ValueList:
         self.values = values
 
     def contains(self, value: Any) -> bool:
-        """True if one of them is equal to `value`."""
+        """Return True if one of them is equal to `value`."""
         if type(value) in SCALAR_TYPES:
             found = (isinstance(value, bool), value) in self.plain
             return found or any(_is_equal(value, listed) for listed in self.others)
@@ -385,7 +385,7 @@ def _ordered_comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, A
 
 
 def _like_pattern(like: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern of LIKE: % is any text, _ any character, and a backslash takes the next one as it is."""
+    """Return the pattern of a LIKE: % is any text, _ any character, and a backslash escapes the next one."""
     wildcards = {"%": "*", "_": "?"}
     parts = re.findall(r"\\?.", like, re.DOTALL)
     shell = (wildcards.get(part) or re.sub(r"[*?[]", r"[\g<0>]", part[-1]) for part in parts)

@@ -59,8 +59,8 @@ class MetadataKeys:
     start_line: str | tuple[str, ...] = ("start_line",)
     updated_at: str | tuple[str, ...] = ("updated_at",)
     content_hash: str | tuple[str, ...] = ("content_hash",)
-    """Copies are told by their texts, not by this hash. If different texts share one, as all chunks of a file may, the
-    trace says so."""
+    """Copies are recognized by their texts, not by this hash. If different texts share one, as all chunks of a file
+    may, the trace says so."""
     search_method: str | tuple[str, ...] = ("search_method", "retrieval_method")
     """The way the retriever found the chunk. The views of a context show this and the next two; nothing else does."""
     keywords: str | tuple[str, ...] = ("matched_terms", "keywords")
@@ -71,10 +71,10 @@ class MetadataKeys:
     """The similarity of the chunk's embedding to the query's, where the score is something else. A `supplement_gate`
     gets the best one."""
     keep_whole: str | tuple[str, ...] = ("keep_whole",)
-    """True marks a chunk that has to stand whole, such as a roster or a form. As a hit it goes before all others, and
-    is shortened only if it doesn't fit at all. As a neighbor it stands whole or not at all."""
+    """True marks a chunk that has to stay whole, such as a roster or a form. As a hit it goes before all others, and
+    is shortened only if it doesn't fit at all. As a neighbor it is included whole or not at all."""
     no_neighbors: str | tuple[str, ...] = ("no_neighbors",)
-    """True marks a chunk that stands for itself: no neighbors are fetched for it."""
+    """True marks a chunk that needs no context: no neighbors are fetched for it."""
 
     def __post_init__(self) -> None:
         if type(self.page_base) is not int or self.page_base not in (0, 1):
@@ -93,7 +93,7 @@ class MetadataKeys:
             object.__setattr__(self, key_field.name, names)
 
     def read(self, metadata: Mapping[str, Any], name: str) -> Any:
-        """The value of `particular` ("page", "source", ...), or None if no key holds one."""
+        """Return the value of the particular `name` ("page", "source", ...), or None if no key holds one."""
         for key in getattr(self, name):
             try:
                 value = metadata.get(key)
@@ -108,7 +108,7 @@ class MetadataKeys:
         return None
 
     def read_document_id(self, metadata: Mapping[str, Any]) -> Any:
-        """The document id, or the source if no key for a document id holds one."""
+        """Return the document id, or the source if no key for a document id holds one."""
         document_id = self.read(metadata, "document_id")
         return document_id if document_id is not None else self.read(metadata, "source")
 
@@ -134,8 +134,8 @@ class MetadataKeys:
         return frozenset(keys | {key.partition(".")[0] for key in keys})
 
     def page_number(self, metadata: Mapping[str, Any], number: int) -> int | None:
-        """The page `number` of `metadata`, counted from 1; None if there is no such page. A printed label stays."""
-        if number and self.page_base:  # counted from 1 already, whichever key it stands under
+        """Return the page `number` counted from 1, or None if there is no such page. A printed label stays."""
+        if number and self.page_base:  # counted from 1 already, whichever key it has
             return number
         key = next((key for key in self.page if get_path(metadata, key) is not None), "")
         return (number if "label" in key else number + 1 - self.page_base) or None
@@ -145,7 +145,7 @@ _HEADER_FIELDS = ("source", "title", "url", "section", "headings", "sheet", "pag
 
 
 def with_keys(store: Any, keys: MetadataKeys) -> Any:
-    """`store` with these `keys`, if it is a dataclass whose field `keys` was left at its default; else as it is."""
+    """Return `store` with these `keys` if it is a dataclass whose `keys` are the default; else unchanged."""
     names = {part.name for part in fields(store)} if is_dataclass(store) and not isinstance(store, type) else ()
     if "keys" not in names or store.keys != MetadataKeys() or keys == store.keys:
         return store
@@ -153,7 +153,7 @@ def with_keys(store: Any, keys: MetadataKeys) -> Any:
 
 
 def get_path(metadata: Mapping[str, Any], key: str, *, through_lists: bool = False) -> Any:
-    """The value under `key`, as a whole or as a dotted path into nested mappings; None if there is none.
+    """Return the value under `key`, as a whole or as a dotted path into nested mappings; None if there is none.
 
     With `through_lists`, a path that leads through a list gives the list of the values in its mappings.
     """

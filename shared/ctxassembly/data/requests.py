@@ -57,7 +57,8 @@ class TextScores:
 
 
 Request = FetchChunks | EmbedTexts | CompressTexts | ScoreTexts | StageBegan | StageEnded
-"""The requests of an assembly. Its stages are told among them, if somebody watches, and answered with None."""
+"""The requests of an assembly. They include the events of stages if they are observed, and these are answered with
+None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class RerankChunks:
 class Batch:
     """Answered with the replies to all `requests`, in their order, asked at the same time where that can be.
 
-    In the place of a reply that failed stands the exception.
+    A reply that failed is replaced by the exception.
     """
 
     requests: tuple[SearchRequest, ...]

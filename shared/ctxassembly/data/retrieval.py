@@ -38,7 +38,7 @@ class Explanation:
     sizes: Mapping[str, int] = field(repr=False)
     """The number of chunks after each step."""
     displaced_by: tuple[str, ...] = ()
-    """The ids that stand where it would have stood, best first."""
+    """The ids in the places that it would have needed, best first."""
 
     def __str__(self) -> str:
         rows = [("step", "place", "of")]
@@ -167,7 +167,7 @@ class RetrievedChunk:
     ranks: Mapping[Channel, int] = field(default_factory=dict, hash=False)
     """Its rank from 0 in each channel that found it."""
     raised_by: str | None = None
-    """The id of the better chunk beside it, which raised its fused score."""
+    """The id of the better chunk next to it, which raised its fused score."""
     factors: tuple[tuple[str, float], ...] = ()
     """Name and factor of each boost, of reranking and of affinity, in the order of their multiplication."""
     because_of: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ class RetrievedChunk:
 
 
 def chunk_with_scores(retrieved: RetrievedChunk) -> Chunk:
-    """The chunk with its scores in the metadata."""
+    """Return the chunk with its scores in the metadata."""
     values = (
         "+".join(retrieved.channels),
         retrieved.similarity,
@@ -212,7 +212,7 @@ MAX_SHOWN_HITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of retrieval: how many chunks there were before and after it, which stood after it, and its time.
+    """One step of retrieval: the number of chunks before it, the chunks after it, and its time.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
     >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Ferritin, and iron.")])
@@ -275,7 +275,7 @@ class RetrievalTrace:
         return f"{searched}: {', '.join(parts)}"
 
     def _counts(self) -> list[str]:
-        """The chunks after each step up to the limit as one entry, and an entry for each step that brings others."""
+        """Return one entry for the chunks after each step up to the limit, and one for each step that adds others."""
         counts = [f"{step.chunks_out:,} {_STEP_LABELS[step.name]}" for step in self.steps if step.name in _STEP_LABELS]
         if any(step.name == "limit" for step in self.steps):
             counts.append(f"{self.steps[-1].chunks_out:,} kept")
@@ -312,7 +312,7 @@ class Retrieved:
     """The question's, for the gate of a supplement."""
 
     def mismatches(self) -> list[dict[str, Any]]:
-        """A row for each chunk whose category doesn't go with the intent, as plain values for a table.
+        """Return a row for each chunk whose category doesn't match the intent, as plain values for a table.
 
         >>> from ctxassembly import Chunk, MemoryIndex, Question, RetrievalConfig, retrieve
         >>> heart = Chunk("card#0", "card", "A wheelchair is ready.", metadata={"category": "clinical_info"})
@@ -349,7 +349,7 @@ class Retrieved:
         return tuple(Hit(chunk_with_scores(found), found.score) for found in self.chunks)
 
     def explain(self, chunk_id: str) -> Explanation:
-        """The way of a chunk through this retrieval as its trace has it, without another search.
+        """Return the way of a chunk through this retrieval from its trace, without another search.
 
         >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
         >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
@@ -358,8 +358,8 @@ class Retrieved:
         >>> explained.lost_at, explained.reason, dict(explained.ranks)
         ('limit', 'place 2 after fuse, where 1 are kept', {'search': 1, 'fuse': 1, 'limit': None})
 
-        A chunk that no channel brought is in no trace. `ctxassembly.explain` searches again, and so tells of such a
-        one, too, and of a chunk that is named by a part of its text.
+        A chunk that no channel found is in no trace. `ctxassembly.explain` searches again, so it also explains such a
+        chunk, and one that is named by a part of its text.
         """
         steps = [step for step in self.trace.steps if step.name != "resolve"]
         ranks: dict[str, int | None] = {
@@ -384,13 +384,13 @@ class Retrieved:
         )
 
     def _describe_hit(self, rank: int) -> str:
-        """The place of a hit, the channels that found it, and the factors on its score."""
+        """Return the place of a hit, the channels that found it, and the factors on its score."""
         found = self.chunks[rank]
         factors = "".join(f", {name} x {factor:g}" for name, factor in found.factors)
         return f"hit {rank + 1} of {len(self.chunks)}, by {' and '.join(found.channels)}{factors}"
 
     def _explain_loss(self, chunk_id: str, steps: Sequence[Step]) -> tuple[str, str]:
-        """The step at which a chunk that is no hit was lost, and why."""
+        """Return the step at which a chunk that is no hit was lost, and why."""
         last = max((at for at, step in enumerate(steps) if chunk_id in step.ids), default=-1)
         if last < 0:
             return "search", "no channel brought it" if steps else "; ".join(self.trace.notes) or "there was no search"
@@ -440,7 +440,7 @@ class QueryUnderstanding:
     confidence: float | None = None
     """The model's own for the intent, 0 to 1, even where the default label took its place."""
     rewritten: str | None = None
-    """The question in words that stand alone, in the language of the corpus; None if it does so as it is."""
+    """The question made self-contained, in the language of the corpus; None if it is so already."""
     keywords: tuple[str, ...] = ()
     """Short queries for keyword search."""
     filter: Mapping[str, Any] = field(default_factory=dict, hash=False)

@@ -20,8 +20,8 @@ from ctxassembly.safe_repr import MAX_INTEGER_BITS, safe_repr, to_id
 # Loaders put anything into metadata. A value that can't be copied (a lock, a generator, an object of a local class) is
 # replaced by its text. A value that refers to itself, or has no end, is cut. So no odd value costs a user the context.
 #
-# Nearly all metadata are flat dicts of builtins. `make_readable` tells these by one look at the types and hands them
-# back as they are. Only the rest is read value by value.
+# Nearly all metadata are flat dicts of builtins. `make_readable` recognizes these by one look at the types
+# and returns them as they are. Only the rest is read value by value.
 
 
 CUT_MARK = "..."
@@ -29,8 +29,8 @@ CUT_MARK = "..."
 MAX_LEVELS = 50
 """Most levels of containers in containers. Writers of JSON take a few hundred."""
 MAX_VALUES = 20_000
-"""Most values of one chunk, counted as they would be written: few bytes can hold endless text, if one list stands in
-many places."""
+"""Most values of one chunk, counted as they would be written: few bytes can hold endless text, if one list is in many
+places."""
 _MAX_NOTED_KEYS, _MAX_KEY_CHARS = 3, 50
 """Keys that a note names, and characters of each."""
 
@@ -62,9 +62,9 @@ class Placeholder(str):
 
 
 def make_readable(metadata: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Metadata that can be used, and a note for each kind of oddity with its keys.
+    """Return metadata that can be used, and a note for each kind of issue with its keys.
 
-    If nothing is odd, `metadata` itself is handed back.
+    If no value is wrong, `metadata` itself is returned.
 
     >>> make_readable({"page": 3, 7: "seven"})
     ({'page': 3, '7': 'seven'}, ("metadata '7': the key is no text, read as its text",))
@@ -82,13 +82,13 @@ def _key_list(keys: Sequence[str]) -> str:
 
 
 def copy_metadata(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    """A copy of `metadata` that shares no mutable value with them. Odd values are replaced as above."""
+    """Return a copy of `metadata` that shares no mutable value with them. Odd values are replaced as above."""
     flat = type(metadata) is dict and _has_only_scalars(metadata)
     return dict(metadata) if flat else _MetadataReader(should_copy=True).read(metadata)
 
 
 def _has_only_scalars(metadata: dict[Any, Any]) -> bool:
-    """True if all keys are text and all values are plain: no containers, no long integers."""
+    """Return True if all keys are text and all values are plain: no containers, no long integers."""
     for key, value in [*metadata.items()]:  # a copy, since another thread may change them meanwhile
         kind = type(value)
         if type(key) is not str or not (
@@ -99,7 +99,7 @@ def _has_only_scalars(metadata: dict[Any, Any]) -> bool:
 
 
 def _is_plain(values: Any, levels: int, checks_left: list[int]) -> bool:
-    """True if a dict, list or tuple holds plain values alone, on any level. `checks_left` counts down."""
+    """Return True if a dict, list or tuple has only plain values, on any level. `checks_left` counts down."""
     checks_left[0] -= len(values)
     if checks_left[0] < 0 or not levels:
         return False
@@ -122,7 +122,7 @@ def _is_short(number: int) -> bool:
 
 
 class _MetadataReader:
-    """Reads the metadata of one chunk, and notes what is odd by the key that it stands under."""
+    """Reads the metadata of one chunk, and notes wrong values by their key."""
 
     def __init__(self, *, should_copy: bool) -> None:
         self._should_copy = should_copy
@@ -136,7 +136,7 @@ class _MetadataReader:
         """The ids of the containers around the value that is being read. It refers to itself if it is among them."""
 
     def read(self, metadata: Mapping[Any, Any]) -> dict[str, Any]:
-        """A copy of the metadata themselves. Their keys have to be text."""
+        """Return a copy of the metadata. Its keys have to be text."""
         self._open_containers.add(id(metadata))
         self._type_name = "of " + type(metadata).__name__
         found: dict[str, Any] = {}
@@ -160,7 +160,7 @@ class _MetadataReader:
             keys.append(name)
 
     def _read_pairs(self, mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-        """The entries of `mapping` that can be read. It may be of any class, and may change meanwhile."""
+        """Return the readable entries of `mapping`, which may be of any class and may change meanwhile."""
         if type(mapping) is dict:
             return list(mapping.items())
         pairs = []
@@ -245,7 +245,7 @@ def _copy_by_pickle(value: Any) -> Any:
 
 def _are_scalars(values: Sequence[Any]) -> bool:
     kinds = set(map(type, values))
-    # Of integers alone the smallest and the largest tell whether any is too long to write.
+    # Of integers alone the smallest and the largest show whether any is too long to write.
     return kinds <= _SCALAR_TYPES or (kinds == {int} and _is_short(min(values)) and _is_short(max(values)))
 
 
@@ -265,12 +265,12 @@ class Issue(NamedTuple):
     """A note on a value that was wrong, and on what became of it."""
 
     kind: str
-    """Every chunk may have an oddity of the same kind; the notes of one kind are told together."""
+    """Every chunk may have an issue of the same kind; notes of one kind are reported together."""
     note: str
 
 
 def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
-    """The chunk as the stages read it, and a note on each wrong value. A chunk without an id gets its `position`.
+    """Return the chunk as the stages read it, and a note on each wrong value; `position` replaces a missing id.
 
     Each value of the result has the type that `Chunk` declares. Strings are plain: a subclass of str could do anything.
     """
@@ -315,7 +315,7 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
 
 
 def _is_valid(chunk: Chunk) -> bool:
-    """True if all values but the metadata are in order. Nearly all chunks are, so this is one expression, not calls."""
+    """Return True if all values but the metadata are valid. Nearly all chunks are, so this is one expression."""
     return (
         type(chunk.id) is str
         and chunk.id != ""
@@ -332,7 +332,7 @@ def _is_valid(chunk: Chunk) -> bool:
 
 
 def _valid_id(name: str, value: Any, issues: list[Issue]) -> str:
-    """The value of the field `name`, which is an id, as text; empty if it is none."""
+    """Return the value of the field `name`, which is an id, as text; empty if it is none."""
     text = to_id(value)
     if text is None and value is not None and type(value) is not str:
         issues.append(Issue(f"{name}s", f"{name} {safe_repr(value, _MAX_VALUE_CHARS)} is no name, left out"))
@@ -348,7 +348,7 @@ def _valid_link(name: str, value: Any, chunk_id: str, issues: list[Issue]) -> st
 
 
 def _valid_text(value: Any, issues: list[Issue]) -> str:
-    """The text as a plain string. A subclass of str gives the characters that it holds, not its own `__str__`."""
+    """Return the text as a plain string. A subclass of str gives its characters, not its own `__str__`."""
     if issubclass(type(value), str):
         return str.__str__(value)
     if issubclass(type(value), (bytes, bytearray)):
@@ -359,7 +359,7 @@ def _valid_text(value: Any, issues: list[Issue]) -> str:
 
 
 def _valid_position(name: str, value: Any, issues: list[Issue]) -> int | None:
-    """7, "7" and 7.0 are 7; anything negative, fractional or not a number is None."""
+    """Return 7 for 7, "7" and 7.0; None for anything negative, fractional or not a number."""
     if value is None or (type(value) is int and 0 <= value <= MAX_POSITION):
         return value
     if not issubclass(type(value), bool):
@@ -377,7 +377,7 @@ def _valid_position(name: str, value: Any, issues: list[Issue]) -> int | None:
 
 
 def _is_vector(value: Any) -> bool:
-    """True if the vector can be kept as it is. Its numbers are checked where vectors are compared."""
+    """Return True if the vector can be kept as it is. Its numbers are checked where vectors are compared."""
     if type(value) in (list, tuple):
         return {float, int, str, type(None)}.issuperset(map(type, value))
     return type(value) in (str, bytes) or (
@@ -386,7 +386,7 @@ def _is_vector(value: Any) -> bool:
 
 
 def _valid_vector(value: Any) -> Any:
-    """The vector as numbers; an empty one if that fails."""
+    """Return the vector as numbers; an empty one if that fails."""
     if value is None or _is_vector(value):
         return value
     try:
@@ -403,7 +403,7 @@ def sanitize_hit(hit: Hit, position: int) -> Hit:
 
 
 def sanitize_score(value: Any) -> tuple[float | None, list[Issue]]:
-    """The score as a finite number, or None, and a note if the score was wrong."""
+    """Return the score as a finite number, or None, and a note if the score was wrong."""
     if value is None or (type(value) is float and math.isfinite(value)):
         return value, []
     try:

@@ -26,7 +26,7 @@ IN_CONTEXT: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A chunk that stands in part, and the tokens of its text before and after.
+    """A chunk of which only a part is in the context, and the tokens of its text before and after.
 
     Tokens are counted, except for "sentence": there nearly all chunks are shortened, and the length gives an estimate.
     """
@@ -57,7 +57,7 @@ class Decision:
     score: float | None
     outcome: Outcome
     reason: Literal["hit", "neighbor"] | Shortening | Reason
-    """For a whole chunk "hit" or "neighbor"; else the reason why only a part of it stands, or nothing of its own."""
+    """For a whole chunk "hit" or "neighbor"; else the reason why only a part of it is in the context, or nothing."""
     because_of: str | None = None
     """The kept chunk that made this one superfluous, or that has the sentences taken out of it."""
     replaced: tuple[str, ...] = ()
@@ -69,15 +69,15 @@ class Decision:
     shortened: Shortened | None = None
     """Tokens before and after, for a chunk that was cut or compressed."""
     search_method: str | None = None
-    """The way the retriever found it, if the hit's metadata tell (`MetadataKeys.search_method`)."""
+    """The way the retriever found it, if the hit's metadata has it (`MetadataKeys.search_method`)."""
     matches: Sequence[str] | None = None
     """The words of the query that the chunk has, in any form, in the order of the query. They are looked up when first
     read. None without a query, and for a chunk whose text the context doesn't keep."""
     value: float | None = None
-    """What its best sentence is worth for the query, on the scale of `AssemblyConfig.min_relevance`: the best of all is
-    worth 1, one of the same rank without any word of the query 0, one of a lower rank may be worth less. Sentences are
-    taken by it; of whole chunks the mean of their sentences counts half. None where the query chose nothing: without
-    one, where all of the window fits, and for copies."""
+    """The relevance score of its best sentence, on the scale of `AssemblyConfig.min_relevance`: 1 for the best of all,
+    0 for one of the same rank without any word of the query, less for one of a lower rank. Sentences are selected by
+    it; for whole chunks the mean of their sentences counts half. None if nothing was selected by a query: without a
+    query, if the whole window fits, and for copies."""
 
     @property
     def is_in_context(self) -> bool:
@@ -125,7 +125,7 @@ class Trace:
     round_trips: int = 0
     """Calls to the store."""
     missing: str | None = None
-    """The metadata that neighbors and joining need and that hits or store lack, and the line that mends it. It is one
+    """The metadata that neighbors and joining need and that hits or store lack, and the line that fixes it. It is one
     of `notes`, too. None if nothing is lacking."""
     unscoped: tuple[str, ...] | None = None
     """Set if neighbors came and nobody knew how the caller filters: the keys in which some of them differed from their
@@ -135,7 +135,7 @@ class Trace:
     character_count: int = 0
     max_characters: int | None = None
     documents_dropped: int = 0
-    """Documents of which nothing stands. Those with nothing worth its room by `min_relevance` don't count."""
+    """Documents without any text in the context, except those dropped by `min_relevance`."""
 
     @property
     def stripped_chars(self) -> int:
@@ -149,13 +149,13 @@ class Trace:
 
     @property
     def shortened_share(self) -> float:
-        """Share of the standing chunks that were cut or compressed, 0 to 1."""
-        standing = sum(decision.is_in_context for decision in self.decisions)
-        return len(self.shortened) / standing if standing else 0.0
+        """Share of the chunks in the context that were cut or compressed, 0 to 1."""
+        in_context = sum(decision.is_in_context for decision in self.decisions)
+        return len(self.shortened) / in_context if in_context else 0.0
 
     @property
     def excluded(self) -> tuple[Decision, ...]:
-        """The chunks that were dropped for the budget, or as not worth their room."""
+        """The chunks that were dropped for the budget or for their low relevance."""
         return tuple(
             decision
             for decision in self.decisions
@@ -196,9 +196,8 @@ def _shortened_summary(chunks: Sequence[Shortened]) -> str:
     return f"{pluralize(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"
 
 
-# The events of a stage, as whoever watches an assembly or a retrieval is told of them: it began, it ended, it failed.
-#
-# All that they say is plain: numbers, words and ids, no text of a document.
+# The events of a stage, for observers of an assembly or a retrieval. They have numbers, words and ids, but no text of a
+# document.
 
 
 SPAN_PREFIX = "ctxassembly."

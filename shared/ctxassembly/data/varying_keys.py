@@ -81,7 +81,7 @@ CACHE_SIZE, MAX_NAME_CHARS = 4096, 200
 
 
 def cache_by_name(function: Callable[[str], T]) -> Callable[[str], T]:
-    """`function` of the name of a key, or of a word under one, whose results are remembered in bounded memory."""
+    """Return `function` of the name of a key, or of a word under one, with results cached in bounded memory."""
     cached = lru_cache(maxsize=CACHE_SIZE)(function)
 
     @wraps(function)
@@ -93,26 +93,26 @@ def cache_by_name(function: Callable[[str], T]) -> Callable[[str], T]:
 
 @cache_by_name
 def key_category(key: str) -> KeyCategory:
-    """The way in which values under `key`, the last part of a path, may vary between the chunks of a document."""
+    """Return how values under `key`, the last part of a path, may vary between the chunks of a document."""
     name = normalize_key(key)
     return next((kind for kind, names in _CATEGORIES if names.fullmatch(name)), "fixed")
 
 
 @cache_by_name
 def normalize_key(key: str) -> str:
-    """`key` in snake case, without the prefixes and underscores that frameworks put around it."""
+    """Return `key` in snake case, without the prefixes and underscores that frameworks put around it."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.removeprefix("@search."))
     return re.sub(r"[\s\-]+", "_", name).strip("_").lower()
 
 
 def is_known_word(key: str, value: Any) -> bool:
-    """True if `value` is one of the words that tools write under `key`, which is of the kind "words"."""
+    """Return True if `value` is a word that tools write under `key`, which is of the category "words"."""
     words = _WORDS_BY_KEY.get(normalize_key(key), _ELEMENT_PATTERN)
     return isinstance(value, str) and words.fullmatch(normalize_key(value)) is not None
 
 
 def is_number(value: Any, depth: int = MAX_DEPTH) -> bool:
-    """True if `value` is a number in any form: JSON columns have "7" for 7, boxes have lists of lists."""
+    """Return True if `value` is a number in any form: JSON columns have "7" for 7, boxes have lists of lists."""
     if type(value) is int:
         return True
     if isinstance(value, (list, tuple)):

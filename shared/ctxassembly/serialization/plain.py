@@ -22,7 +22,7 @@ _MAX_INTEGER = 2**63
 
 
 def to_plain(value: Any) -> Any:
-    """A copy of `value` made of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
+    """Return a copy of `value` of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
 
     So do floats that aren't finite and integers of more than 64 bits, which not every reader of JSON takes. A lone half
     of a surrogate pair can't be sent and becomes U+FFFD. Values without an end are cut as `ctxassembly.data.sanitize`
@@ -44,7 +44,7 @@ def to_plain(value: Any) -> Any:
 
 
 def _to_builtin(value: Any) -> Any:
-    """The same for a value that is known to have an end."""
+    """Return the same for a value that is known to have an end."""
     kind = type(value)
     if kind is str:
         return value if value.isascii() else make_encodable(value)
@@ -68,7 +68,7 @@ def _to_builtin(value: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _fields(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """The names of the fields of a dataclass, and a function that reads them all."""
+    """Return the names of the fields of a dataclass, and a function that reads them all."""
     names = tuple(field.name for field in fields(kind))
     return names, attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
@@ -77,12 +77,12 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def trace_to_plain(trace: Trace) -> dict[str, Any]:
-    """The trace as plain data, its one-line summary first."""
+    """Return the trace as plain data, its one-line summary first."""
     return {"summary": trace.summary, **to_plain(trace)}
 
 
 def from_plain(kind: Any, value: Any) -> Any:
-    """The object of type `kind` that `to_plain` turned into `value`. Each of its fields has the type that it declares.
+    """Return the object of type `kind` from `to_plain(value)`. Each field has the type that it declares.
 
     A value that `to_plain` wrote as its `str` stays a string where the field takes one. A value that `to_plain` never
     writes may raise any error.
@@ -118,7 +118,7 @@ def from_plain(kind: Any, value: Any) -> Any:
 
 
 def _first_matching(kinds: Sequence[Any], value: Any) -> Any:
-    """`value` as the first of `kinds` that takes it.
+    """Return `value` as the first of `kinds` that takes it.
 
     Raises:
         TypeError: none does.
@@ -132,7 +132,7 @@ def _first_matching(kinds: Sequence[Any], value: Any) -> Any:
 
 
 def _scalar(kind: Any, value: Any) -> Any:
-    """`value` if it is of `kind`. A whole number is a float, too, and so is the text of one that isn't finite.
+    """Return `value` if it is of `kind`. A whole number is a float, too, and so is text of one that isn't finite.
 
     Raises:
         TypeError: it is of another kind.

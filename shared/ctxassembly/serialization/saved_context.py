@@ -35,7 +35,7 @@ _SIMPLE_FIELDS: dict[str, Any] = {
 
 
 def dump_context(context: ContextData) -> dict[str, Any]:
-    """`context` as plain data, by the names of its fields, without vectors and without a counting function."""
+    """Return `context` as plain data, by the names of its fields, without vectors and counting function."""
     chunks: dict[tuple[Any, ...], tuple[int, Chunk]] = {}
     candidates: dict[int, tuple[int, list[Any]]] = {}
 
@@ -85,7 +85,7 @@ def dump_context(context: ContextData) -> dict[str, Any]:
 
 
 def load_context(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the context that `dump_context` turned into `data`, by name.
+    """Return the fields of the context that `dump_context` turned into `data`, by name.
 
     Raises:
         InputError: `data` doesn't come from `dump_context`.
@@ -132,7 +132,7 @@ def _load(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _load_with_metadata(kind: Any, data: Mapping[str, Any]) -> Any:
-    """The chunk or citation of `data`. Its metadata have an end, as those that `plain` wrote do."""
+    """Return the chunk or citation of `data`. Its metadata has an end, as `to_plain` wrote it."""
     return from_plain(kind, {**data, "metadata": to_plain(dict(data["metadata"]))})
 
 
@@ -151,7 +151,7 @@ def _load_passage(passage: Mapping[str, Any], candidates: Sequence[Candidate]) -
 
 
 def _item_at(items: Sequence[Any], index: Any) -> Any:
-    """The item at `place`, which counts from 0.
+    """Return the item at `place`, which counts from 0.
 
     Raises:
         IndexError: there is none.

@@ -15,18 +15,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 K1 = 1.2
-"""k1 at its usual value: how soon repeating a word stops to count."""
+"""k1 at its usual value: how soon a repeated word stops counting."""
 B = 0.75
 """b at its usual value: 0 ignores the length of a text, 1 corrects for all of it."""
 
 
 class Bm25:
-    """The weights of a query's `words`, and the scores of texts by them.
+    """Weights of a query's `words`, and scores of texts by them.
 
-    `counts` has how often they occur in the texts that the weights come from: a row for each word, a column for each
-    text. `prefix_of` maps a word to another one that occurs wherever the first does, as the prefix of a long word does:
-    the long word then weighs only what it adds to the weight of its prefix. `factors` multiply the weights of some
-    words, added or not; the others keep theirs.
+    `counts` are the occurrences of the words in the texts that the weights come from: a row for each word, a column for
+    each text. `prefix_of` maps a long word to its prefix, which occurs wherever the long word does: the weight of the
+    long word is then only what it adds to the weight of its prefix. `factors` multiply the weights of some words.
 
     >>> bm25 = Bm25(["water", "fasting"], np.array([[1, 1, 1, 0], [1, 0, 0, 0]]))
     >>> bm25.weights["fasting"] > bm25.weights["water"]
@@ -45,7 +44,7 @@ class Bm25:
         number, texts = np.count_nonzero(counts, axis=1), counts.shape[1]
         idf = np.where(number, np.log1p((texts - number + 0.5) / (number + 0.5)), 0.0)
         self.weights = dict(zip(words, idf.tolist(), strict=True))
-        """The weight of each word: 0 of one that no text has."""
+        """The weight of each word; 0 if no text has it."""
         for word, inner in (prefix_of or {}).items():
             if self.weights.get(word):
                 self.weights[word] -= self.weights[inner]
@@ -55,12 +54,12 @@ class Bm25:
         self._column: NDArray[np.float64] = np.array([*self.weights.values()], dtype=np.float64)[:, None]
 
     def weights_of(self, word_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The weights of the words at these places among all."""
+        """Return the weights of the words at these places among all."""
         weights: NDArray[np.float64] = self._column[word_ids, 0]
         return weights
 
     def scores(self, counts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The score of each text, by how often it has each word and by its length."""
+        """Return the score of each text, by how often it has each word and by its length."""
         mean = float(lengths.mean()) if len(lengths) else 0.0
         length_norm = K1 * (1 - B + B * lengths / (mean or 1.0))
         # A sum by rows: a product of matrices may differ in its last digit from one processor to the next.

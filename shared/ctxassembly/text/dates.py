@@ -21,7 +21,7 @@ As seconds these numbers would lie after the year 5000, so they are no seconds.
 
 
 def parse_date(value: Any) -> float | None:
-    """Seconds since 1970 of a date, a datetime, an ISO 8601 string or an epoch number; None of anything else.
+    """Return the seconds since 1970 of a date, datetime, ISO 8601 string or epoch number; None for anything else.
 
     A value without a time zone is read as UTC. Epoch numbers may count seconds, milliseconds, microseconds or
     nanoseconds, and may be strings.

@@ -33,7 +33,7 @@ class TermQuery:
         return tuple((word, _search_form(word)) for word in dict.fromkeys(words(self._query)))
 
     def find_terms(self, text: str) -> tuple[str, ...]:
-        """The words of the query that `text` has in any form, each once, in the order of the query.
+        """Return the words of the query that `text` has in any form, each once, in the order of the query.
 
         Two words are forms of one if their first six letters are the same; of a long word, all letters but its ending
         must be. A word of fewer than six letters has no other form. Sentences are chosen by the same rule.

@@ -1,9 +1,9 @@
-"""Prose told from everything else in a text: headings, rows of tables, items of lists, lines of code.
+"""Distinguishes prose from headings, rows of tables, items of lists and lines of code.
 
 Prose can be left out sentence by sentence. A row, an item or a line of code says little without those around it, so a
-`ClassifiedSentence` says whether it belongs to such a whole. The form of a line's beginning tells most; columns (three
-blanks or a tab between words) tell a table without bars; and prose is what ends with a stop, or goes on in a sentence
-that does.
+`ClassifiedSentence` says whether it belongs to such a whole. The form of a line's beginning decides most cases. Columns
+(three blanks or a tab between words) mark a table without bars. Prose ends with a stop, or continues in a sentence that
+does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ClassifiedSentence(NamedTuple):
 
 
 def classify_sentences(text: str) -> list[ClassifiedSentence]:
-    r"""The sentences and lines of `text`, in order and without gaps.
+    r"""Return the sentences and lines of `text`, in order and without gaps.
 
     >>> sentences = classify_sentences("# Fasting\nDrink water. Eat nothing.\n- two\n- six\n")
     >>> [(sentence.text, sentence.is_prose) for sentence in sentences]
@@ -75,11 +75,11 @@ def classify_sentences(text: str) -> list[ClassifiedSentence]:
 
 
 def _is_ended(words: str) -> bool:
-    """True if `words` end with a stop. A heading, a label or a line of code does not; neither does half a sentence."""
+    """Return True if `words` end with a stop, unlike a heading, a label, a line of code or half a sentence."""
     last = words[-1:]
     return bool(last) and not last.isalnum() and (last in STOPS or words.rstrip(CLOSING)[-1:] in STOPS)
 
 
 def _can_continue(tile: str, words: str, *, begins_line: bool) -> bool:
-    """True if the sentence may go on in the next statement: it is no short line, and no paragraph ends here."""
+    """Return True if the sentence may continue in the next one: not after a short line or at the end of a paragraph."""
     return (not begins_line or len(words) >= MIN_WRAPPED_CHARS) and not _PARAGRAPH.search(tile)

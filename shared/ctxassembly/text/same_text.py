@@ -18,7 +18,7 @@ _MASK = re.compile(r"<[^<>\n]{1,40}>|\[[^\[\]\n]{1,40}\]|\{[^{}\n]{1,40}\}|\b(?:
 
 
 def is_same_text(text: str, other: str) -> bool:
-    r"""True if one text has the words of the other: all of them in a row, or with others between them.
+    r"""Return True if one text has the words of the other: all of them in a row, or with others between them.
 
     >>> is_same_text("**Drink** water,\nuntil two hours before.", "Drink water, until two hours before.")
     True
@@ -43,7 +43,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_part(shorter: Sequence[str], longer: Sequence[str]) -> bool:
-    """True if the words of `shorter` are in `longer` in a row; or in the same order, and half of it at least."""
+    """Return True if `longer` has the words of `shorter` in a row; or in order, and they are at least half of it."""
     part, whole = "".join(shorter), "".join(longer)
     if part == whole:
         return bool(part)

@@ -146,7 +146,7 @@ def _split_run(run: re.Match[str]) -> list[str]:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """A character of a script without spaces; a run of them (group 1) or a word; the same before normalization.
+    """Return patterns of an unspaced character, a run of these (group 1) or a word, and the same unnormalized.
 
     Accents may still be characters of their own before normalization. Compiled on first use: it takes 2 ms of the
     import.

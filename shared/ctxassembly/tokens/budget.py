@@ -35,7 +35,7 @@ LLAMAINDEX_DEFAULT_WINDOW = 3_900
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The known facts of a model; None stands for unknown."""
+    """The known facts of a model; None means unknown."""
 
     name: str | None = None
     window: int | None = None
@@ -59,7 +59,7 @@ class Model:
 
 
 def model_info(llm: object) -> Model | None:
-    """The model that a LlamaIndex LLM or a LangChain chat model describes; None if the object describes none."""
+    """Return the model that a LlamaIndex LLM or a LangChain chat model describes, or None."""
     try:
         metadata, profile = getattr(llm, "metadata", None), getattr(llm, "profile", None)
         name = getattr(metadata, "model_name", None) or getattr(llm, "model_name", None) or getattr(llm, "model", None)
@@ -78,7 +78,7 @@ def _is_number(value: Any) -> bool:
 
 
 def window_of(model: str) -> int:
-    """The window of `model`, in tokens.
+    """Return the window of `model`, in tokens.
 
     Raises:
         ConfigError: the name is unknown.
@@ -95,7 +95,7 @@ def window_of(model: str) -> int:
 
 
 def _hosted_windows() -> dict[str, int]:
-    """The windows in genai-prices by model id; where providers differ, the smallest."""
+    """Return the windows in genai-prices by model id; where providers differ, the smallest."""
     try:
         from genai_prices.data_snapshot import get_snapshot
     except ImportError as error:
@@ -111,7 +111,7 @@ def _hosted_windows() -> dict[str, int]:
 
 
 def window_warning(llm: object, max_tokens: int) -> str | None:
-    """A warning if a context of `max_tokens` fills the whole window of `llm`; None if it doesn't, or nobody knows."""
+    """Return a warning if a context of `max_tokens` fills the window of `llm`; None if it fits or nobody knows."""
     model = model_info(llm)
     if model is None or model.window is None or max_tokens < model.window:
         return None
@@ -198,7 +198,7 @@ class TokenBudget:
         buffer: int = 64,
         context_cap: int | None = None,
     ) -> TokenBudget:
-        """The budget of one request to `model`: its prompt, question and history are counted, not estimated.
+        """Return the budget of one request to `model`: its prompt, question and history are counted, not estimated.
 
         This is the other published rule: window - system - query - output - 64. Tokens are counted in the model's own
         encoding if it is one of OpenAI's, else in cl100k_base; raise `buffer` for what that misses.

@@ -1,4 +1,4 @@
-"""A cache of what was found out about texts, in bounded memory."""
+"""A cache of values by text, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 MAX_TEXT_CHARS = 8_192
-"""Characters of the longest text that is kept: longer ones are rare and not worth their memory."""
+"""Characters of the longest text that is kept: longer ones are rare and take too much memory."""
 ENTRY_BYTES = 400
-"""Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it. What a value
-takes beyond that, `bytes_of` tells."""
+"""Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it. `bytes_of`
+returns what a value takes beyond that."""
 
 
 class TextCache(Generic[T]):
-    """Values by text, in at most about `max_bytes`; the texts asked for longest ago are forgotten first.
+    """Values by text, in at most about `max_bytes`; least recently used texts are evicted first.
 
     The entries live in two generations. A text that is new or asked for is put into the younger one. When that reaches
     half of the bytes, the older one is dropped and the younger one takes its place. So a look-up costs one look into a
-    dict or two, and threads need no lock: at worst one of them works out a value that another is about to put in.
+    dict or two, and threads need no lock: at worst one of them computes a value that another is about to store.
 
     >>> lengths = TextCache[int](1_000_000)
     >>> lengths.get("water") or lengths.put("water", 5)
@@ -37,16 +37,16 @@ class TextCache(Generic[T]):
         self._bytes = 0
 
     def get(self, text: str) -> T | None:
-        """The value of `text`; None if it is unknown or forgotten."""
+        """Return the value of `text`; None if it is unknown or forgotten."""
         known = self.recent.get(text)
         if known is None and (known := self._old.get(text)) is not None:
             self.put(text, known)
         return known
 
     def put(self, text: str, value: T) -> T:
-        """Remember `value` for `text`, and give it back."""
+        """Store `value` for `text`, and return it."""
         if len(text) <= MAX_TEXT_CHARS:
-            # As `getsizeof` tells, in a twentieth of its time.
+            # The figure of `getsizeof`, in a twentieth of its time.
             size = text.__sizeof__() + ENTRY_BYTES + self._bytes_of(value)
             if text not in self.recent:
                 self._bytes += size

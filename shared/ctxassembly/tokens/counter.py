@@ -1,7 +1,7 @@
 """Exact token counts, cached by piece and added up.
 
 Why counts add up. A byte-pair encoding first splits a text by a pattern, and then merges bytes inside each part: no
-token crosses a split. So where the pattern splits whatever stands around, the counts of the two sides add up to the
+token crosses a split. So where the pattern splits whatever surrounds it, the counts of the two sides add up to the
 count of the whole. Such a place is called safe. For cl100k and o200k two kinds of places are safe:
 
 - before a space, if the character before it is no white space;
@@ -34,7 +34,7 @@ from ctxassembly.tokens.toktok import faster_counter
 #
 # cl100k and o200k split a text by a pattern before they merge anything, so a new token begins wherever certain kinds of
 # characters meet. The bound is the number of such places. A rule names the kinds of three bytes in a row; each rule is
-# a bit. The text is translated three times, each byte to the rules in which it may stand first, second or third. Read
+# a bit. The text is translated three times, each byte to the rules in which it may be first, second or third. Read
 # as three long integers, shifted by a byte each and combined with `&`, they have a bit set wherever a rule applies: a
 # few operations find all places of all rules at once.
 #
@@ -85,7 +85,7 @@ _RULES = (
 
 
 def _rule_table(position: int) -> bytes:
-    """A translation table: for each byte, the rules in which it may stand at `position`, a bit each."""
+    """Return a translation table: for each byte, a bit for each rule in which it may be at `position`."""
     return bytes(sum(1 << bit for bit, rule in enumerate(_RULES) if byte in rule[position]) for byte in range(256))
 
 
@@ -93,7 +93,7 @@ _FIRST, _SECOND, _THIRD = _rule_table(0), _rule_table(1), _rule_table(2)
 
 
 def lower_bound(text: str, stop_above: int | None = None) -> int:
-    """A lower bound on the tokens of `text` in every encoding whose counts add up.
+    """Return a lower bound on the tokens of `text` in every encoding whose counts add up.
 
     It holds for the text alone. Put into another text, at most one of its tokens crosses the boundary, so the bound is
     one less. With `stop_above`, only as much of the text is read as exceeds that many tokens in most texts.
@@ -144,7 +144,7 @@ class TokenSpan(NamedTuple):
 
 
 def _end_bytes(measured: TokenSpan) -> int:
-    """The bytes of the ends: a text without a safe place is an end as a whole."""
+    """Return the bytes of the ends: a text without a safe place is an end as a whole."""
     return measured.prefix.__sizeof__() + (measured.suffix or "").__sizeof__()
 
 
@@ -166,7 +166,7 @@ class TokenCounter:
         """True if counts add up at safe places."""
 
     def count(self, text: str) -> int:
-        """Tokens of `text`."""
+        """Return the tokens of `text`."""
         if not self.additive:
             return self._count(text)
         known = self._counts.recent.get(text)
@@ -175,7 +175,7 @@ class TokenCounter:
         return self._counts.put(text, self._count(text)) if known is None else known
 
     def measure(self, text: str) -> TokenSpan:
-        """`text` with its inner tokens counted."""
+        """Return `text` with its inner tokens counted."""
         if not self.additive:
             return TokenSpan(text, 0, None, len(text))
         known = self._measures.recent.get(text)
@@ -188,7 +188,7 @@ class TokenCounter:
         self._measures.put(text, measured)
 
     def chain(self, pieces: Iterable[TokenSpan]) -> TokenSpan:
-        """The measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""
+        """Return the measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""
         head, inner, pending, characters = None, 0, "", 0
         for piece in pieces:
             characters += piece.characters
@@ -206,18 +206,18 @@ class TokenCounter:
         return TokenSpan(head, inner, pending, characters)
 
     def tokens(self, piece: TokenSpan) -> int:
-        """Tokens of a measured text."""
+        """Return the tokens of a measured text."""
         return sum(self.count(end) for end in (piece.prefix, piece.suffix) if end) + piece.inner_count
 
     def estimate(self, text: str, max_tokens: int) -> int:
-        """Tokens of `text`: exact up to `max_tokens`, estimated from the beginning of a longer text."""
+        """Return the tokens of `text`: exact up to `max_tokens`, estimated from its beginning if it is longer."""
         beginning = text[: max(max_tokens * MAX_CHARS_PER_TOKEN, MAX_COUNTED_CHARS)]
         if len(beginning) < len(text) and (counted := self.tokens(self.measure(beginning))) > max_tokens:
             return round(counted * len(text) / len(beginning))
         return self.tokens(self.measure(text))
 
     def exceeds(self, texts: Iterable[str], max_tokens: int) -> bool:
-        """True if `texts` are certain to add more than `max_tokens` tokens, in any position; False if they may fit.
+        """Return True if `texts` certainly add more than `max_tokens` tokens in any position, False if they may fit.
 
         It looks for the cheapest proof: tokens already measured, then lower bounds of the other texts, then their exact
         counts, one text after the other until the answer is certain. The last one is counted slice by slice. Without
@@ -253,14 +253,14 @@ class TokenCounter:
         return self._measures.put(text, TokenSpan(head, inner, tail, len(text)))
 
     def _lower_bound(self, text: str, stop_above: int) -> int:
-        """A lower bound on the tokens of `text` in any position, looked for until it exceeds `stop_above`."""
+        """Return a lower bound on the tokens of `text` in any position, looked for until it exceeds `stop_above`."""
         known = self._lower_bounds.get(text)
         if known is not None and known > stop_above:
             return known
         return self._lower_bounds.put(text, max(lower_bound(text, stop_above + 1) - 1, -1 if known is None else known))
 
     def _count_inner(self, text: str, max_tokens: int) -> int:
-        """Inner tokens of `text`, or a lower bound on them as soon as that exceeds `max_tokens`."""
+        """Return the inner tokens of `text`, or a lower bound on them as soon as that exceeds `max_tokens`."""
         head, inside, tail = _split_at_boundaries(text)
         counted, start, step = 0, 0, max(MIN_SLICE_CHARS, len(inside) // MAX_SLICES)
         while cut := _SAFE.search(inside, start + step):
@@ -274,12 +274,12 @@ class TokenCounter:
 
 
 def is_token_boundary(text: str, offset: int) -> bool:
-    """True if no token crosses the place `offset` in `text`, whatever stands around it."""
+    """Return True if no token crosses `offset` in `text`, whatever surrounds it."""
     return _SAFE.match(text, offset) is not None
 
 
 def boundary_range(text: str) -> tuple[int, int] | None:
-    """The first and the last safe place in `text`; None if there is none."""
+    """Return the first and the last safe place in `text`; None if there is none."""
     first = _SAFE.search(text)
     if first is None:
         return None
@@ -288,7 +288,7 @@ def boundary_range(text: str) -> tuple[int, int] | None:
 
 
 def _split_at_boundaries(text: str) -> tuple[str, str, str | None]:
-    """`text` cut at its first and its last safe place; the third part is None if there is no safe place."""
+    """Return `text` cut at its first and its last safe place; the third part is None if there is no safe place."""
     inside = boundary_range(text)
     if inside is None:
         return text, "", None
@@ -297,7 +297,7 @@ def _split_at_boundaries(text: str) -> tuple[str, str, str | None]:
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> TokenCounter:
-    """The counter of a tiktoken encoding, or of any function from a text to its number of tokens.
+    """Return the counter of a tiktoken encoding, or of any function from a text to its number of tokens.
 
     An encoding has one counter, and so one cache, for the whole process.
 

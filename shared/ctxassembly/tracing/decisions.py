@@ -8,7 +8,7 @@ candidate is looked for in this order:
   that it would have added is lost, and it was dropped for the budget;
 - nowhere: it was dropped, for the reason that choosing gave.
 
-A copy shares the fate of its original. Where the original stands, the copy is a duplicate of it.
+A copy shares the fate of its original. If the original is in the context, the copy is a duplicate of it.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ MAX_HIT_CHARS = 8_000
 """Most characters of a hit that are kept, and looked up in the other hits. A longer text keeps half of them at each
 end."""
 MAX_NAMED_DOCUMENTS = 300
-"""Most documents that the views name although nothing of them stands: as many as a table of decisions has rows."""
+"""Most documents that the views name although nothing of them is included: as many as a table of decisions has rows."""
 MAX_COPY_CHARS = 200_000
 """Most characters kept of the copies among the later hits. Their tokens are counted as saved; of further copies only
 the number is known."""
 
 
 def is_retained(candidate: Candidate) -> bool:
-    """True if a context keeps the whole text of `candidate`, whatever becomes of it."""
+    """Return True if a context keeps the whole text of `candidate`, whatever becomes of it."""
     return candidate.is_hit and candidate.rank < MAX_SHOWN_HITS and len(candidate.chunk.text) <= MAX_HIT_CHARS
 
 
 def retain_hits(
     hits: Sequence[Hit], decisions: Iterable[Decision], selected: Iterable[Candidate]
 ) -> tuple[RetrievedFragment, ...]:
-    """The hits that a context keeps, by rank: the first ones, later copies, and one to name each further document."""
+    """Return the hits that a context keeps, by rank: the first, later copies, and one for each further document."""
     first = tuple([_fragment(rank, hit, shown=True) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])])
     if len(hits) <= MAX_SHOWN_HITS:
         return first
@@ -72,7 +72,7 @@ def retain_hits(
 def _retain_later(
     hits: Sequence[Hit], decisions: Iterable[Decision], selected: Iterable[Candidate]
 ) -> Iterator[RetrievedFragment]:
-    """Copies among the later hits, and the first hit of each document that no other one names."""
+    """Return copies among the later hits, and the first hit of each document that no other hit names."""
     texts = {candidate.chunk.text: candidate.chunk.text for candidate in selected}
     room, named = MAX_COPY_CHARS, {candidate.chunk.document_id for candidate in selected}
     max_named = len(named) + MAX_NAMED_DOCUMENTS
@@ -126,11 +126,11 @@ class FinalSelection(NamedTuple):
     left_out: Mapping[int, Exclusion]
     """The other candidates: the reason, and the tokens that each would have added."""
     shortened: Mapping[int, Shortened]
-    """The candidates that stand in part."""
+    """The candidates of which only a part is included."""
     repeated_in: Mapping[int, Candidate]
     """For a candidate that lost repeated sentences: the one that has most of them."""
     relevance: Mapping[int, float]
-    """What each is worth for the query; none where the query had nothing to choose."""
+    """The relevance of each to the query; empty if nothing was selected by the query."""
 
 
 class _Status(NamedTuple):
@@ -152,7 +152,7 @@ def make_decisions(
     reader: MetadataReader,
     query: str | None,
 ) -> tuple[Decision, ...]:
-    """One decision per candidate, in the order given, the empty ones last.
+    """Return one decision per candidate, in the order given, the empty ones last.
 
     `lineage` has the copies, and the form that each candidate has now. `reader` finds the search method of a hit.
     """
@@ -177,10 +177,10 @@ def make_decisions(
         if why is not None:
             fate = _status_of_copy(candidate, original, why, fate)
         chunk = candidate.chunk
-        # A copy shows what came with it. For the others links may have told the document, or a copy a better score.
-        told = now if why is None else candidate
+        # A copy shows its own values. Others may have the document from links, or a better score from a copy.
+        shown = now if why is None else candidate
         # In the order of the fields, without names: there may be thousands of decisions, and names take time.
-        placed = (chunk.id, told.chunk.document_id, candidate.rank, candidate.distance, told.score)
+        placed = (chunk.id, shown.chunk.document_id, candidate.rank, candidate.distance, shown.score)
         outcome, reason, because_of, chars, tokens, part = fate
         names = tuple(copy_ids.get(candidate.key, ()))
         method = None if candidate.distance else reader.format_value(chunk, "search_method")
@@ -194,7 +194,7 @@ def make_decisions(
 
 
 def _status_of_kept(candidate: Candidate, selection: FinalSelection, stripped_chars: int) -> _Status:
-    """The fate of a candidate with text of its own in the context."""
+    """Return the fate of a candidate with text of its own in the context."""
     part = selection.shortened.get(candidate.key)
     if part is None:
         return _Status("kept", "neighbor" if candidate.distance else "hit", None, stripped_chars)
@@ -204,7 +204,7 @@ def _status_of_kept(candidate: Candidate, selection: FinalSelection, stripped_ch
 
 
 def _status_of_contained(candidate: Candidate, container: Candidate, part: Shortened | None) -> _Status:
-    """The fate of a candidate without text of its own. Of repeated sentences nothing is lost: others have them."""
+    """Return the fate of a candidate without text of its own. Repeated sentences are not lost: others have them."""
     if part is None or part.by == "repeated":
         return _Status("contained", CONTAINED, container.chunk.id, len(candidate.text))
     return _Status(tokens=max(part.tokens_before - part.tokens_after, 1))
@@ -215,7 +215,7 @@ def _status_of_excluded(why: Exclusion | None) -> _Status:
 
 
 def _status_of_copy(candidate: Candidate, original: Candidate, why: Reason, status: _Status) -> _Status:
-    """The fate of a copy, given that of its original. Only the original counts the tokens that it would have added."""
+    """Return the fate of a copy, given the fate of its original. Only the original counts the tokens saved."""
     if status.outcome == "dropped":
         return status._replace(tokens=None)
     because_of = status.because_of or original.chunk.id
@@ -231,7 +231,7 @@ def _decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
 
 
 def _stripped_chars(labels: Sequence[CitationBlock]) -> dict[int, int]:
-    """Characters stripped from each candidate with text of its own, by key."""
+    """Return the characters stripped from each candidate with text of its own, by key."""
     stripped: dict[int, int] = defaultdict(int)
     for label in labels:
         for passage in label.passages:
@@ -241,7 +241,7 @@ def _stripped_chars(labels: Sequence[CitationBlock]) -> dict[int, int]:
 
 
 def _find_containers(selection: FinalSelection, stripped: Mapping[int, int]) -> dict[int, Candidate]:
-    """The candidate that has the text of each one that was taken and has none of its own, by key of the latter."""
+    """Return the candidate that has the text of each taken one without its own, by key of the latter."""
     kept_by_document: dict[str, list[Candidate]] = defaultdict(list)
     for label in selection.labels:
         for passage in label.passages:
@@ -255,7 +255,7 @@ def _find_containers(selection: FinalSelection, stripped: Mapping[int, int]) -> 
 
 
 def _find_container(candidate: Candidate, kept: Sequence[Candidate]) -> Candidate:
-    """The one of `standing`, all of the same document, that has the text of `candidate`.
+    """Return the one of `standing`, all of the same document, that has the text of `candidate`.
 
     Text that two chunks share is written in the earlier one. With a label for each chunk it is written in the one that
     is read first. If that is the later one, the earlier chunk may be left with nothing but a blank.

@@ -1,8 +1,7 @@
-"""The lineage of candidates: the form that each has now, and the candidate that stands in for each copy.
+"""The lineage of candidates: the present form of each, and the original of each copy.
 
-Stages change candidates (a better rank, a shortened text) and drop copies. They enter it here, so that in the end the
-trace can follow every candidate from how it came to how it stands. All maps are by the key of a candidate, which no
-change touches.
+Stages change candidates (a better rank, a shortened text) and drop copies. They record it here, so that the trace can
+follow every candidate from its first form to its last. All maps are by the key of a candidate, which never changes.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from ctxassembly.data.candidates import EXACT_DUPLICATE, Candidate, Reason
 
 
 class Lineage:
-    """The present form of each candidate, and the candidate that stands in for it, if one does."""
+    """The present form of each candidate, and its original if it is a copy."""
 
     def __init__(self) -> None:
         self._current: dict[int, Candidate] = {}
         self._duplicates: dict[int, tuple[Candidate, Reason]] = {}
 
     def record_change(self, before: Candidate, after: Candidate) -> Candidate:
-        """Enter that `before` has become `after`, and give `after` back."""
+        """Record that `before` has become `after`, and return `after`."""
         if before is not after:
             self._current[after.key] = after
         return after
@@ -28,7 +27,7 @@ class Lineage:
     def merge_duplicates(
         self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: Reason
     ) -> tuple[Candidate, ...]:
-        """Enter the copies among `candidates`, and give back the others with what they inherit. Both are best first."""
+        """Record the copies among `candidates`; return the others with what they inherit. Both are best first."""
         if not stands_for:
             return tuple(candidates)
         self.record_duplicates(candidates, stands_for, why)
@@ -40,19 +39,19 @@ class Lineage:
     def record_duplicates(
         self, candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate], why: Reason
     ) -> None:
-        """Enter the copies among `candidates`. The ones that stand in for them inherit nothing."""
+        """Record the copies among `candidates`. Their originals inherit nothing."""
         for candidate in candidates:
             # The form as it came is enough: whoever reads a copy asks for the present form of its original.
             if (original := stands_for.get(candidate.key)) is not None:
                 self._duplicates[candidate.key] = (original, why)
 
     def restore(self, candidates: Iterable[Candidate]) -> None:
-        """Enter that `candidates` stand for themselves again."""
+        """Record that `candidates` are no copies any more."""
         for candidate in candidates:
             del self._duplicates[candidate.key]
 
     def unrepresented(self, candidates: Iterable[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
-        """The copies among `candidates` whose stand-in was left out, best first. `left_out` has keys.
+        """Return the copies among `candidates` whose original was left out, best first. `left_out` has keys.
 
         Exact copies are not among them: they fit where their original fits, and that didn't.
         """
@@ -67,7 +66,7 @@ class Lineage:
         return tuple(sorted(found, key=lambda candidate: (candidate.distance, candidate.rank)))
 
     def duplicates(self) -> dict[int, tuple[Candidate, Reason]]:
-        """For each copy, by key: the candidate that stands in for it in the end, and the reason.
+        """Return for each copy, by key, the candidate that represents it in the end, and the reason.
 
         The reason is the last one on the way there: an exact copy of a near duplicate is a near duplicate.
         """
@@ -80,15 +79,15 @@ class Lineage:
         return ends
 
     def current(self, candidate: Candidate) -> Candidate:
-        """The present form of `candidate`."""
+        """Return the present form of `candidate`."""
         return self._current.get(candidate.key, candidate)
 
 
 def inherit_ranks(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
-    """The candidates that stand, by key and best first, with what they inherit from their copies.
+    """Return the candidates that are kept, by key and best first, with what they inherit from their copies.
 
     A candidate gets the best score, and the rank and distance of the best, among itself and its copies. `candidates`
-    are all of them, best first; `value` has the stand-in of each copy.
+    are all of them, best first; `stands_for` has the original of each copy.
     """
     groups: dict[int, list[Candidate]] = {}
     for candidate in candidates:

@@ -33,7 +33,7 @@ def log_context(context: ContextData) -> None:
 
 
 def _format_decision(decision: Decision) -> str:
-    """`'a1' of 'A', hit 1: dropped, budget, 73 tokens`."""
+    """Return `'a1' of 'A', hit 1: dropped, budget, 73 tokens`."""
     which = "neighbor of hit" if decision.distance else "hit"
     because = f", because of {safe_repr(decision.because_of, _ID_CHARS)}" if decision.because_of is not None else ""
     tokens = f", {decision.tokens:,} tokens" if decision.tokens is not None else ""

@@ -1,4 +1,4 @@
-"""The notes of an assembly under way, for its trace."""
+"""Records a running assembly for its trace."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from typing import Any
 from ctxassembly.data.candidates import Reason
 from ctxassembly.data.trace import Stage, StageBegan, StageEnded
 
-# The stages of a flow under way: timed for its trace, and told to whoever watches.
-#
-# A watcher may have to be awaited, and what a stage asks for belongs below that stage's span. So a flow doesn't call
-# the watcher: it yields the beginning and the end of a stage as it yields its requests, and the driver hands them on
-# (`runtime/observed.py`). Where nobody watches, it yields neither. A stage that never ends has failed; the driver knows
-# that by the error.
+# Stages are timed for the trace and reported to observers. An observer may have to be awaited, and the requests of a
+# stage belong below its span. So a flow doesn't call the observer: it yields the beginning and the end of a stage as it
+# yields its requests, and the driver passes them on (`runtime/observed.py`). Without an observer it yields neither. A
+# stage that never ends has failed; the driver knows that by the error.
 
 
 Outputs = Callable[[], Mapping[str, Any]]
-"""The counts of a stage besides chunks; asked for only where somebody watches."""
+"""The counts of a stage besides chunks; computed only for an observer."""
 
 
 def count_by_reason(reasons: Iterable[Reason]) -> dict[str, dict[Reason, int]]:
-    """The number of chunks dropped for each reason, for outputs; nothing if none was."""
+    """Return the number of chunks dropped for each reason, for outputs; empty if none was."""
     numbers = Counter(reasons)
     return {"dropped": dict(numbers)} if numbers else {}
 
@@ -52,14 +50,14 @@ class Stages:
         self.last_end = self.clock()
 
     def lap(self) -> float:
-        """Milliseconds since the last lap."""
+        """Return the milliseconds since the last lap."""
         before, self.last_end = self.last_end, self.clock()
         return (self.last_end - before) * 1000
 
     def begin(
         self, name: str, chunks_in: int | None = None, inputs: Mapping[str, Any] = _NO_INPUTS
     ) -> Generator[StageBegan, None, None]:
-        """Begin a stage. For the trace it lasts from the end of the one before."""
+        """Begin a stage. In the trace it lasts from the end of the one before."""
         self.name, self.chunks_in = name, chunks_in or 0
         if self.is_observed:
             self._before = len(self.notes), self.round_trips
@@ -67,7 +65,7 @@ class Stages:
             self.last_end = self.clock()  # the watcher's time is nobody's stage
 
     def _end_event(self, chunks_out: int, outputs: Outputs | None) -> Generator[StageEnded, None, None]:
-        """Tell the end of the stage under way."""
+        """Report the end of the current stage."""
         if self.is_observed:
             notes, round_trips = self._before
             queries, noted = self.round_trips - round_trips, self.notes[notes:]
@@ -98,7 +96,7 @@ class TraceRecorder(Stages):
         is_recorded: bool = True,
         counts: Mapping[str, int] | None = None,
     ) -> Generator[StageEnded, None, None]:
-        """End the stage under way. One that isn't noted changed nothing: the trace doesn't have it.
+        """End the current stage. One that isn't noted changed nothing, and isn't in the trace.
 
         `counts` are for the trace and whoever watches, `outputs` for the latter alone.
         """

@@ -78,15 +78,15 @@ class Format:
         return bool(self.label)
 
     def header(self, number: int, rest: str) -> str:
-        """The header of block `number`, given the `rest` from `write_header`."""
+        """Return the header of block `number`, given the `rest` from `write_header`."""
         return self.label.format(number) + rest if self.label else rest and self.lead + rest
 
     def lines(self, heading: Heading, language: Language) -> Lines:
-        """The header and the footer of a block."""
+        """Return the header and the footer of a block."""
         return self.header(heading.number, self.write_header(heading, language)), self.footer
 
     def citation_rule(self, language: Language) -> str:
-        """The sentence of a prompt that asks for citations of this format, or for none."""
+        """Return the sentence of a prompt that asks for citations of this format, or for none."""
         example = (
             language.either.format(*self.citation_examples)
             if len(self.citation_examples) > 1
@@ -97,19 +97,19 @@ class Format:
 
 
 def numbered_header(heading: Heading, words: Language) -> str:
-    """`[1] Source: report.pdf, pages 3-5`."""
+    """Return `[1] Source: report.pdf, pages 3-5`."""
     if not heading.source:
         return ""
     return " " + words.numbered.format(source=heading.source, page=_page_text(heading, words))
 
 
 def source_header(heading: Heading, words: Language) -> str:
-    """`[SOURCE 1] report.pdf § Executive Summary`, or `§ Sheet1 Row 42` where no section is known."""
+    """Return `[SOURCE 1] report.pdf § Executive Summary`, or `§ Sheet1 Row 42` if no section is known."""
     return f" {source_with_section(heading, words)}" if heading.source else ""
 
 
 def xml_header(heading: Heading, words: Language) -> str:
-    """`<chunk index="1" source="report.pdf" page="3" score="0.870">`; unknown attributes are left out."""
+    """Return `<chunk index="1" source="report.pdf" page="3" score="0.870">`, without unknown attributes."""
     named = "" if heading.source == words.unknown else heading.source
     attributes = {"source": named, "page": _page_ranges(heading.pages)}
     if heading.score is not None:
@@ -118,12 +118,12 @@ def xml_header(heading: Heading, words: Language) -> str:
 
 
 def grouped_header(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
-    """`## report.pdf`."""
+    """Return `## report.pdf`."""
     return heading.source
 
 
 def minimal_header(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
-    """Nothing: the text alone."""
+    """Return an empty header: the text is shown alone."""
     return ""
 
 
@@ -166,25 +166,25 @@ FORMATS: Mapping[str, Format] = {
 
 
 def shows_labels(form: Any) -> bool:
-    """True if a reader sees labels in `form`. False for a function of the caller, whose labels nobody knows yet."""
+    """Return True if a reader sees labels in `form`; False for a function of the caller, whose labels are unknown."""
     return isinstance(form, str) and form in FORMATS and FORMATS[form].has_labels
 
 
 def source_with_section(heading: Heading, words: Language) -> str:
-    """The source and the section, or the sheet and the row where no section is known: `report.pdf § Summary`."""
+    """Return the source and the section, or sheet and row if no section is known: `report.pdf § Summary`."""
     row = words.row.format(heading.row) if heading.row else ""
     place = heading.section or " ".join(part for part in (heading.sheet, row) if part)
     return f"{heading.source} § {place}" if place else heading.source
 
 
 def reference_text(heading: Heading, words: Language) -> str:
-    """The same; if only the source is known, the source and its pages: `report.pdf, page 3`."""
+    """Return source and section; if only the source is known, source and pages: `report.pdf, page 3`."""
     found = source_with_section(heading, words)
     return found if found != heading.source or not heading.pages else found + _page_text(heading, words)
 
 
 def infer_format(headers: Mapping[str, str]) -> str:
-    """The format whose labels all `headers` show; "custom" if there is none. The keys are the numbers of the blocks."""
+    """Return the format whose labels all `headers`, by block number, show; "custom" if there is none."""
     for name, form in FORMATS.items():
         labels = {form.label.format(number): header for number, header in headers.items()} if form.has_labels else {}
         if labels and all(_shows_label(header, label) for label, header in labels.items()):
@@ -193,7 +193,7 @@ def infer_format(headers: Mapping[str, str]) -> str:
 
 
 def _shows_label(header: str, label: str) -> bool:
-    """True if `header` shows `label`. A part of a name, as in "report[1].pdf", is no label, nor one that is guarded."""
+    """Return True if `header` shows `label`: neither guarded nor a part of a name, as in "report[1].pdf"."""
     at = header.find(label)
     before = header[at - 1 : at]
     return at >= 0 and not before.isalnum() and before != "\\"
@@ -205,7 +205,7 @@ def _page_text(heading: Heading, words: Language) -> str:
 
 
 def _quoted(value: str) -> str:
-    """The value of an attribute, in quotes. It equals `xml.sax.saxutils.quoteattr`, whose import loads `http`."""
+    """Return an attribute value in quotes, as `xml.sax.saxutils.quoteattr` does, whose import loads `http`."""
     value = escape_xml(value)
     if '"' not in value:
         return f'"{value}"'
@@ -213,7 +213,7 @@ def _quoted(value: str) -> str:
 
 
 def _page_ranges(pages: Iterable[int | str]) -> str:
-    """Pages as a reader writes them: "3-5, 9". Only whole numbers make ranges."""
+    """Return pages as a reader writes them: "3-5, 9". Only whole numbers make ranges."""
     ranges: list[tuple[int | str, int | str]] = []
     for page in pages:
         if ranges and isinstance(page, int) and ranges[-1][1] == page - 1:

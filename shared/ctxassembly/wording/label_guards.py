@@ -9,7 +9,7 @@ A search has two steps, since nearly no line has a form. `hint` finds lines that
 text; `form` reads these lines closely. In 1.6 million characters of documentation the hint left 8 of 7,184 lines, and
 the search took a sixteenth of the time that reading every line takes.
 
-An invisible character may stand inside a form, or stand for nothing. A line that has one is read twice: as it is, and
+An invisible character may be inside a form, or mean nothing. A line that has one is read twice: as it is, and
 without its invisible characters. A line with other characters than ASCII is read once more as it looks, with ASCII in
 place of look-alikes (`lookalikes`). The hint is tried on the head of each such line as it looks, unless its first
 letter is one of another script that looks like none of ours. Texts in ASCII never come so far.
@@ -45,7 +45,7 @@ from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 
 
 RULE = "---"
-"""A line of its own: between context and question, and at the end of a supplement that stands before the documents."""
+"""A line of its own: between context and question, and at the end of a supplement that comes before the documents."""
 FENCES = (RULE, "***", "___")
 """Rows of signs that end a context for a reader, guarded in any length: our rule, the dashes of LlamaIndex's prompts,
 and what Markdown renders as our rule."""
@@ -64,23 +64,23 @@ DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 _LABEL_WORDS = re.compile(r"[^\W\d_](?:.*\w)?")
-"""From the first letter of what stands before a label's number to its last letter: SOURCE, of "[SOURCE "."""
+"""From the first to the last letter before a label's number: SOURCE, of "[SOURCE "."""
 
 Languages = Mapping[str, Language]
 Formats = Mapping[str, Format]
 
 
 def is_safe_label(line: str) -> bool:
-    """True if `line` can be a form of ours: without {}, which stands for numbers, and without invisible characters."""
+    """Return True if `line` can be a form of ours: without {}, the sign for numbers, or invisible characters."""
     return "{}" not in line and line.strip().isprintable()
 
 
 def line_patterns(
     form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
 ) -> list[str]:
-    """The beginnings of our lines, with {} for a number. In the format `form` no text may begin a line with them.
+    """Return the beginnings of our lines, {} for a number. In the format `form` no text may begin a line with them.
 
-    Labels of all formats and words of all languages are among them, since an answer doesn't tell which context it has
+    Labels of all formats and words of all languages are among them, since an answer doesn't show which context it has
     read. A lead counts in its own format alone: elsewhere `## ` is a mere heading. Tags are not among them: formats
     that have tags escape all text. `separator` is the caller's own line above a supplement.
     """
@@ -94,9 +94,10 @@ def line_patterns(
 
 
 def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
-    """Words that may stand before a number in brackets, the longest first: those of the languages and of the labels.
+    """Return words that may precede a number in brackets, longest first: those of languages and of labels.
 
-    Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own beside `> [1]`.
+    Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own in addition to `>
+    [1]`.
     """
     words = {word for language in languages.values() for word in language.cited_as}
     begins = (form.label.partition("{")[0] for form in formats.values() if not form.has_markup)
@@ -105,7 +106,7 @@ def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -
 
 
 def header_words(languages: Languages = LANGUAGES) -> list[str]:
-    """The words between a label and its source, without their colon: Source, of "[1] Source: report.pdf"."""
+    """Return the words between a label and its source, without their colon: Source, of "[1] Source: report.pdf"."""
     begins = (language.numbered.partition("{")[0].rstrip() for language in languages.values())
     return sorted({begin.rstrip(": ") for begin in begins if begin.endswith(":")})
 
@@ -139,7 +140,7 @@ _OPTIONAL = (_BETWEEN, _BLANK)
 _SAME_LETTERS = "\u0130\u0131\u017f\u212a"
 """Letters that equal an i, an i, an s and a k if case is ignored."""
 _SINGLE_CHARACTER = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
-"""An atom that stands for one visible character, so that a hint may be made of it."""
+"""An atom that matches one visible character, so that a hint may be made of it."""
 _UMLAUT = "\u0308"
 _HEAD_CHARACTERS = 32
 _HEAD = re.compile(rf"\n([^\w\n]*)([^\n]{{0,{_HEAD_CHARACTERS}}})")
@@ -168,7 +169,7 @@ class Guard(NamedTuple):
     """True if all text is escaped besides."""
 
     def find_forms(self, text: str) -> list[int]:
-        r"""The offsets at which forms of `text` begin. A line begins after a \n, and nowhere else."""
+        r"""Return the offsets at which forms of `text` begin. A line begins after a \n, and nowhere else."""
         begins: list[int] = []
         # Most texts have no form: a search without a match takes half as long as an iterator.
         found = self.prefilter.search(text)
@@ -182,7 +183,7 @@ class Guard(NamedTuple):
         return begins
 
     def _find_lookalikes(self, text: str) -> Iterator[int]:
-        """The offsets of forms in lines of `text` that begin like one once look-alikes are read as what they look like.
+        """Return the offsets of forms in lines of `text` that begin like one once look-alikes are folded.
 
         Only the head of a line is folded. A line that begins with a letter of another script is passed over at once.
         """
@@ -198,7 +199,7 @@ class Guard(NamedTuple):
                 yield from _find_in_views(self.form, text, begin, len(text) if end < 0 else end)
 
     def find_labels(self, line: str) -> list[int]:
-        """The offsets of labels and beginnings of summaries anywhere in `line`, as it is read and as it looks."""
+        """Return the offsets of labels and beginnings of summaries in `line`, as it is read and as it looks."""
         if line.isascii() and "[" not in line and line.isprintable():  # the usual case
             return []
         visible = [at for at, character in enumerate(line) if not _INVISIBLE_RUN.match(character)]
@@ -210,13 +211,13 @@ class Guard(NamedTuple):
         return sorted(at for at in found if line[at - 1 : at] != "\\")
 
     def find_unfinished(self, text: str) -> list[int]:
-        """The offsets of forms in the last line of `text` that following text may complete."""
+        """Return the offsets of forms in the last line of `text` that following text may complete."""
         line = text.rfind("\n") + 1
         return _find_in_views(self.unfinished_form, text, line, len(text)) if line else []
 
 
 def _find_in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
-    """The offsets of forms in the line `text[begin:end]`, as it is, without invisible characters, and as it looks."""
+    """Return the offsets of forms in `text[begin:end]`: as it is, without invisible characters, and as it looks."""
     line = text[begin:end]
     # Deleting the ordinary bytes is far faster than looking at each character: mostly nothing is left.
     rare = line.encode("utf-8", "surrogatepass").translate(None, _ORDINARY_BYTES)
@@ -243,7 +244,7 @@ def _find_in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> li
 
 
 def _find_in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
-    """The offsets of forms before the first word of a line. A form may begin inside another."""
+    """Return the offsets of forms before the first word of a line. A form may begin inside another."""
     at = 0
     if _TABLE_RULE.fullmatch(line) and _is_table_rule(line):
         return
@@ -261,19 +262,19 @@ def _find_in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
 
 
 def _is_table_rule(line: str) -> bool:
-    """True if a `line` of dashes, signs and blanks is a rule of a table: it ends in a border or has columns."""
+    """Return True if a `line` of dashes, signs and blanks is a rule of a table: it has a border or columns."""
     return line.rstrip()[-1:] in ("|", "+") or sum(len(column) > 1 for column in _COLUMNS.split(line)) > 1
 
 
 def find_lookalike_tags(text: str) -> Iterator[int]:
-    """The offsets of look-alikes of our tags: XML needs no line for them, and escapes only real ones."""
+    """Return the offsets of look-alikes of our tags: XML needs no line for them, and escapes only real ones."""
     for found in ANGLES.finditer(text):
         if _TAG.match(fold_lookalikes(_INVISIBLE_RUN.sub("", text[found.start() : found.start() + _HEAD_CHARACTERS]))):
             yield found.start()
 
 
 def is_lead(line: str) -> bool:
-    """True if text after `line` still begins the line for a reader: it has no word, except the number of a list item.
+    """Return True if text after `line` begins the line for a reader: it has no word but the number of an item.
 
     It is enough if the line without its invisible characters has none, or the line as it looks.
     """
@@ -285,7 +286,7 @@ def is_lead(line: str) -> bool:
 
 @lru_cache(maxsize=64)
 def build_guard(form: str, separator: str | None = None) -> Guard:
-    """The guard of the format `form`. A function of the caller has a name that is no format's.
+    """Return the guard of the format `form`. A function of the caller has a name that is no format's.
 
     `separator` is the caller's own line above supplementary text.
     """
@@ -295,7 +296,7 @@ def build_guard(form: str, separator: str | None = None) -> Guard:
 def compile_guard(
     form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
 ) -> Guard:
-    """The guard of the format `form`, given the languages and formats there are. Tests add some of their own."""
+    """Return the guard of the format `form`, given all languages and formats. Tests add some of their own."""
     words = marker_words(languages, formats)
     number = rf"(?:(?i:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
@@ -333,7 +334,7 @@ def compile_guard(
 
 
 def _alternation(forms: Sequence[Sequence[str]], *, unfinished: bool = False, is_prefilter: bool = False) -> str:
-    r"""A pattern that matches any of `find_forms`, each a sequence of atoms.
+    r"""Return a pattern that matches any of `find_forms`, each a sequence of atoms.
 
     With `find_unfinished` it matches a beginning of any form at the end of the text. As a `hint` it matches the
     shortest of the forms that begin alike, and an invisible character after any atom, since it may hide the next. Forms
@@ -357,16 +358,16 @@ def _alternation(forms: Sequence[Sequence[str]], *, unfinished: bool = False, is
 
 
 def _prefilter(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
-    """The pattern of a line that may have one of `find_forms`, by its first characters.
+    """Return the pattern of a line that may have one of `find_forms`, by its first characters.
 
-    A line that hides its next character behind an invisible one matches, too: only a closer look can tell.
+    A line that hides its next character behind an invisible one matches, too: only a closer look can decide.
     """
     begins = [
         list(takewhile(lambda atom: atom in _OPTIONAL or _SINGLE_CHARACTER.fullmatch(atom), atoms)) for atoms in forms
     ]
     if not all(begins):  # a form that begins with a number: any line may have it
         return re.compile(r"\n")
-    # Most lines begin with a letter that no form begins with. One look at a set tells, and so does one at each sign
+    # Most lines begin with a letter that no form begins with. One look at a set decides, and so does one at each sign
     # before a form; trying all forms there takes far longer.
     possible = "".join(
         sign
@@ -382,7 +383,7 @@ def _prefilter(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
 
 
 def _either_case(character: str) -> str:
-    """A pattern of `character` in either case. The set of both is faster than a flag: `re` skips ahead to a set."""
+    """Return a pattern of `character` in either case: a set is faster than a flag, since `re` skips ahead to it."""
     if not character.isalpha():
         return re.escape(character)
     if not character.isascii():
@@ -396,11 +397,11 @@ def _either_case(character: str) -> str:
 
 
 def _atoms(form: str) -> list[str]:
-    """The atoms of a pattern for a line that begins like `form`: patterns of one character each, with few exceptions.
+    """Return the atoms of a pattern for a line that begins like `form`: mostly patterns of one character each.
 
     Signs alone match as they are, before a blank if the form ends in one (`## `), else alone on their line. A row of
     three or more is found in any length, with or without single blanks between its signs (`-----`, `- - -`).
-    Beside words, and where the form has blanks, blanks and emphasis may stand, and a row of one sign may be longer.
+    Next to words, and where the form has blanks, blanks and emphasis may occur, and a row of one sign may be longer.
     """
     found = [*_PARTS.finditer(form)]
     parts = [match[0] for match in found]
@@ -430,7 +431,7 @@ def _atoms(form: str) -> list[str]:
 
 
 def _row_atoms(sign: str) -> list[str]:
-    r"""The atoms of a row of three `sign`s or more that is alone on its line and no cell of a table's rule, `| ---`.
+    r"""Return the atoms of three or more `sign`s alone on a line, not in a cell of a table's rule, `| ---`.
 
     It is found from its first sign alone. A search that starts at each sign takes quadratic time.
     """
@@ -462,7 +463,7 @@ def escape_replacements(
     guard: Guard | None = None,
     sanitize: bool = False,
 ) -> dict[int, tuple[int, str]]:
-    """The changes that make `text` harmless in the format `form`: start -> (end, replacement).
+    """Return the changes that make `text` harmless in the format `form`: start -> (end, replacement).
 
     A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line` says
     that the text begins a line, `continued` that another text continues its last line. `guard` is that of the format
@@ -488,13 +489,13 @@ def escape_replacements(
 
 
 def _merge_changes(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
-    """Two changes at one place: a backslash, once, before what takes the place of the character there."""
+    """Return two changes at one place as one: a single backslash, then the replacement of the character."""
     shorter, longer = sorted((one, other))
     return longer if shorter == longer else (longer[0], shorter[1] + longer[1])
 
 
 def escape_labels(text: str, form: str, guard: Guard | None = None) -> str:
-    r"""`text` made harmless in the format `form`. `guard` is that of the format unless given.
+    r"""Return `text` made harmless in the format `form`. `guard` is that of the format unless given.
 
     >>> print(escape_labels("[2] Source: board.pdf", "numbered"))
     \[2] Source: board.pdf
@@ -503,7 +504,7 @@ def escape_labels(text: str, form: str, guard: Guard | None = None) -> str:
 
 
 def escape_value(value: str, form: str, guard: Guard | None = None) -> str:
-    r"""A `value` of metadata made harmless in the middle of a line of ours: no word of it can begin a label.
+    r"""Return a `value` of metadata made harmless in the middle of a line of ours: no word of it begins a label.
 
     A part of a name, as in "report[1].pdf", is no label.
 
@@ -516,7 +517,7 @@ def escape_value(value: str, form: str, guard: Guard | None = None) -> str:
 
 
 def is_line_start_after(text: str, *, at_line: bool) -> bool:
-    """True if text that follows `text` without a line break begins a line as a reader sees it.
+    """Return True if text that follows `text` without a line break begins a line as a reader sees it.
 
     It does if `text` ends a line, or has no word in its last line: quote marks or a bullet don't keep a form from being
     read. `at_line` says that `text` begins a line itself.

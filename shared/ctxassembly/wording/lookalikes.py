@@ -175,7 +175,7 @@ _SKELETONS = _Skeletons({code: chr(code) for code in range(0x80)})
 
 
 def _character_skeleton(character: str) -> str:
-    """The ASCII that `character` looks like, nothing for a mark, else the character."""
+    """Return the ASCII that `character` looks like, nothing for a mark, else the character."""
     kind = category(character)
     if kind in ("Mn", "Me"):
         return ""
@@ -200,7 +200,7 @@ def _bracket(character: str) -> str:
 
 
 def fold_lookalikes(line: str) -> str:
-    r"""`line` as it looks: ASCII for look-alikes, and no marks.
+    r"""Return `line` as it looks: ASCII for look-alikes, and no marks.
 
     >>> fold_lookalikes("[\N{FULLWIDTH DIGIT TWO}] S\N{CYRILLIC SMALL LETTER O}urce")
     '[2] Source'
@@ -209,12 +209,12 @@ def fold_lookalikes(line: str) -> str:
 
 
 def folded_offsets(line: str) -> list[int]:
-    """For each character of `folded(line)`, the offset in `line` of the character that it comes from."""
+    """Return for each character of `fold_lookalikes(line)` the offset in `line` of its origin."""
     return [at for at, character in enumerate(line) for _ in _SKELETONS[ord(character)]]
 
 
 def is_lookalike(character: str) -> bool:
-    """True if `character` looks like ASCII, or stands for nothing."""
+    """Return True if `character` looks like ASCII or is removed."""
     return _SKELETONS[ord(character)].isascii()
 
 

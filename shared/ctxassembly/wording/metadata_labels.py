@@ -44,26 +44,26 @@ class MetadataReader:
         self._pages: dict[int, tuple[Chunk, tuple[int | str, ...]]] = {}
 
     def line(self, chunk: Chunk, name: str) -> str | None:
-        """The particular `name` ("source", "section", ...) on one line; None if no key holds it."""
+        """Return the particular `name` ("source", "section", ...) on one line; None if no key holds it."""
         key = (id(chunk), name)
         if key not in self._lines:
             self._lines[key] = (chunk, _line(self._keys.read(self._metadata(chunk), name), name))
         return self._lines[key][1]
 
     def format_value(self, chunk: Chunk, name: str) -> str | None:
-        """The particular `name` on one line; None if no key holds it. It isn't remembered, nor left out of headers."""
+        """Return the particular `name` on one line, or None. It isn't remembered, nor left out of headers."""
         value = self._keys.read(chunk.metadata, name)
         return None if value is None else _line(value, name)
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
-        """The particular `name` as a whole number, else as a line; of several pages the first one."""
+        """Return the particular `name` as a whole number, else as a line; of several pages the first one."""
         if name == "page":
             return next(iter(self.pages([chunk])), None)
         value = self._keys.read(self._metadata(chunk), name)
         return value if _is_number(value) else _number(self.line(chunk, name))
 
     def pages_of(self, chunk: Chunk) -> tuple[int | str, ...]:
-        """The pages of `chunk` as they come, each a whole number counted from 1, else a line."""
+        """Return the pages of `chunk` as they come, each a whole number counted from 1, else a line."""
         key = id(chunk)
         if key not in self._pages:
             metadata = self._metadata(chunk)
@@ -83,27 +83,27 @@ class MetadataReader:
         return {key: value for key, value in chunk.metadata.items() if key not in chunk.hidden_from_header}
 
     def source(self, chunk: Chunk) -> str:
-        """The file, else the title, else the URL, else "unknown" in the language; on one line."""
+        """Return the file, else the title, else the URL, else "unknown" in the language; on one line."""
         for name in ("source", "title", "url"):
             if line := self.line(chunk, name):
                 return line
         return self._unknown
 
     def reference(self, chunk: Chunk, pages: tuple[int | str, ...]) -> str:
-        """The source of `chunk` with its section, sheet and row, or with `pages` if it has none; on one line."""
+        """Return the source of `chunk` with section, sheet and row, or with `pages` if it has none; on one line."""
         row = self.number(chunk, "row_number")
         section, sheet = self.line(chunk, "section") or "", self.line(chunk, "sheet") or ""
         heading = Heading(1, self.source(chunk), pages, section, sheet, "" if row is None else str(row))
         return reference_text(heading, self._words)
 
     def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
-        """The pages of `chunks`, each once: whole numbers first and ascending, others as they come."""
+        """Return the pages of `chunks`, each once: whole numbers first and ascending, others as they come."""
         found = {page: None for chunk in chunks for page in self.pages_of(chunk)}
         return tuple(sorted(found, key=lambda page: page if isinstance(page, int) else math.inf))
 
 
 def _line(value: Any, name: str) -> str | None:
-    """`value` on one line, None if it is nothing. The items of a list are joined."""
+    """Return `value` on one line, None if it is nothing. The items of a list are joined."""
     kind = type(value)
     if kind is not str:  # most are
         if kind in _LISTS or hasattr(kind, "tolist"):
@@ -120,7 +120,7 @@ def _line(value: Any, name: str) -> str | None:
 
 
 def _items(value: Any, levels: int = MAX_LEVELS) -> Iterator[Any]:
-    """The items of a list of any kind, those of lists in it in their place; of anything else the value itself."""
+    """Return the items of a list of any kind, those of inner lists in their place; else the value itself."""
     if hasattr(type(value), "tolist"):  # numpy and what looks like it
         try:
             value = value.tolist()

@@ -31,7 +31,7 @@ def system_prompt(
     supplement: bool = False,
     extra_rules: Sequence[str] = (),
 ) -> str:
-    """The rules for an answer, one a line.
+    """Return the rules for an answer, one a line.
 
     "grounded" answers from the context alone, and says so if the context doesn't suffice. "strict" infers nothing
     either: it answers from the text, or with `NOT_ENOUGH` and no more. "soft" puts the context first, and general
@@ -77,14 +77,14 @@ def user_prompt(
     extra_instructions: str | None = None,
     template: str | None = None,
 ) -> str:
-    r"""The context, then the question under a line of dashes, then `extra_instructions`.
+    r"""Return the context, then the question under a line of dashes, then `extra_instructions`.
 
     With a `template`, its text with {context} and {question} filled in, each of which it has once. Documents may repeat
     the template's own words: only our words are guarded.
 
     An assembled context has no other line of dashes, and none of our section words. The question and the instructions
-    stand as they are, unguarded: they are the caller's own words to the model. Don't send questions of people whose
-    instructions the model must not follow.
+    are included as they are, unguarded: they are the caller's own words to the model. Don't send questions of people
+    whose instructions the model must not follow.
 
     >>> print(user_prompt("[1] Source: gastro.pdf\nDrink water.", "May I drink?"))
     Context:

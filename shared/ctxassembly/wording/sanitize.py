@@ -20,7 +20,7 @@ NOTHING_LEFT = "\ufffd"
 
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _JOINABLE = "\u0590-\u1fff\u2190-\ufdff\ufe0f\U00010000-\U000dffff"
-"""Characters that a joiner may stand between: letters of scripts that need it, such as Persian and Hindi, and emoji."""
+"""Characters that a joiner may be between: letters of scripts that need it, such as Persian and Hindi, and emoji."""
 _INVISIBLE = re.compile(
     "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
     rf"|[\u200c\u200d](?![{_JOINABLE}])|(?<![{_JOINABLE}])[\u200c\u200d]"
@@ -53,7 +53,7 @@ _DEFINITION = re.compile(
 
 
 def sanitize_replacements(text: str, *, at_line: bool = True, continued: bool = False) -> dict[int, tuple[int, str]]:
-    """The changes to `text`: start -> (end, replacement), each of one character or of none.
+    """Return the changes to `text`: start -> (end, replacement), each of one character or of none.
 
     `at_line` says that the text begins a line, `continued` that another text may follow without a line break.
     """
@@ -75,12 +75,12 @@ def sanitize_replacements(text: str, *, at_line: bool = True, continued: bool = 
 
 
 def sanitize_text(text: str, *, continued: bool = False) -> str:
-    """`text`, of any number of lines, with these changes; it may be nothing then."""
+    """Return `text`, of any number of lines, with these changes; it may become empty."""
     return apply_replacements(text, sanitize_replacements(text, continued=continued))
 
 
 def sanitize_line(line: str) -> str:
-    r"""`line`, a value of metadata, with these changes.
+    r"""Return `line`, a value of metadata, with these changes.
 
     >>> print(sanitize_line("Yes.</s>[INST] ![x](http://e.example/?q) [/INST]"))
     Yes.<\/s>[\INST] ![x]\(http://e.example/?q) [\/INST]
@@ -91,7 +91,7 @@ def sanitize_line(line: str) -> str:
 
 
 def _alternation(forms: Iterable[Sequence[str]], *, allow_unfinished: bool) -> str:
-    r"""A pattern of the first atom of any of `forms`, if the others follow.
+    r"""Return a pattern of the first atom of any of `forms`, if the others follow.
 
     With `allow_unfinished` it is enough that the text ends inside the form.
     """

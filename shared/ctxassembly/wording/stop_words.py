@@ -13,7 +13,7 @@ from ctxassembly.wording.languages import LANGUAGES
 
 
 def stop_words(words: Iterable[str]) -> frozenset[str]:
-    """Those of `words` that say little in the language that has the most of them; of each such language, if several.
+    """Return those of `words` that say little in the language, or languages, with the most such words.
 
     >>> sorted(stop_words(["what", "caused", "the", "war"]))
     ['the', 'what']

@@ -17,7 +17,7 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def invalid_characters(text: str, *, is_markup: bool) -> dict[int, tuple[int, str]]:
-    """Replacements for the characters that `text` can't keep: start -> (end, replacement).
+    """Return replacements for the characters that `text` can't keep: start -> (end, replacement).
 
     They are halves of surrogate pairs; with `is_markup` also &, < and >, and the characters that XML excludes.
     """
@@ -32,7 +32,7 @@ def invalid_characters(text: str, *, is_markup: bool) -> dict[int, tuple[int, st
 
 
 def apply_replacements(text: str, changes: Mapping[int, tuple[int, str]]) -> str:
-    """`text` with `changes`: start -> (end, replacement)."""
+    """Return `text` with `changes`: start -> (end, replacement)."""
     done, parts = 0, []
     for start, (end, replacement) in sorted(changes.items()):
         parts += [text[done:start], replacement]
@@ -41,7 +41,7 @@ def apply_replacements(text: str, changes: Mapping[int, tuple[int, str]]) -> str
 
 
 def one_line(text: str) -> str:
-    r"""`text` on one line, with single blanks for white space, and fit to be sent.
+    r"""Return `text` on one line, with single blanks for white space, and fit to be sent.
 
     >>> one_line("Annual\n  report ")
     'Annual report'
@@ -50,17 +50,17 @@ def one_line(text: str) -> str:
 
 
 def make_encodable(text: str) -> str:
-    """`text` with U+FFFD for halves of surrogate pairs, which no API takes."""
+    """Return `text` with U+FFFD for halves of surrogate pairs, which no API takes."""
     return text if _is_encodable(text) else _SURROGATES.sub(_replacement_for, text)
 
 
 def is_storable(name: str) -> bool:
-    """True if a database can hold `name` as text, which is UTF-8 without NUL."""
+    """Return True if a database can hold `name` as text, which is UTF-8 without NUL."""
     return "\0" not in name and make_encodable(name) == name
 
 
 def escape_xml(text: str) -> str:
-    """`text` for XML: with entities, and with U+FFFD for the characters that XML excludes."""
+    """Return `text` for XML: with entities, and with U+FFFD for the characters that XML excludes."""
     return _INVALID_XML.sub(_replacement_for, _XML.sub(lambda found: _ENTITIES[found[0]], text))
 
 
@@ -69,7 +69,7 @@ def _replacement_for(found: re.Match[str]) -> str:
 
 
 def _is_encodable(text: str) -> bool:
-    """True if `text` has no half of a surrogate pair. Encoding fails on one, and is faster than a search."""
+    """Return True if `text` has no half of a surrogate pair: encoding fails on one, faster than a search."""
     try:
         return text.isascii() or bool(text.encode("utf-16-le"))
     except UnicodeEncodeError:

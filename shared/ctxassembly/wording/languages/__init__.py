@@ -2,7 +2,7 @@
 
 To add one, copy a file, translate each string, put in its own function words, and add its name to `Code`: headers,
 prompts, guards, the reading of answers and of queries follow. The words of every language are guarded in contexts of
-all languages, since an answer doesn't tell which context it has read.
+all languages, since an answer doesn't show which context it has read.
 """
 
 from __future__ import annotations

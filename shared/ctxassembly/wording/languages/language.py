@@ -1,4 +1,4 @@
-"""The record of a language: every word of it that we write, guard, read or tell a model."""
+"""The record of a language: every word of it that we write, guard, read or pass to a model."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Language:
 
     # In the messages of an agent's tools, with {} for labels.
     given_above: str
-    """The answer of a tool whose sources stand in the message of another; {} is empty, or labels in brackets."""
+    """The answer of a tool whose sources are in the message of another; {} is empty, or labels in brackets."""
     given_earlier: str
     """In place of a context that had to make room."""
 
@@ -96,7 +96,7 @@ class Language:
     lists of stop-words and stopwordsiso have "computer" and "research" among them, bm25s and NLTK bring much else.
     """
     question_words: str
-    """More of them, our own: words that ask a question or tell what to do with the answer."""
+    """More of them, our own: words that ask a question or say what to do with the answer."""
 
     def guarded_lines(self) -> tuple[str, ...]:
         """The beginnings of our lines in this language."""
