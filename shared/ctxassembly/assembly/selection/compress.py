@@ -1,8 +1,8 @@
-"""Compression by a language model: its prompt, and the part of its answer that is believed.
+"""Compression by a language model: the prompt, and the verification of the answer.
 
-A model that is told to copy still rewrites, and a document can tell it what to write. So an answer only chooses: each
-of its sentences has to stand in the source, word for word, and what is kept are the source's own sentences around them.
-With one sentence that doesn't stand there the whole answer is refused.
+A model rewrites even when it is asked to copy, and a document can inject instructions. So an answer only selects: each
+of its sentences must be in the source, word for word, and the source's own sentences are kept. If one sentence isn't in
+the source, the whole answer is refused.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ctxassembly.text.words import find_words, normalize_wording
 from ctxassembly.wording.sanitize import sanitize_text
 
 MAX_TEXTS = 16
-"""Texts that a model is asked about for one context at most: as many as one can wait for."""
+"""Maximum number of texts that a model reads for one context, to limit the wait."""
 SENTENCE_TOKENS = 25
-"""Tokens of an English sentence. No more texts are asked about than there is room for sentences."""
+"""Tokens of an English sentence. The model reads no more texts than there is room for sentences."""
 
 PROMPT = """\
 Extract from the text below what helps to answer the question. Copy whole sentences from it word for word, in their \
@@ -42,25 +42,25 @@ IRRELEVANT = "IRRELEVANT"
 _EDGE_CHARACTERS = " .,;:!?…。！？\"'`*_#>-•[]"
 """Characters that may differ at the ends of a sentence: its stop, a bullet, quotation marks, the dots of a gap."""
 _LIST_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
-"""A model numbers what it lists."""
+"""The number of an item: models number lists."""
 
 
 class ExtractionResult(NamedTuple):
-    """The choices that a model's answers make."""
+    """The candidates that a model's answers reduce or reject."""
 
     forms: dict[int, Candidate]
-    """The candidates reduced to the sentences that it chose, by key."""
+    """The candidates reduced to the selected sentences, by key."""
     irrelevant_keys: frozenset[int]
-    """The keys of candidates in which it found nothing."""
+    """The keys of candidates in which the model found nothing."""
 
 
 def extract_relevant(
     candidates: Sequence[Candidate], free_tokens: int, query: str | None, config: AssemblyConfig, notes: list[str]
 ) -> Generator[CompressTexts, Sequence[Any], ExtractionResult]:
-    """Have a model choose from each of `candidates`, best first, for which there are about `free_tokens` tokens.
+    """Request a model's selection from each of `candidates`, best first, for about `free_tokens` tokens.
 
-    A candidate that isn't asked about, has no answer or one that is refused is in neither of the results; of the last
-    two a note says so.
+    A candidate that the model didn't read, or whose answer is missing or refused, is in neither result; for a missing
+    or refused answer a note is added.
 
     Raises:
         StoreError: an answer failed and `on_store_error="raise"`.
@@ -75,7 +75,7 @@ def extract_relevant(
     )
     try:
         answers: Sequence[Any] = yield CompressTexts(prompts, config.llm_timeout_seconds)
-    except Exception as error:  # noqa: BLE001 - it stands in the place of each answer
+    except Exception as error:  # noqa: BLE001 - used as each answer
         answers = [error] * len(prompted)
     forms: dict[int, Candidate] = {}
     irrelevant: set[int] = set()
@@ -98,9 +98,9 @@ def extract_relevant(
 def _sentences_in_answer(
     candidate: Candidate, answer: str, clean_text: Callable[[str], str] = str
 ) -> list[CandidateSentence]:
-    """The candidate's sentences that `answer` has, or has a part of; none if any of it stands nowhere in the source.
+    """Return the candidate's sentences that overlap `answer`; empty if any part of it isn't in the source.
 
-    `clean_text` gives a sentence as the model read it.
+    `clean_text` maps a sentence to the text that the model read.
     """
     source, sentence_starts = "", []
     source_sentences = candidate_sentences(candidate)
@@ -116,7 +116,7 @@ def _sentences_in_answer(
         needle = _LIST_NUMBER.sub("", normalize_wording(text), count=1).strip(_EDGE_CHARACTERS)
         if not needle:
             return True
-        # It copies in order, mostly: so it is read in one go.
+        # Models mostly copy in order, so the search continues from the last match.
         at = find_words(source, needle, searched_to)
         if at < 0 and (at := find_words(source, needle, 0)) < 0:
             return False
@@ -125,7 +125,7 @@ def _sentences_in_answer(
         return True
 
     answer_sentences = dict.fromkeys(answer[begin:stop] for begin, stop in pairwise(boundaries))
-    # Of lines that have no stops, those that were left out may make of the others what looks like one sentence.
+    # Lines without stops look like one sentence if lines between them were left out.
     if all(
         mark_chosen(text) or ("\n" in text.strip() and all(map(mark_chosen, text.splitlines())))
         for text in answer_sentences

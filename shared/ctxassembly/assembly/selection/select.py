@@ -1,8 +1,8 @@
-"""Choosing, from all usable candidates to those that stand.
+"""Selection: from all usable candidates to the ones in the context.
 
-Selection comes first (`selection.py`), with the answers of a language model if one compresses. Then the room that is
-left goes to duplicates of what was left out; where nothing fits at all, the best hit stands alone; and in the end
-sentences that two passages share are said once. It is the one place that takes a chosen layout for the context's.
+First the budget is filled (`selector.py`), with the answers of a language model if one compresses. Then the remaining
+room is offered to duplicates of what was excluded. If nothing fits at all, the best hit is included by itself. At the
+end, sentences that two passages share are removed from one of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
 ReconsiderDuplicates = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
-"""From those that stand and the keys of those without room to the duplicates of the latter that may stand now."""
+"""Maps the selected candidates and the keys of those over budget to the duplicates that may replace the latter."""
 
 
 def select(
@@ -37,7 +37,7 @@ def select(
     lineage: Lineage,
     log: TraceRecorder,
 ) -> Generator[Request, Sequence[Any], SelectionResult]:
-    """Choose of `candidates`, best first, what stands beside a supplement."""
+    """Select from `candidates`, best first, what fits next to `supplement`."""
     yield from log.begin("budget", len(candidates))
     selection = yield from _select_and_compress(candidates, selector, supplement, log)
     log.notes += (*selection.notes, *selection.supplement.notes)
@@ -62,7 +62,7 @@ def select(
 
 
 def _selection_outcome(result: SelectionResult, selector: Selector) -> Mapping[str, Any]:
-    """The outcome of a choice, as its stage tells it."""
+    """Return the figures of a selection for its stage in the trace."""
     shortened = sum(candidate.kept_spans is not None for candidate in result.selected)
     return {
         **count_by_reason(exclusion.reason for exclusion in result.exclusions.values()),
@@ -75,7 +75,7 @@ def _selection_outcome(result: SelectionResult, selector: Selector) -> Mapping[s
 def _select_and_compress(
     candidates: Sequence[Candidate], selector: Selector, supplement: RenderedSupplement, log: TraceRecorder
 ) -> Generator[CompressTexts, Sequence[Any], Selection]:
-    """Select, and where a language model compresses, select again once it has read those that don't fit whole."""
+    """Select; if a language model compresses, have it read the candidates that don't fit whole and select again."""
     selection = selector.select(candidates, supplement)
     if selector.config.compress != "llm" or selector.granularity == "sentence" or not selection.deferred:
         return selection
@@ -89,9 +89,9 @@ def _select_and_compress(
 def _fill_with_duplicates(
     selection: Selection, selector: Selector, reconsider_duplicates: ReconsiderDuplicates
 ) -> Selection:
-    """Offer the room that is left to the duplicates of those without room, until none of them is left.
+    """Offer the remaining room to duplicates of the candidates that are over budget, until there are no more.
 
-    What the budget left out must not keep its duplicates out as well, unless filling has ended.
+    A candidate that the budget excludes must not exclude its duplicates as well.
     """
     while duplicates := reconsider_duplicates(selection.selected, over_budget_keys(selection.exclusions)):
         result = selector.fill_more(selection.layout, duplicates)
@@ -106,7 +106,7 @@ def _fill_with_duplicates(
 
 
 def _selection_result(selection: Selection, lineage: Lineage, log: TraceRecorder) -> SelectionResult:
-    """The selection as it is, and a note if the best hit is cut."""
+    """Return the result of `selection`, and add a note if the best hit is shortened."""
     shortened, candidates = selection.shortened, selection.candidates
     selected = tuple(
         lineage.record_change(candidate, shortened.get(candidate.key, candidate)) for candidate in selection.selected
@@ -128,7 +128,7 @@ def _selection_result(selection: Selection, lineage: Lineage, log: TraceRecorder
 
 
 def _select_best_hit_alone(selection: Selection, lineage: Lineage, log: TraceRecorder) -> SelectionResult | None:
-    """The best hit of which anything fits, below a shorter header, where nothing stands; else None."""
+    """Return the best hit of which anything fits, below a shorter header; None if something is selected already."""
     if selection.selected:
         return None
     over_budget = over_budget_keys(selection.exclusions)
@@ -146,10 +146,10 @@ def _select_best_hit_alone(selection: Selection, lineage: Lineage, log: TraceRec
 
 
 def _best_hit_notes(result: SelectionResult) -> Sequence[str]:
-    """A note if the best hit has no text in the context and lesser ones do, with the one that the query prefers."""
+    """Return a note if the best hit has no text in the context and others do, naming the most relevant one."""
     best = result.candidates[0] if result.candidates else None
     exclusion = result.exclusions.get(best.key) if best else None
-    # The other reasons have notes of their own, or name the chunk that has the text.
+    # All other reasons have notes of their own, or name the chunk that has the text.
     if best is None or exclusion is None or exclusion.reason not in (OVER_BUDGET, BELOW_CUTOFF) or not result.selected:
         return ()
     relevance, lowest = result.relevance, -math.inf

@@ -1,7 +1,7 @@
-"""Selection of the candidates that stand: the budget, what relieves it, and the supplement beside it.
+"""Selection within the budget, next to a supplement.
 
-A selection goes from what must stand to what may: the chunks that have to stand whole, then all of the window if that
-fits, else what relieves the budget, what the query weighs most, and what fills the room.
+The order is from required to optional: the chunks that must be kept whole, then everything in the window if that fits.
+Otherwise weak candidates are dropped, the query ranks the rest, and they fill the room.
 """
 
 from __future__ import annotations
@@ -45,14 +45,12 @@ from ctxassembly.data.metadata_keys import MetadataKeys, get_path
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
 
-# Relief where not everything fits, before candidates are weighed against each other.
-#
-# Hits below the floor go first, then crumbs, then the ends of long chunks. Each step is taken only as long as not
-# everything fits, and none of them leaves nothing.
+# Before candidates are ranked, weak ones are dropped: hits below the floor, then very short chunks, then the ends of
+# long ones. Each step is taken only while not everything fits, and none of them drops everything.
 
 
 class PrefilterResult(NamedTuple):
-    """All the candidates in their order, some of them cut, and those of them that give way, by key."""
+    """All candidates in their order, some of them shortened, and the dropped ones by key."""
 
     candidates: tuple[Candidate, ...]
     exclusions: dict[int, Exclusion]
@@ -62,11 +60,11 @@ class PrefilterResult(NamedTuple):
 def drop_weak(
     layout: Layout, candidates: Sequence[Candidate], config: AssemblyConfig, rank_sentences: SentenceRanker | None
 ) -> PrefilterResult:
-    """Take out of `candidates`, best first, what gives way to others where not all of them fit.
+    """Drop weak ones of `candidates`, best first, if not all of them fit.
 
-    First the hits below `relevance_floor` go, with the neighbors that were fetched for them; then chunks with fewer
-    tokens than `min_chunk_tokens`; then chunks with more than `max_chunk_tokens` are cut to that: to their best
-    sentences if there is a ranking, else to their beginning.
+    First the hits below `relevance_floor` are dropped, with the neighbors that were fetched for them; then chunks with
+    fewer tokens than `min_chunk_tokens`; then chunks with more than `max_chunk_tokens` are shortened to that: to their
+    best sentences if `rank_sentences` is given, else to their beginning.
     """
     notes: list[str] = []
     below_floor = _below_floor(layout, candidates, config.relevance_floor)
@@ -88,7 +86,7 @@ def drop_weak(
 
 
 def _below_floor(layout: Layout, candidates: Sequence[Candidate], floor: float | None) -> list[Candidate]:
-    """The hits with a score below `floor`, and the neighbors that are there because of them."""
+    """Return the hits with a score below `floor`, and the neighbors fetched for them."""
     if floor is None or layout.fits(candidates):
         return []
     low = {
@@ -108,7 +106,7 @@ def _too_short(layout: Layout, candidates: Sequence[Candidate], min_tokens: int)
 def _exclusions_for(
     layout: Layout, weak: Sequence[Candidate], remaining: Sequence[Candidate], reason: Reason
 ) -> dict[int, Exclusion]:
-    """Those that go, by key; nobody if that would be everyone."""
+    """Return the exclusions of `weak`, by key; none if they are all that remains."""
     if len(weak) == len(remaining):
         return {}
     return {candidate.key: Exclusion(reason, layout.text_tokens(candidate)) for candidate in weak}
@@ -119,7 +117,7 @@ def _not_excluded(candidates: Sequence[Candidate], exclusions: Container[int]) -
 
 
 def _limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:
-    """`candidate` with at most `limit` tokens of its text; as it is if not even a character has so few."""
+    """Return `candidate` with at most `limit` tokens of its text, or unchanged if not even a character fits."""
     if layout.text_tokens(candidate) <= limit:
         return candidate
     ranked = rank_sentences([candidate]) if rank_sentences else ()
@@ -135,9 +133,9 @@ def _limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentenc
 
 
 def place_keep_whole(layout: Layout, candidates: Sequence[Candidate], window: int, keys: MetadataKeys) -> Layout:
-    """`layout` with those of `candidates`, best first, that have to stand whole and fit.
+    """Return `layout` with those of `candidates`, best first, that must be kept whole and fit.
 
-    Hits go before all others. A neighbor stands if all hits have room beside it.
+    A neighbor is included only if all hits fit next to it.
     """
     hits_left = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
     for candidate in candidates:
@@ -151,43 +149,43 @@ def place_keep_whole(layout: Layout, candidates: Sequence[Candidate], window: in
 
 
 TYPICAL_CHARS_PER_TOKEN = 4.0
-"""Of English prose. Nothing depends on it but how much a model is asked."""
+"""For English prose. It only decides how many texts a language model reads."""
 
 
 @dataclass(frozen=True)
 class Selector:
-    """Selects with one config, for one query. Layouts and candidates come in and go out; it keeps nothing."""
+    """Selection with one config for one query, without state."""
 
     config: AssemblyConfig
     counter: TokenCounter
     query: str | None
     scorer_scores: Mapping[str, float] = field(default_factory=dict)
-    """What a scorer says of sentences, by their text."""
+    """The scores of a scorer, by sentence text."""
 
     @property
     def granularity(self) -> Granularity:
-        """The unit that is kept or dropped whole."""
+        """The unit that is included or excluded as a whole."""
         return self.config.effective_granularity(self.query)
 
     @property
     def can_continue_filling(self) -> bool:
-        """True if there may be room left for candidates that were not looked at."""
+        """True if there may be room for candidates that were not tried."""
         return self.config.overflow == "skip" and self.granularity in ("passage", "chunk")
 
     @property
     def should_remove_repeats(self) -> bool:
-        """True if sentences of one passage are not said again in another."""
+        """True if sentences that passages share are kept in one of them only."""
         config = self.config
         return config.enabled and config.dedup_sentences and config.dedup != "none" and self.granularity != "document"
 
     def must_keep_whole(self, candidate: Candidate) -> bool:
-        """True if nothing may be taken from `candidate`: its metadata say so."""
+        """Return whether the metadata of `candidate` requires that it is kept whole."""
         return self.config.enabled and has_flag(candidate.chunk, "keep_whole", self.config.keys)
 
     def scored_sentences(
         self, candidates: Sequence[Candidate], supplement: RenderedSupplement
     ) -> ScoredSentences | None:
-        """The sentences that the query chooses from; None if rank alone decides, or all fits beside a supplement."""
+        """Return the sentences scored for the query; None if rank alone decides, or everything fits."""
         if not (self._is_query_aware and candidates):
             return None
         layout = self._empty_layout(candidates, supplement)
@@ -196,12 +194,12 @@ class Selector:
         return self._split_and_score(layout, candidates)
 
     def select(self, candidates: Sequence[Candidate], supplement: RenderedSupplement) -> Selection:
-        """Select of `candidates`, best first, beside a supplement.
+        """Select from `candidates`, best first, next to `supplement`.
 
-        The supplement gives way rather than that the best hit is left out, is cut or loses its header.
+        The supplement is dropped if the best hit would otherwise be excluded, shortened or lose its header.
         """
         selection = self._select_once(candidates, supplement)
-        must_be_whole = self.granularity != "sentence"  # of which the best hit may stand in part
+        must_be_whole = self.granularity != "sentence"  # at which the best hit may be included in part
         if (
             not supplement.parts
             or not candidates
@@ -219,15 +217,15 @@ class Selector:
         )
 
     def remaining_tokens(self, selection: Selection) -> int:
-        """The tokens, about, that are left for the rest by all that stands whole."""
+        """Return about how many tokens remain next to the candidates that are included whole."""
         whole = (candidate for candidate in selection.selected if candidate.key not in selection.shortened)
         max_tokens = min(self.config.token_limit, (self.config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
         return int(max_tokens - sum(map(selection.layout.text_tokens, whole)))
 
     def reselect_after_compression(self, selection: Selection, extraction: ExtractionResult) -> Selection:
-        """Select again after a language model was asked about those that wait, without what it found irrelevant.
+        """Select again after a language model read the deferred candidates, without those that it found irrelevant.
 
-        Its excerpts stand only for candidates that don't fit whole, now that there may be more room.
+        Its excerpts are used only for candidates that don't fit whole, now that there may be more room.
         """
         layout = self._layout_with_whole(selection.candidates, selection.supplement)
         exclusions = {
@@ -245,14 +243,11 @@ class Selector:
         return self._fill_selection(undecided, self._compression_ranker(layout, selection.candidates), extraction.forms)
 
     def fill_more(self, layout: Layout, candidates: Sequence[Candidate]) -> FillResult:
-        """Select of more `candidates`, beside all that is in `layout`."""
+        """Select from more `candidates`, next to everything in `layout`."""
         return self._fill_plan(layout, self._plan(layout, candidates), self._compression_ranker(layout, candidates))
 
     def refill(self, layout: Layout, deferred: Sequence[Candidate]) -> tuple[Layout, dict[int, Candidate]]:
-        """Select of those that the budget left out, now that there is more room in `layout`; their forms by key.
-
-        Not for a room so small that it would gain next to nothing.
-        """
+        """Select from candidates that were over budget, if `layout` has enough room; return their forms by key."""
         if layout.token_count >= CLOSE_ENOUGH * layout.max_tokens:
             return layout, {}
         offered = [candidate for candidate in deferred if not self.must_keep_whole(candidate)]
@@ -265,7 +260,7 @@ class Selector:
     def layout_of(
         self, selected: Sequence[Candidate], candidates: Sequence[Candidate], supplement: RenderedSupplement
     ) -> Layout | None:
-        """The layout of `selected` out of `candidates`, beside a supplement; None if they don't fit."""
+        """Return the layout of `selected` out of `candidates`, next to `supplement`; None if they don't fit."""
         layout = self._empty_layout(candidates, supplement)
         return layout.with_candidates(selected) if layout.fits(selected) else None
 
@@ -296,7 +291,7 @@ class Selector:
         return self._fill_selection(undecided, rank_sentences)
 
     def _select_outside_window(self, layout: Layout, candidates: Sequence[Candidate]) -> FillResult:
-        """Select from beyond a window that stands whole: only what is worth more than a hit that is read anyway."""
+        """Select from outside a window that fits whole, only what is more relevant than the last hit."""
         config = self.config
         outside = {candidate.key for candidate in candidates if candidate.distance > config.window}
         if not outside:
@@ -313,7 +308,7 @@ class Selector:
         rank_sentences: SentenceRanker | None,
         forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Selection:
-        """Fill the layout of `undecided` with those of its candidates that aren't left out already."""
+        """Fill the layout of `undecided` with those of its candidates that aren't excluded already."""
         layout = undecided.layout
         cut_neighbors = self._exclude_cut_neighbors(undecided)
         candidates = [candidate for candidate in undecided.undecided if candidate.key not in cut_neighbors]
@@ -332,7 +327,7 @@ class Selector:
         )
 
     def _exclude_cut_neighbors(self, undecided: Selection) -> dict[int, Exclusion]:
-        """The neighbors that have to stand whole and can't, by key: no part of them may. A hit may stand in part."""
+        """Return the exclusions of neighbors that must be kept whole and don't fit. A hit may be kept in part."""
         neighbors = (
             candidate for candidate in undecided.undecided if not candidate.is_hit and self.must_keep_whole(candidate)
         )
@@ -343,7 +338,7 @@ class Selector:
     def _mark_outside_window(
         self, candidates: Sequence[Candidate], exclusions: Mapping[int, Exclusion]
     ) -> dict[int, Exclusion]:
-        """`exclusions`, with "beyond the window" as the reason for those of `candidates` outside it."""
+        """Return `exclusions` with the reason "beyond the window" for those of `candidates` outside it."""
         outside = {candidate.key for candidate in candidates if candidate.distance > self.config.window}
         return {
             key: exclusion._replace(reason=OUTSIDE_WINDOW) if key in outside else exclusion
@@ -377,16 +372,16 @@ class Selector:
 
     @property
     def _is_query_aware(self) -> bool:
-        """True if the words of the query decide, where not everything fits."""
+        """True if the words of the query decide when not everything fits."""
         return self.granularity != "document" and self.config.is_query_aware(self.query)
 
     def _drops_whole_hit(self, selection: Selection) -> bool:
-        """True if a hit that has to stand whole doesn't."""
+        """Return whether a hit that must be kept whole is not."""
         hits = (candidate for candidate in selection.candidates if candidate.is_hit and self.must_keep_whole(candidate))
         return not all(selection.is_selected(candidate, whole=True) for candidate in hits)
 
     def _not_whole_notes(self, candidates: Sequence[Candidate]) -> list[str]:
-        """A note on each hit that has to stand whole and can't."""
+        """Return a note for each hit that must be kept whole and doesn't fit."""
         hits = (candidate for candidate in candidates if candidate.is_hit and self.must_keep_whole(candidate))
         return [
             f"keep_whole: {safe_repr(candidate.chunk.id, 80)} does not fit whole, treated as any other"
@@ -394,7 +389,7 @@ class Selector:
         ]
 
     def _layout_with_whole(self, candidates: Sequence[Candidate], supplement: RenderedSupplement) -> Layout:
-        """The layout of a supplement and those of `candidates` that have to stand whole and can."""
+        """Return the layout of `supplement` and those of `candidates` that must be kept whole and fit."""
         layout = self._empty_layout(candidates, supplement)
         return (
             place_keep_whole(layout, candidates, self.config.window, self.config.keys)
@@ -423,28 +418,28 @@ class Selector:
 
 @dataclass(frozen=True)
 class Selection:
-    """The candidates that stand, in their layout, and those that don't."""
+    """The selected candidates, in their layout, and the excluded ones."""
 
     layout: Layout
     candidates: tuple[Candidate, ...]
-    """All that were offered, in their order; some cut to `max_chunk_tokens`."""
+    """All candidates in their order; some shortened to `max_chunk_tokens`."""
     exclusions: dict[int, Exclusion]
-    """Those of them that don't stand, by key."""
+    """The excluded ones, by key."""
     shortened: dict[int, Candidate]
-    """The forms of those that stand in part, by key."""
+    """The forms of those that are included in part, by key."""
     supplement: RenderedSupplement
     notes: tuple[str, ...]
     relevance: Mapping[int, float]
-    """What each is worth for the query, by key; none where the query had nothing to choose."""
+    """The relevance of each to the query, by key; empty if the query wasn't used."""
 
     @property
     def selected(self) -> tuple[Candidate, ...]:
-        """Those that stand, as they were offered."""
+        """The selected candidates, in the form in which they were offered."""
         return tuple(candidate for candidate in self.candidates if candidate.key not in self.exclusions)
 
     @property
     def undecided(self) -> list[Candidate]:
-        """Those that neither stand in the layout nor are left out."""
+        """The candidates that are neither in the layout nor excluded."""
         return [
             candidate
             for candidate in self.candidates
@@ -453,11 +448,11 @@ class Selection:
 
     @property
     def deferred(self) -> tuple[Candidate, ...]:
-        """Those that the budget left out or took in part, best first."""
+        """The candidates that are over budget or included in part, best first."""
         return tuple(candidate for candidate in self.candidates if self._is_deferred(candidate))
 
     def is_selected(self, candidate: Candidate, *, whole: bool) -> bool:
-        """True if `candidate` stands; if it has to be `must_be_whole`, nothing may have been taken from it."""
+        """Return whether `candidate` is selected; with `whole`, only if it isn't shortened."""
         is_candidate = any(own is candidate for own in self.candidates)
         return is_candidate and candidate.key not in self.exclusions and not (whole and candidate.key in self.shortened)
 
@@ -467,7 +462,7 @@ class Selection:
 
 
 def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[str, str]:
-    """The first summary among each document's chunks, by document id."""
+    """Return the first summary among each document's chunks, by document id."""
     found: dict[str, tuple[int, str]] = {}
     for candidate in candidates:
         if summary := _summary(candidate, keys):
@@ -478,7 +473,7 @@ def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[
 
 
 def _summary(candidate: Candidate, keys: Iterable[str]) -> str:
-    """The page summary in the candidate's metadata; "" if there is none."""
+    """Return the page summary in the candidate's metadata; "" if there is none."""
     chunk = candidate.chunk
     for key in keys:
         value = get_path(chunk.metadata, key)

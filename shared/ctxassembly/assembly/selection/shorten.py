@@ -1,8 +1,8 @@
-"""The part of an item that doesn't fit: a form that a model chose, its best sentences, or its beginning.
+"""Shortening of an item that doesn't fit: to a model's excerpt, to its best sentences, or to its beginning.
 
-The order is that of trust. A model's excerpt was asked for; the best sentences answer the query by its words; a
-beginning is only what comes first. For the best candidate of all there is always a part, however small the budget:
-then the header gives way before the text does.
+These are tried in this order: the excerpt was asked for, the best sentences have words of the query, and the beginning
+is only what comes first. Some part of the best candidate is always included, however small the budget: then the header
+is shortened before the text.
 """
 
 from __future__ import annotations
@@ -22,20 +22,17 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import sentence_ends, sentence_spans
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
-# Parts of a text that doesn't fit: some of its sentences, else its beginning up to a word or a character.
-#
-# Every search here halves: a text of any length costs a few tries, each of which renders and counts. That is sound as
-# long as a longer part counts more, which holds but for the odd token; the part that comes back was tried itself.
-
+# All searches here bisect, so a text of any length costs a few tries, each of which renders and counts. Bisection needs
+# longer parts to have more tokens, which is true except for a rare token; the part that is returned was tried itself.
 
 SentenceRanker = Callable[[Sequence[Candidate]], "Sequence[CandidateSentence]"]
-"""Ranks the sentences of candidates that may stand where not all of them fit, best first."""
+"""Maps candidates to their sentences, best first, for use when not all of them fit."""
 
 _WORD_END = re.compile(r"\S(?=\s)")
 
 
 class CandidateSentence(NamedTuple):
-    """A slice of a candidate's chunk that says something by itself."""
+    """A sentence or line of a candidate's chunk."""
 
     candidate: Candidate
     span: Span
@@ -47,7 +44,7 @@ class CandidateSentence(NamedTuple):
 
 
 def candidate_sentences(candidate: Candidate) -> list[CandidateSentence]:
-    """The sentences and lines of all that is kept of the candidate, in order."""
+    """Return the sentences and lines of what is kept of the candidate, in order."""
     found: list[CandidateSentence] = []
     for begin, end in candidate.spans:
         spans = sentence_spans(candidate.chunk.text[begin:end])
@@ -56,10 +53,10 @@ def candidate_sentences(candidate: Candidate) -> list[CandidateSentence]:
 
 
 def bisect_fitting(ends: Sequence[int], fits: Callable[[int], bool], guess: int | None = None) -> int:
-    """The last of the ascending `stop_at_overflow` that fits, by halving; 0 if none.
+    """Return the last of the ascending `ends` that fits, by bisection; 0 if none does.
 
-    With a `guess` at how many fit it begins there, and goes away from it by steps that double, until it has gone past.
-    Where a tokenizer counts a longer text lower than a shorter one, a later end may be missed; what comes back fits.
+    With a `guess` at how many fit, the search begins there and moves away in doubling steps until the result changes.
+    If a tokenizer counts fewer tokens for a longer text, a later end may be missed; the returned end fits.
     """
     low, high, step, previous_fits = 0, len(ends), 1, None
     middle = high // 2 if guess is None else max(min(guess, high) - 1, 0)
@@ -75,7 +72,7 @@ def bisect_fitting(ends: Sequence[int], fits: Callable[[int], bool], guess: int 
 
 
 def longest_prefix(text: str, begin: int, fits: Callable[[int], bool]) -> int:
-    """The last end after `begin` up to which `text` fits: at a sentence, else a word, else a character; 0 if none."""
+    """Return the last end after `begin` up to which `text` fits: of a sentence, else a word, else a character; or 0."""
     for ends in (
         sentence_ends(text, begin),
         [match.end() for match in _WORD_END.finditer(text, begin)],
@@ -87,7 +84,7 @@ def longest_prefix(text: str, begin: int, fits: Callable[[int], bool]) -> int:
 
 
 def truncate(candidate: Candidate, end: int, reason: Shortening) -> Candidate:
-    """`candidate` with the first `end` characters of its text; itself if that is all of it."""
+    """Return `candidate` with the first `end` characters of its text; unchanged if that is all of it."""
     if end >= len(candidate.text):
         return candidate
     kept: list[Span] = []
@@ -99,10 +96,10 @@ def truncate(candidate: Candidate, end: int, reason: Shortening) -> Candidate:
 
 
 def fit_excerpt(ranked: Sequence[CandidateSentence], fits: Callable[[Sequence[Candidate]], bool]) -> list[Candidate]:
-    """The excerpt of as many of `ranked`, best first, as fit together; nothing if none does.
+    """Return the excerpts with as many of `ranked`, best first, as fit together; empty if none fits.
 
-    One that doesn't fit is passed over, and so are those after it that are more than half as long: that keeps the tries
-    few, however many there are.
+    A sentence that doesn't fit is skipped, and so are all after it that are more than half as long, which keeps the
+    number of tries small.
     """
     chosen: list[CandidateSentence] = []
     while ranked:
@@ -118,14 +115,14 @@ def _count_fitting(
     chosen: Sequence[CandidateSentence],
     fits: Callable[[Sequence[Candidate]], bool],
 ) -> int:
-    """The number of `ranked` that fit beside what is chosen."""
-    if not fits(build_excerpts([*chosen, ranked[0]])):  # mostly there is room for none: one try tells
+    """Return the number of `ranked` that fit next to `chosen`."""
+    if not fits(build_excerpts([*chosen, ranked[0]])):  # mostly none fits, which takes one try
         return 0
     return bisect_fitting(range(1, len(ranked) + 1), lambda upto: fits(build_excerpts([*chosen, *ranked[:upto]])))
 
 
 def build_excerpts(sentences: Iterable[CandidateSentence]) -> list[Candidate]:
-    """The candidates reduced to those of `candidate_sentences` that they have; one with all of its own is unchanged."""
+    """Return the candidates reduced to their `sentences`; a candidate with all of its own is unchanged."""
     by_candidate: dict[int, list[CandidateSentence]] = {}
     for sentence in sentences:
         by_candidate.setdefault(sentence.candidate.key, []).append(sentence)
@@ -135,7 +132,7 @@ def build_excerpts(sentences: Iterable[CandidateSentence]) -> list[Candidate]:
 
 
 def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The ascending `spans`, those that touch as one."""
+    """Return the ascending `spans`, with adjacent ones merged."""
     runs: list[Span] = []
     for start, end in spans:
         if runs and runs[-1][1] == start:
@@ -149,37 +146,33 @@ def _keep_only(candidate: Candidate, spans: Iterable[Span]) -> Candidate:
     kept = merge_spans(spans)
     if kept == candidate.spans:
         return candidate
-    # A model's excerpt stays the model's however it is reduced.
+    # A model's excerpt is recorded as the model's even if it is reduced.
     reason: Shortening = "llm" if candidate.shortened_by == "llm" else "extractive"
     return candidate._replace(kept_spans=kept, shortened_by=reason)
 
 
-# Sentences of a chunk that doesn't fit, best first.
+# Sentences of a chunk that doesn't fit are ranked by the scores of sentence selection (`scoring/sentences.py`), but:
 #
-# They are ranked by the values that sentence selection gives them (`units.py`), so that a chunk is compressed to nearly
-# what would have been chosen of it. Two things differ:
-#
-# - Here mostly the sentences of one chunk compete, and signals of chunk and section say the same of all of them. So the
-#   words of a sentence itself weigh more (`OWN_TERMS_BONUS`): one in two questions of a set find .770 of the evidence
-# in place of   .766, as the mean of 500 to 4,000 tokens, and no less on two more sets (`python -m quality --strategies
-# compress`).
-# - Numbers, dates and names weigh more, in the query and beside it, as the published rules have it: they are asked for
-#   most, and a summary loses them first. Without a query they alone decide within a chunk.
-
+# - Here mostly the sentences of one chunk compete, and the signals of chunk and section are the same for all of them.
+#   So the words of a sentence itself count more (`OWN_TERMS_BONUS`): recall is .770 instead of .766 for half of the
+#   questions of a set, as the mean of 500 to 4,000 tokens, and no less on two more sets
+#   (`python -m quality --strategies compress`).
+# - Numbers, dates and names count more, as in the published rules: they are asked for most, and a summary loses them
+#   first. Without a query they alone decide within a chunk.
 
 OWN_TERMS_BONUS = 3.0
-"""The value of the query's words in a sentence itself, added to that of the unit; the best has all of it."""
+"""Added to the score of the sentence with the most weight of the query's words; to others in proportion."""
 FACT_BONUS = 0.1
-"""The value of a number or a name, added likewise."""
+"""Added for a number or a name."""
 MAX_FACTS = 5
-"""More numbers and names than these don't make a sentence better: tables are full of them."""
+"""Maximum number of numbers and names that count: tables are full of them."""
 
 
 def sentence_ranker(get_sentences: Callable[[], ScoredSentences], query: str | None) -> SentenceRanker:
-    """A function from candidates that are in `get_sentences` to their sentences, those that answer `query` best first.
+    """Return a function that maps candidates in `get_sentences()` to their sentences, best for `query` first.
 
-    Sentences that have no word of the query are left out, unless none has any. Of equal ones the one that comes first
-    stays first. The units are asked for when the function is first called.
+    Sentences without a word of the query are left out, unless none has any. Ties keep their order. `get_sentences` is
+    called when the function is first used.
     """
     query_facts = frozenset(_facts(query or ""))
 
@@ -196,7 +189,7 @@ def sentence_ranker(get_sentences: Callable[[], ScoredSentences], query: str | N
         )
 
     def score_sentence(sentence: CandidateSentence) -> tuple[float, bool]:
-        """The score of a sentence, and whether it has any word of the query."""
+        """Return the score of a sentence, and whether it has any word of the query."""
         table = load_table()
         indexes = _overlapping_indexes(table.sentences, table.candidate_spans[sentence.candidate.key], sentence)
         facts = _facts(sentence.text)
@@ -217,7 +210,7 @@ def sentence_ranker(get_sentences: Callable[[], ScoredSentences], query: str | N
 
 
 class _SentenceTable(NamedTuple):
-    """The units as they are read once."""
+    """Scored sentences, with their arrays as lists."""
 
     sentences: ScoredSentences
     scores: Sequence[float]
@@ -228,7 +221,7 @@ class _SentenceTable(NamedTuple):
 def _overlapping_indexes(
     sentences: ScoredSentences, candidate_span: CandidateSpan, sentence: CandidateSentence
 ) -> range:
-    """The places of the units that have a part of the candidate's `sentence`."""
+    """Return the indexes of the scored sentences that overlap the candidate's `sentence`."""
     begin, end = (candidate_span.start + at for at in sentence.span)
     last = bisect_left(
         sentences.boundaries, end, candidate_span.sentence_range.start, candidate_span.sentence_range.stop
@@ -237,7 +230,7 @@ def _overlapping_indexes(
 
 
 def _facts(text: str) -> list[str]:
-    """The words with a digit, and the capitalized ones that don't begin the text: numbers, dates and names."""
+    """Return the words with a digit and the capitalized words after the first: numbers, dates and names."""
     return [
         word
         for at, word in enumerate(text.split())
@@ -246,34 +239,34 @@ def _facts(text: str) -> list[str]:
 
 
 MIN_CUT_FACTOR = 3
-"""A cut chunk must have this many times the tokens below which a whole one says too little (published)."""
+"""A shortened chunk must have this many times `min_chunk_tokens` (published rule)."""
 HEADER_DIVISOR = 4
-"""A header that takes more than a quarter of the budget is shortened before the text is cut."""
+"""A header that takes more than a quarter of the budget is shortened before the text."""
 
 
 class ShortenPolicy(NamedTuple):
-    """The rules for an item that doesn't fit."""
+    """Rules for an item that doesn't fit."""
 
     overflow: Overflow = "skip"
-    """The next item follows, none does, or its beginning stands and then none does."""
+    """Continue with the next item, stop, or include the beginning of the item and stop."""
     may_shorten_hits: bool = False
-    """True if the beginning of a hit stands, whatever follows."""
+    """True if the beginning of a hit is included in any case."""
     min_chunk_tokens: int = 0
     model_excerpts: Mapping[int, Candidate] = MappingProxyType({})
-    """The excerpts that a model made of candidates, by key: taken before anything else if they fit."""
+    """The excerpts that a model made of candidates, by key: used first if they fit."""
     rank_sentences: SentenceRanker | None = None
-    """Ranks the sentences of any item that doesn't fit; as many as fit are taken."""
+    """Ranks the sentences of any item that doesn't fit; as many as fit are included."""
     rank_best_hit: SentenceRanker | None = None
-    """The same for the best chunk of all alone."""
+    """Ranks the sentences of the best chunk, if that doesn't fit."""
 
     @property
     def stop_at_overflow(self) -> bool:
-        """True if nothing follows an item that doesn't fit."""
+        """True if filling ends at the first item that doesn't fit."""
         return self.overflow != "skip"
 
 
 def shorten_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPolicy) -> Sequence[Candidate]:
-    """The part of `item` that fits beside what stands; nothing if there is none worth its room."""
+    """Return the part of `item` that fits in `layout`; empty if none does or it is too short."""
     if (fitted := _compress_item(layout, item, policy)) or not (
         policy.overflow == "truncate" or (policy.may_shorten_hits and item[0].is_hit)
     ):
@@ -282,7 +275,7 @@ def shorten_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPolic
 
 
 def shorten_best(layout: Layout, best: Candidate, policy: ShortenPolicy) -> Sequence[Candidate]:
-    """The part of the best candidate of all that fits below its full header; none if that has to be shortened, too."""
+    """Return the part of the best candidate that fits below its full header; empty if the header must be shortened."""
     if fitted := _compress_item(layout, [best], policy):
         return fitted
     if policy.rank_best_hit and (fitted := fit_excerpt(policy.rank_best_hit([best]), layout.fits)):
@@ -292,10 +285,10 @@ def shorten_best(layout: Layout, best: Candidate, policy: ShortenPolicy) -> Sequ
 
 
 def shorten_with_header(layout: Layout, candidate: Candidate) -> tuple[Candidate, HeaderDetail] | None:
-    """The best candidate of a budget in which nothing fits whole, made to fit, and how much header stays.
+    """Return the best candidate shortened to fit, and the detail of its header, if nothing fits whole.
 
-    The summary goes first, then page and path, then the label, as long as the header takes more than a quarter of the
-    budget; then the text is cut at a sentence, else at a word, else at a character. None if not even one fits.
+    The summary is dropped first, then page and path, then the label, while the header takes more than a quarter of the
+    budget; then the text is cut at a sentence, else at a word, else at a character. None if no character fits.
     """
     text = candidate.text
     begin = len(text) - len(text.lstrip())
@@ -304,7 +297,7 @@ def shorten_with_header(layout: Layout, candidate: Candidate) -> tuple[Candidate
     def fits(end: int, *, detail: HeaderDetail) -> bool:
         return layout.fits([truncate_at(end)], detail)
 
-    # No text of more characters fits, unless a counter finds most of them free: then the reach is doubled.
+    # A longer text fits only if a counter finds most of its characters free: then the limit is doubled.
     max_chars = begin + layout.max_tokens * MAX_CHARS_PER_TOKEN
     while max_chars < len(text) and fits(max_chars, detail=HeaderDetail.NONE):
         max_chars *= 2
@@ -319,7 +312,7 @@ def shorten_with_header(layout: Layout, candidate: Candidate) -> tuple[Candidate
 
 
 def _compress_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPolicy) -> Sequence[Candidate]:
-    """The forms of `item` that a model chose, or as many of its best sentences as fit."""
+    """Return the model's excerpts of `item`, or as many of its best sentences as fit."""
     if policy.rank_sentences is None:
         return ()
     forms = [policy.model_excerpts.get(candidate.key, candidate) for candidate in item]
@@ -329,13 +322,15 @@ def _compress_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPol
 
 
 def _truncate_to_fit(layout: Layout, candidate: Candidate, policy: ShortenPolicy) -> Sequence[Candidate]:
-    """The candidate's first sentences, as many as fit beside what stands; nothing if they say too little."""
+    """Return as many of the candidate's first sentences as fit in `layout`; empty if they say too little."""
     text = candidate.text
     if not layout.might_fit([truncate(candidate, len(text) - len(text.lstrip()) + 1, "budget")]):
-        return ()  # mostly there is no room for another header
+        return ()  # mostly there is no room even for another header
     free_chars = (layout.max_tokens - layout.token_count) * MAX_CHARS_PER_TOKEN
     fitting_text = text[:free_chars]
-    ends = [end for end in sentence_ends(fitting_text) if end < len(fitting_text.rstrip())]  # the room ends no sentence
+    ends = [
+        end for end in sentence_ends(fitting_text) if end < len(fitting_text.rstrip())
+    ]  # the cut is not the end of a sentence
     trials: dict[int, list[Candidate]] = {}
 
     def fits(end: int) -> bool:
@@ -347,7 +342,7 @@ def _truncate_to_fit(layout: Layout, candidate: Candidate, policy: ShortenPolicy
         return ()
     fitted = trials[end]
     tokens = layout.text_tokens(fitted[0])
-    # Where filling goes on, a rest has to be worth more than what is written around it: others wait for the room.
+    # If filling continues, the text must take at least half of what it adds: others may use the room.
     if not policy.stop_at_overflow and tokens * 2 < layout.token_count_with(fitted) - layout.token_count:
         return ()
     return fitted if tokens >= MIN_CUT_FACTOR * policy.min_chunk_tokens else ()

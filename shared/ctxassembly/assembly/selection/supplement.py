@@ -1,6 +1,6 @@
-"""Facts that no chunk holds (from a graph, a taxonomy, a database), rendered behind a separator of their own.
+"""Supplementary facts that no chunk has (from a graph, a taxonomy, a database), in a block of their own.
 
-They have no source among the documents, so they are no label's: they make a block of their own without a citation.
+They have no source among the documents, so the block has no label and no citation.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
 
 EVIDENCE_DIVISOR = 2
-"""A supplement takes one part in so many of the budget at most, where anything was retrieved."""
+"""A supplement takes at most half of the budget if anything was retrieved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supplement:
-    """Supplementary text, with what a bare string can't say.
+    """Supplementary text with options.
 
     >>> from ctxassembly import Supplement, assemble
     >>> print(assemble([], supplement=Supplement("The hall seats 90.", force=True)).text)
@@ -36,14 +36,14 @@ class Supplement:
 
     text: str
     force: bool = False
-    """Add it whatever the gate says. Its cap and the budget hold all the same."""
+    """Add it even if the gate is closed. Its cap and the budget still apply."""
     intent: str | None = None
-    """The intent that the caller sees in the query, for a gate of its own."""
+    """The intent of the query, for `AssemblyConfig.supplement_gate`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SupplementGateInput:
-    """The facts by which `AssemblyConfig.supplement_gate` decides.
+    """The input of `AssemblyConfig.supplement_gate`.
 
     >>> from ctxassembly import AssemblyConfig
     >>> config = AssemblyConfig(supplement_gate=lambda situation: situation.intent == "compare")
@@ -51,9 +51,9 @@ class SupplementGateInput:
 
     query: str | None
     score: float | None
-    """The score of the best hit that has one. None where nothing was retrieved or scored."""
+    """The score of the best hit that has one; None if nothing was retrieved or scored."""
     similarity: float | None
-    """The highest vector similarity that the hits' metadata tell (`MetadataKeys.similarity`), whatever their order."""
+    """The highest vector similarity in the metadata of any hit (`MetadataKeys.similarity`)."""
     intent: str | None
     """The supplement's `intent`."""
 
@@ -64,19 +64,19 @@ SupplementInput: TypeAlias = str | Supplement | Callable[[str | None], str | Sup
 
 @dataclass(frozen=True, slots=True)
 class RenderedSupplement:
-    """The block that a supplement makes, which may be nothing, and why."""
+    """The rendered block of a supplement, which may be empty, with notes."""
 
     parts: tuple[RenderedPart, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def resolve_supplement(query: str | None, supplement: SupplementInput) -> str | Supplement | None:
-    """`supplement_input`, or what that function returns for `query`. Adapters call it, since it may do I/O."""
+    """Return `supplement`, or its result for `query` if it is a function, which may do I/O."""
     return supplement(query) if callable(supplement) else supplement
 
 
 def supplement_from_retrieval(retrieved: Retrieved) -> Supplement | None:
-    """The facts that came with the hits, a line each, without those that a hit says itself; None if there are none."""
+    """Return the facts retrieved with the hits, one per line, without those in a hit's text; None if there are none."""
     texts = [found.chunk.text for found in retrieved.chunks]
     facts = [fact for fact in retrieved.statements if not any(fact in text for text in texts)]
     return Supplement("\n".join(facts), intent=retrieved.intent) if facts else None
@@ -89,7 +89,7 @@ def render_supplement(
     config: AssemblyConfig,
     counter: TokenCounter,
 ) -> RenderedSupplement:
-    """Make the block of `supplement_input` beside `hits`, best first: within its cap, cut at a sentence, or shut out.
+    """Render `supplement_input` next to `hits`, best first: cut to its cap at a sentence, or suppressed by the gate.
 
     Raises:
         InputError: `supplement_input` is neither text nor a Supplement.
@@ -108,7 +108,7 @@ def render_supplement(
 
 
 def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: TokenCounter) -> RenderedSupplement:
-    """The block of the first sentences of `text` that fit in the cap, and in one part in `divisor` of the budget."""
+    """Render the first sentences of `text` that fit in the cap and in the budget divided by `divisor`."""
     renderer = Renderer(config)
     cap = min(config.supplement_max_tokens, config.token_limit // divisor)
     max_chars = config.max_characters // divisor if config.max_characters else None
@@ -136,7 +136,7 @@ def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: T
 
 
 def _gate_reason(hits: Sequence[Candidate], query: str | None, intent: str | None, config: AssemblyConfig) -> str:
-    """The reason why the gate is shut, "" if it is open. No threshold is reached where nothing is scored."""
+    """Return the reason why the gate is closed; "" if it is open. Without scores no threshold is reached."""
     threshold = config.supplement_threshold
     best_score = next((hit.score for hit in hits if hit.score is not None), None)
     if callable(threshold):
@@ -152,6 +152,6 @@ def _gate_reason(hits: Sequence[Candidate], query: str | None, intent: str | Non
 
 
 def _max_similarity(hits: Sequence[Candidate], config: AssemblyConfig) -> float | None:
-    """The highest that any of `hits` has; None if none tells a number."""
+    """Return the highest similarity in the metadata of `hits`; None if there is none."""
     values = (config.keys.read(hit.chunk.metadata, "similarity") for hit in hits)
     return max((found for value in values if (found := sanitize_score(value)[0]) is not None), default=None)
