@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AnswerConfig, Chunk
+from ctxassembly import Chunk
+from ctxassembly.answering import AnswerConfig
 
 QUESTION = "When does the contract end?"
 SAID = {"ours": "The contract ends on 31 March.", "theirs": "The contract ends on 24 December."}

@@ -13,11 +13,27 @@ import re
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-import ctxassembly
+from ctxassembly import AssemblyConfig, EnrichmentConfig, MetadataKeys, RetrievalConfig, TokenBudget
+from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.config.field_docs import describe_fields
 from ctxassembly.data.validation import field_rules
+from ctxassembly.retrieval import Boost
 
 _DIRECTIVE = re.compile(r"^<!-- (settings|table): (\w+) ?(.*?) -->$", re.MULTILINE)
+_CLASSES = {
+    one.__name__: one
+    for one in (
+        AnswerConfig,
+        AssemblyConfig,
+        Boost,
+        EnrichmentConfig,
+        Intent,
+        MetadataKeys,
+        Mode,
+        RetrievalConfig,
+        TokenBudget,
+    )
+}
 _SHOWN = 60
 _LONG = {
     "keys": "[`MetadataKeys()`](#metadata-keys)",
@@ -33,7 +49,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _written(found: re.Match[str]) -> str:
     kind, name, chosen = found.groups()
-    settings = {setting.name: setting for setting in fields(getattr(ctxassembly, name))}
+    settings = {setting.name: setting for setting in fields(_CLASSES[name])}
     names = chosen.split() or list(settings)
     if unknown := set(names) - set(settings):
         raise ValueError(f"{name} has no {', '.join(sorted(unknown))}")
@@ -51,7 +67,7 @@ def entry(owner: str, setting: Field[Any]) -> str:
 
 
 def _text(owner: str, name: str) -> str:
-    texts = {line.partition(":")[0]: text for line, text in describe_fields(getattr(ctxassembly, owner))}
+    texts = {line.partition(":")[0]: text for line, text in describe_fields(_CLASSES[owner])}
     return " ".join(texts.get(name, "").split())
 
 
@@ -67,7 +83,7 @@ def _default(setting: Field[Any]) -> str:
 
 def _range(owner: str, setting: Field[Any]) -> str:
     """Return the allowed values that the field declares; its type, if the class checks it in another way."""
-    rule = field_rules(getattr(ctxassembly, owner)).get(setting.name)
+    rule = field_rules(_CLASSES[owner]).get(setting.name)
     if rule is None:
         return f"`{setting.type}`"
     allowed = re.sub(r"'(\w+)'", r'`"\1"`', rule.allowed).removeprefix("one of ")

@@ -24,7 +24,7 @@ def understanding_chain(
     called once, and not at all if `config` requests nothing. If the call fails, or the reply has the wrong form, the
     question stays unchanged, with a note. Arguments are those of `answer_chain`.
 
-    >>> from ctxassembly import AnswerConfig, Intent
+    >>> from ctxassembly.answering import AnswerConfig, Intent
     >>> from langchain_core.language_models import FakeListChatModel
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))
     >>> llm = FakeListChatModel(responses=['{"intent": "practical", "confidence": 0.9}'])

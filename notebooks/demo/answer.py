@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from ctxassembly import Answer
+from ctxassembly.answering import Answer
 from ctxassembly.errors import CtxAssemblyError
 from demo.ask import retriever_over
 from langchain_ctxassembly import answer_chain

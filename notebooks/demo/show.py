@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from ctxassembly import Chunk, Citation, Context, Retrieved, RetrievedChunk, Trace
+from ctxassembly import Chunk, Citation, Context, Retrieved, Trace
+from ctxassembly.retrieval import RetrievedChunk
 from demo.ask import MIN_EVIDENCE, Answer
 
 ENDS = 4

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import matplotlib.pyplot as plt
 
-from ctxassembly import Chunk, ListRule, MemoryIndex, Node, Relation, Retrieved, Taxonomy
+from ctxassembly import Chunk, MemoryIndex, Retrieved
+from ctxassembly.retrieval import ListRule, Node, Relation, Taxonomy
 from ctxassembly.text.words import strip_accents, words
 
 BROCHURES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {

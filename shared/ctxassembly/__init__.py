@@ -1,6 +1,8 @@
-"""Retrieved chunks in, the context that a language model reads out: joined, within budget, cited, explained.
+"""Turn retrieved chunks into the context that a language model reads: joined, within budget, cited, explained.
 
-Each name is loaded when it is first used, so importing the package costs next to nothing.
+The protocols of stores, indexes and models are in `ctxassembly.protocols`, the types of retrieval in
+`ctxassembly.retrieval` and those of answer chains in `ctxassembly.answering`. Each name is imported on first use, so
+importing the package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -8,10 +10,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ctxassembly.lazy import lazy_names
+
 if TYPE_CHECKING:
     from ctxassembly import presets
-    from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerStep, Quality
-    from ctxassembly.answering.requests import AskModel, Exchange, ModelReply
     from ctxassembly.assembly.selection.supplement import Supplement
     from ctxassembly.citations.quotes import Quote
     from ctxassembly.citations.reader import AnswerReader, Resolved
@@ -20,27 +22,15 @@ if TYPE_CHECKING:
     from ctxassembly.comparison.compare import Comparison, compare
     from ctxassembly.comparison.row import ComparisonRow
     from ctxassembly.comparison.slider import Slider
-    from ctxassembly.config.answering import AnswerConfig, Intent, Mode
     from ctxassembly.config.assembly import AssemblyConfig
     from ctxassembly.config.enrichment import EnrichmentConfig
-    from ctxassembly.config.retrieval import Boost, RetrievalConfig
+    from ctxassembly.config.retrieval import RetrievalConfig
     from ctxassembly.context import Context
     from ctxassembly.conversations.labels import Labels
     from ctxassembly.conversations.resolve import resolve
     from ctxassembly.data.chunks import Chunk, ChunkOrigin, ChunkRef, Hit, OffsetRange
     from ctxassembly.data.citations import Block, Citation, Passage, Source
     from ctxassembly.data.metadata_keys import MetadataKeys
-    from ctxassembly.data.requests import FindTerms, SearchChunks
-    from ctxassembly.data.retrieval import (
-        Explanation,
-        QueryUnderstanding,
-        QueryVocabulary,
-        RetrievalTrace,
-        RetrievedChunk,
-        ScoredChunk,
-        Step,
-        TermStats,
-    )
     from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded, StageFailed, Trace
     from ctxassembly.enrichment.enrich import aenrich, enrich, estimate_enrichment
     from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult
@@ -58,28 +48,6 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from ctxassembly.integrations.numbering import number_chunks, uuid_of
-    from ctxassembly.protocols import (
-        AnswerCache,
-        AsyncEmbeddings,
-        AsyncIndex,
-        AsyncLanguageModel,
-        AsyncOnStage,
-        AsyncScorer,
-        AsyncStore,
-        AsyncTransformFetched,
-        ChatModel,
-        Embeddings,
-        Index,
-        LanguageModel,
-        ModelClient,
-        OnStage,
-        Scorer,
-        Store,
-        TransformFetched,
-    )
-    from ctxassembly.retrieval.search import Question
-    from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
-    from ctxassembly.retrieval.tune import TuneResult
     from ctxassembly.retrieved import Retrieved
     from ctxassembly.runtime.answer import AnswerChain, aunderstand, understand
     from ctxassembly.runtime.assemble import aassemble, assemble
@@ -92,254 +60,122 @@ if TYPE_CHECKING:
     from ctxassembly.tokens.history import History, trim_history
     from ctxassembly.wording.formats import Heading
 
-__all__ = [
-    "Answer",
-    "AnswerCache",
-    "AnswerChain",
-    "AnswerConfig",
-    "AnswerError",
-    "AnswerPiece",
-    "AnswerReader",
-    "AnswerStep",
-    "AskModel",
-    "AssemblyConfig",
-    "AsyncEmbeddings",
-    "AsyncIndex",
-    "AsyncLanguageModel",
-    "AsyncOnStage",
-    "AsyncScorer",
-    "AsyncStore",
-    "AsyncTransformFetched",
-    "Block",
-    "Boost",
-    "ChatModel",
-    "Chunk",
-    "ChunkOrigin",
-    "ChunkRef",
-    "Citation",
-    "Comparison",
-    "ComparisonRow",
-    "ConfigError",
-    "Context",
-    "CtxAssemblyError",
-    "Decision",
-    "EmbeddedServerError",
-    "Embeddings",
-    "EnrichmentConfig",
-    "EnrichmentEstimate",
-    "EnrichmentResult",
-    "Exchange",
-    "Explanation",
-    "FilterNotSeenWarning",
-    "FindTerms",
-    "Heading",
-    "History",
-    "Hit",
-    "Index",
-    "InputError",
-    "Intent",
-    "Labels",
-    "LanguageModel",
-    "ListRule",
-    "MemoryIndex",
-    "MemoryStore",
-    "MetadataKeys",
-    "MissingExtraError",
-    "Mode",
-    "ModelClient",
-    "ModelReply",
-    "Node",
-    "NothingToJoinWarning",
-    "OffsetRange",
-    "OnStage",
-    "Passage",
-    "Quality",
-    "QueryUnderstanding",
-    "QueryVocabulary",
-    "Question",
-    "Quote",
-    "Reference",
-    "Relation",
-    "Resolved",
-    "RetrievalConfig",
-    "RetrievalTrace",
-    "Retrieved",
-    "RetrievedChunk",
-    "ScoredChunk",
-    "Scorer",
-    "SearchChunks",
-    "SearchError",
-    "Slider",
-    "Source",
-    "Stage",
-    "StageBegan",
-    "StageEnded",
-    "StageFailed",
-    "Step",
-    "Store",
-    "StoreError",
-    "Supplement",
-    "Taxonomy",
-    "TermStats",
-    "TokenBudget",
-    "Trace",
-    "TransformFetched",
-    "TuneResult",
-    "VocabularyError",
-    "aassemble",
-    "aenrich",
-    "aexplain",
-    "aretrieve",
-    "assemble",
-    "atune",
-    "aunderstand",
-    "compare",
-    "compare_budgets",
-    "enrich",
-    "estimate_enrichment",
-    "explain",
-    "number_chunks",
-    "presets",
-    "resolve",
-    "retrieve",
-    "trim_history",
-    "tune",
-    "understand",
-    "uuid_of",
-]
+    __all__ = [
+        "AnswerChain",
+        "AnswerError",
+        "AnswerReader",
+        "AssemblyConfig",
+        "Block",
+        "Chunk",
+        "ChunkOrigin",
+        "ChunkRef",
+        "Citation",
+        "Comparison",
+        "ComparisonRow",
+        "ConfigError",
+        "Context",
+        "CtxAssemblyError",
+        "Decision",
+        "EmbeddedServerError",
+        "EnrichmentConfig",
+        "EnrichmentEstimate",
+        "EnrichmentResult",
+        "FilterNotSeenWarning",
+        "Heading",
+        "History",
+        "Hit",
+        "InputError",
+        "Labels",
+        "MemoryIndex",
+        "MemoryStore",
+        "MetadataKeys",
+        "MissingExtraError",
+        "NothingToJoinWarning",
+        "OffsetRange",
+        "Passage",
+        "Quote",
+        "Reference",
+        "Resolved",
+        "RetrievalConfig",
+        "Retrieved",
+        "SearchError",
+        "Slider",
+        "Source",
+        "Stage",
+        "StageBegan",
+        "StageEnded",
+        "StageFailed",
+        "StoreError",
+        "Supplement",
+        "TokenBudget",
+        "Trace",
+        "VocabularyError",
+        "aassemble",
+        "aenrich",
+        "aexplain",
+        "aretrieve",
+        "assemble",
+        "atune",
+        "aunderstand",
+        "compare",
+        "compare_budgets",
+        "enrich",
+        "estimate_enrichment",
+        "explain",
+        "number_chunks",
+        "presets",
+        "resolve",
+        "retrieve",
+        "trim_history",
+        "tune",
+        "understand",
+        "uuid_of",
+    ]
+    __version__: str
+else:
+    _HOMES = {
+        "ctxassembly.assembly.selection.supplement": "Supplement",
+        "ctxassembly.citations.quotes": "Quote",
+        "ctxassembly.citations.reader": "AnswerReader Resolved",
+        "ctxassembly.citations.references": "Reference",
+        "ctxassembly.comparison.budgets": "compare_budgets",
+        "ctxassembly.comparison.compare": "Comparison compare",
+        "ctxassembly.comparison.row": "ComparisonRow",
+        "ctxassembly.comparison.slider": "Slider",
+        "ctxassembly.config.assembly": "AssemblyConfig",
+        "ctxassembly.config.enrichment": "EnrichmentConfig",
+        "ctxassembly.config.retrieval": "RetrievalConfig",
+        "ctxassembly.context": "Context",
+        "ctxassembly.conversations.labels": "Labels",
+        "ctxassembly.conversations.resolve": "resolve",
+        "ctxassembly.data.chunks": "Chunk ChunkOrigin ChunkRef Hit OffsetRange",
+        "ctxassembly.data.citations": "Block Citation Passage Source",
+        "ctxassembly.data.metadata_keys": "MetadataKeys",
+        "ctxassembly.data.trace": "Decision Stage StageBegan StageEnded StageFailed Trace",
+        "ctxassembly.enrichment.enrich": "aenrich enrich estimate_enrichment",
+        "ctxassembly.enrichment.run": "EnrichmentEstimate EnrichmentResult",
+        "ctxassembly.errors": (
+            "AnswerError ConfigError CtxAssemblyError EmbeddedServerError FilterNotSeenWarning "
+            "InputError MissingExtraError NothingToJoinWarning SearchError StoreError VocabularyError"
+        ),
+        "ctxassembly.integrations.numbering": "number_chunks uuid_of",
+        "ctxassembly.retrieved": "Retrieved",
+        "ctxassembly.runtime.answer": "AnswerChain aunderstand understand",
+        "ctxassembly.runtime.assemble": "aassemble assemble",
+        "ctxassembly.runtime.explain": "aexplain atune explain tune",
+        "ctxassembly.runtime.retrieve": "aretrieve retrieve",
+        "ctxassembly.stores.memory.index": "MemoryIndex",
+        "ctxassembly.stores.memory.store": "MemoryStore",
+        "ctxassembly.stores.postgres.index": "PostgresIndex",
+        "ctxassembly.tokens.budget": "TokenBudget",
+        "ctxassembly.tokens.history": "History trim_history",
+        "ctxassembly.wording.formats": "Heading",
+        "ctxassembly.presets": "",
+    }
 
-# Not among them is PostgresIndex, which needs an extra: `from ctxassembly import *` has to work without it.
+    __all__, _get_name, __dir__ = lazy_names(__name__, _HOMES, extras={"PostgresIndex": "sqlalchemy"})
 
-_MODULES = {
-    "Answer": "answering.answer",
-    "AnswerCache": "protocols",
-    "AnswerChain": "runtime.answer",
-    "AnswerConfig": "config.answering",
-    "AnswerError": "errors",
-    "AnswerPiece": "answering.answer",
-    "AnswerReader": "citations.reader",
-    "AnswerStep": "answering.answer",
-    "AskModel": "answering.requests",
-    "ModelClient": "protocols",
-    "AssemblyConfig": "config.assembly",
-    "AsyncEmbeddings": "protocols",
-    "AsyncIndex": "protocols",
-    "AsyncLanguageModel": "protocols",
-    "AsyncTransformFetched": "protocols",
-    "AsyncOnStage": "protocols",
-    "AsyncScorer": "protocols",
-    "AsyncStore": "protocols",
-    "OffsetRange": "data.chunks",
-    "Block": "data.citations",
-    "Boost": "config.retrieval",
-    "ChatModel": "protocols",
-    "Chunk": "data.chunks",
-    "ChunkRef": "data.chunks",
-    "Citation": "data.citations",
-    "ComparisonRow": "comparison.row",
-    "Comparison": "comparison.compare",
-    "ConfigError": "errors",
-    "Context": "context",
-    "CtxAssemblyError": "errors",
-    "Decision": "data.trace",
-    "EmbeddedServerError": "errors",
-    "Embeddings": "protocols",
-    "EnrichmentResult": "enrichment.run",
-    "EnrichmentConfig": "config.enrichment",
-    "EnrichmentEstimate": "enrichment.run",
-    "Exchange": "answering.requests",
-    "Explanation": "data.retrieval",
-    "FilterNotSeenWarning": "errors",
-    "FindTerms": "data.requests",
-    "RetrievedChunk": "data.retrieval",
-    "Heading": "wording.formats",
-    "History": "tokens.history",
-    "Hit": "data.chunks",
-    "Index": "protocols",
-    "InputError": "errors",
-    "Intent": "config.answering",
-    "Labels": "conversations.labels",
-    "LanguageModel": "protocols",
-    "ListRule": "retrieval.taxonomy",
-    "MemoryIndex": "stores.memory.index",
-    "MemoryStore": "stores.memory.store",
-    "MetadataKeys": "data.metadata_keys",
-    "MissingExtraError": "errors",
-    "Mode": "config.answering",
-    "ModelReply": "answering.requests",
-    "Node": "retrieval.taxonomy",
-    "NothingToJoinWarning": "errors",
-    "TransformFetched": "protocols",
-    "OnStage": "protocols",
-    "ChunkOrigin": "data.chunks",
-    "Passage": "data.citations",
-    "PostgresIndex": "stores.postgres",
-    "Quality": "answering.answer",
-    "Question": "retrieval.search",
-    "Quote": "citations.quotes",
-    "Reference": "citations.references",
-    "Relation": "retrieval.taxonomy",
-    "Resolved": "citations.reader",
-    "RetrievalConfig": "config.retrieval",
-    "RetrievalTrace": "data.retrieval",
-    "Retrieved": "retrieved",
-    "ScoredChunk": "data.retrieval",
-    "Scorer": "protocols",
-    "SearchChunks": "data.requests",
-    "SearchError": "errors",
-    "Slider": "comparison.slider",
-    "Source": "data.citations",
-    "Stage": "data.trace",
-    "StageBegan": "data.trace",
-    "StageEnded": "data.trace",
-    "StageFailed": "data.trace",
-    "Step": "data.retrieval",
-    "Store": "protocols",
-    "StoreError": "errors",
-    "Supplement": "assembly.selection.supplement",
-    "Taxonomy": "retrieval.taxonomy",
-    "TermStats": "data.retrieval",
-    "TokenBudget": "tokens.budget",
-    "Trace": "data.trace",
-    "TuneResult": "retrieval.tune",
-    "QueryUnderstanding": "data.retrieval",
-    "QueryVocabulary": "data.retrieval",
-    "VocabularyError": "errors",
-    "aassemble": "runtime.assemble",
-    "aenrich": "enrichment.enrich",
-    "aexplain": "runtime.explain",
-    "aretrieve": "runtime.retrieve",
-    "assemble": "runtime.assemble",
-    "atune": "runtime.explain",
-    "aunderstand": "runtime.answer",
-    "compare": "comparison.compare",
-    "compare_budgets": "comparison.budgets",
-    "enrich": "enrichment.enrich",
-    "estimate_enrichment": "enrichment.enrich",
-    "explain": "runtime.explain",
-    "number_chunks": "integrations.numbering",
-    "resolve": "conversations.resolve",
-    "retrieve": "runtime.retrieve",
-    "trim_history": "tokens.history",
-    "tune": "runtime.explain",
-    "understand": "runtime.answer",
-    "uuid_of": "integrations.numbering",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name == "presets":
-        return import_module("ctxassembly.presets")
-    if name == "__version__":  # that of pyproject.toml, which only an installed package can tell
-        return import_module("importlib.metadata").version("ctxassembly")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"ctxassembly.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    from ctxassembly.errors import is_installed
-
-    # `help` reads all of these: it has to work without extras.
-    of_postgres = () if is_installed("sqlalchemy") else ("PostgresIndex",)
-    return sorted({*globals(), *__all__, *_MODULES}.difference(of_postgres))
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":  # the version in pyproject.toml, which only an installed package knows
+            return import_module("importlib.metadata").version("ctxassembly")
+        return _get_name(name)

@@ -15,6 +15,26 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.trace import StageEvent
 
+__all__ = [
+    "AnswerCache",
+    "AsyncEmbeddings",
+    "AsyncIndex",
+    "AsyncLanguageModel",
+    "AsyncOnStage",
+    "AsyncScorer",
+    "AsyncStore",
+    "AsyncTransformFetched",
+    "ChatModel",
+    "Embeddings",
+    "Index",
+    "LanguageModel",
+    "ModelClient",
+    "OnStage",
+    "Scorer",
+    "Store",
+    "TransformFetched",
+]
+
 
 class Store(Protocol):
     """A store that neighbors are fetched from. One call is one round trip, however many documents it asks for.
@@ -164,7 +184,8 @@ Reranker = (
 class Index(Protocol):
     """An index that retrieval searches. Each call is one round trip.
 
-    >>> from ctxassembly import Chunk, RetrievalConfig, ScoredChunk, TermStats, QueryVocabulary, retrieve
+    >>> from ctxassembly import Chunk, RetrievalConfig, retrieve
+    >>> from ctxassembly.retrieval import ScoredChunk, TermStats, QueryVocabulary
     >>> class OneLeaflet:
     ...     def find_terms(self, request):
     ...         return QueryVocabulary(1, tuple(TermStats(word, 1) for word in request.text.split()))
@@ -193,7 +214,8 @@ class AsyncIndex(Protocol):
     """An `SimilarityIndex` that is awaited.
 
     >>> import asyncio
-    >>> from ctxassembly import Chunk, RetrievalConfig, ScoredChunk, TermStats, QueryVocabulary, aretrieve
+    >>> from ctxassembly import Chunk, RetrievalConfig, aretrieve
+    >>> from ctxassembly.retrieval import ScoredChunk, TermStats, QueryVocabulary
     >>> class OneLeaflet:
     ...     async def afind_terms(self, request):
     ...         return QueryVocabulary(1, (TermStats("water", 1),))
@@ -231,7 +253,8 @@ class EnrichmentTable(Protocol):
 class ModelClient(Protocol):
     """A model that answers the requests of an answer chain; a function from the request to a reply is one by itself.
 
-    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> from ctxassembly import understand
+    >>> from ctxassembly.answering import AnswerConfig, Exchange
     >>> class Echo:
     ...     def ask(self, request):
     ...         return request.messages[-1]["content"]

@@ -13,7 +13,8 @@ from langchain_core.runnables import RunnableGenerator
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms import LLM
 
-from ctxassembly import Answer, AnswerChain, AnswerConfig, Chunk, Intent, Labels, MemoryIndex, Mode, RetrievalConfig
+from ctxassembly import AnswerChain, Chunk, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly.answering import Answer, AnswerConfig, Intent, Mode
 from ctxassembly.answering.requests import AskModel
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
 from langchain_ctxassembly import answer_chain

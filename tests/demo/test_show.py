@@ -8,7 +8,8 @@ from langchain_core.documents import Document
 from rich.console import Console
 from sqlalchemy import URL
 
-from ctxassembly import Chunk, Retrieved, RetrievedChunk
+from ctxassembly import Chunk, Retrieved
+from ctxassembly.retrieval import RetrievedChunk
 from demo.ask import CONFIG, Answer, ask
 from demo.show import show
 from demo.store import vector_store

@@ -72,7 +72,16 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
 
 
 @pytest.mark.parametrize(
-    "package", ["ctxassembly", "ctxassembly.stores.postgres", "langchain_ctxassembly", "llamaindex_ctxassembly"]
+    "package",
+    [
+        "ctxassembly",
+        "ctxassembly.answering",
+        "ctxassembly.protocols",
+        "ctxassembly.retrieval",
+        "ctxassembly.stores.postgres",
+        "langchain_ctxassembly",
+        "llamaindex_ctxassembly",
+    ],
 )
 def test_every_public_name_is_listed(site: Path, package: str):
     page = (site / "api.html").read_text("utf-8")

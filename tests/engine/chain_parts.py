@@ -6,17 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ctxassembly import (
-    AnswerChain,
-    AnswerConfig,
-    AskModel,
-    AssemblyConfig,
-    Chunk,
-    Labels,
-    MemoryIndex,
-    ModelReply,
-    RetrievalConfig,
-)
+from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly.answering import AnswerConfig, AskModel, ModelReply
 
 TEXTS = {
     "parking": ("a", "Parking is free for the first hour. After that it costs two euros."),

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
-from ctxassembly import AskModel, Chunk, ModelReply
+from ctxassembly import Chunk
+from ctxassembly.answering import AskModel, ModelReply
 
 TEXTS = {
     "lab": ("Ferritin is measured in the morning.", "The result comes by letter."),

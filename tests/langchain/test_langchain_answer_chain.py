@@ -35,19 +35,17 @@ from chain_samples import (
     retriever,
 )
 from ctxassembly import (
-    AnswerConfig,
     AnswerError,
     AssemblyConfig,
     Chunk,
     ConfigError,
     InputError,
-    Intent,
     Labels,
     MemoryIndex,
-    Mode,
     SearchError,
     resolve,
 )
+from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.data.trace import SPAN_PREFIX
 from langchain_ctxassembly import ContextAssembler, ContextRetriever, answer_chain, understanding_chain
 

@@ -12,7 +12,8 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from chain_samples import ANSWER, QUESTION, Runs, Scripted, following, leaflets, retriever
-from ctxassembly import AnswerConfig, AssemblyConfig, ConfigError, Supplement
+from ctxassembly import AssemblyConfig, ConfigError, Supplement
+from ctxassembly.answering import AnswerConfig
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, answer_chain
 from langchain_samples import WordEmbeddings
 

@@ -24,7 +24,8 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetrieve
 from tenants import NOT_REWRITTEN, QUESTION, REWRITTEN, SAID, chunks, leaning, said_of, texts_of
 
 from chain_samples import KEYWORD, Scripted, following
-from ctxassembly import AnswerConfig, FilterNotSeenWarning, MemoryIndex, MemoryStore
+from ctxassembly import FilterNotSeenWarning, MemoryIndex, MemoryStore
+from ctxassembly.answering import AnswerConfig
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,

@@ -18,21 +18,17 @@ from pydantic import ValidationError
 
 from ctxassembly import (
     AssemblyConfig,
-    Boost,
     Chunk,
     ConfigError,
     InputError,
     MemoryIndex,
     MemoryStore,
-    Node,
-    Question,
-    Relation,
     RetrievalConfig,
     Retrieved,
     SearchError,
-    Taxonomy,
 )
 from ctxassembly.assembly.selection.supplement import SupplementGateInput
+from ctxassembly.retrieval import Boost, Node, Question, Relation, Taxonomy
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 

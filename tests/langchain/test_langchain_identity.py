@@ -25,7 +25,6 @@ from agent_samples import Scripted, agent, asked, calls, index, search, tool_mes
 from chain_samples import Scripted as Asked
 from chain_samples import following
 from ctxassembly import (
-    AnswerConfig,
     Chunk,
     ChunkRef,
     Context,
@@ -35,6 +34,7 @@ from ctxassembly import (
     RetrievalConfig,
     resolve,
 )
+from ctxassembly.answering import AnswerConfig
 from ctxassembly.stores.postgres import PostgresIndex
 from langchain_ctxassembly import (
     ContextAssembler,

@@ -30,7 +30,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from chain_samples import QUESTION, Scripted, following, leaflets, retriever
-from ctxassembly import AnswerConfig, AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, SearchError, StoreError
+from ctxassembly import AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, SearchError, StoreError
+from ctxassembly.answering import AnswerConfig
 from ctxassembly.data.trace import SPAN_PREFIX
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
 from langchain_samples import Tracer, chunks, documents, memory_store, vector_store

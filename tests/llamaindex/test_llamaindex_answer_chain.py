@@ -19,7 +19,8 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from pydantic import PrivateAttr
 
-from ctxassembly import AnswerConfig, AnswerError, Chunk, ConfigError, InputError, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly import AnswerError, Chunk, ConfigError, InputError, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly.answering import AnswerConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,

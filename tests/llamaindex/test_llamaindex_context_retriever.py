@@ -14,21 +14,9 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
-from ctxassembly import (
-    AssemblyConfig,
-    Chunk,
-    ConfigError,
-    Hit,
-    MemoryIndex,
-    MemoryStore,
-    Node,
-    Question,
-    Relation,
-    RetrievalConfig,
-    SearchError,
-    Taxonomy,
-)
+from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, MemoryIndex, MemoryStore, RetrievalConfig, SearchError
 from ctxassembly.assembly.selection.supplement import SupplementGateInput
+from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_ctxassembly.stores.filters import filter_chunks
 from llamaindex_samples import TEXTS, WordEmbedding

@@ -18,16 +18,8 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import (
-    AnswerConfig,
-    AssemblyConfig,
-    Chunk,
-    ChunkRef,
-    Labels,
-    MemoryStore,
-    NothingToJoinWarning,
-    resolve,
-)
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Labels, MemoryStore, NothingToJoinWarning, resolve
+from ctxassembly.answering import AnswerConfig
 from ctxassembly.stores.postgres import PostgresIndex
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, number_chunks
 from llamaindex_samples import Fixed, Questions, RecordingLLM, TextVectorStore, WordEmbedding, document, scored

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from ctxassembly import Boost, Question, RetrievalConfig, Retrieved, retrieve
+from ctxassembly import RetrievalConfig, Retrieved, retrieve
+from ctxassembly.retrieval import Boost, Question
 from tour.hospital import BROCHURES, CONDITIONS, DEPARTMENTS, chunks, embed, hospital_index, hospital_taxonomy
 
 QUESTION = "Welke arts behandelt epilepsie bij kinderen?"

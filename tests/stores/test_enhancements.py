@@ -15,16 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy import Column, Float, Integer, MetaData, NullPool, Table, Text, create_engine, insert, select
 
-from ctxassembly import (
-    AssemblyConfig,
-    Boost,
-    Chunk,
-    MemoryIndex,
-    Question,
-    RetrievalConfig,
-    assemble,
-    retrieve,
-)
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, assemble, retrieve
+from ctxassembly.retrieval import Boost, Question
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.text.words import strip_accents, words
 from tour.hospital import chunks, embed, hospital_taxonomy

@@ -11,8 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from ctxassembly import Chunk, MemoryIndex, QueryVocabulary, RetrievalConfig, TermStats, retrieve
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.retrieval import QueryVocabulary, TermStats
 from ctxassembly.stores.memory.index import count_occurrences
 from ctxassembly.stores.memory.lexemes import MIN_SIMILARITY, NearWords, lexemes
 

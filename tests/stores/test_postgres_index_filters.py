@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, ChunkRef, ConfigError, MemoryIndex, Question, RetrievalConfig, retrieve
+from ctxassembly import Chunk, ChunkRef, ConfigError, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.retrieval import Question
 from ctxassembly.stores.postgres import PostgresIndex
 from postgres_samples import embed, embed_query
 

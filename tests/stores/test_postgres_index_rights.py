@@ -12,8 +12,9 @@ from langchain_postgres import PGEngine, PGVectorStore
 from sqlalchemy.exc import ProgrammingError
 
 from attached_samples import Hashed, langchain_store, searched
-from ctxassembly import ChunkRef, ConfigError, Question, RetrievalConfig, Retrieved, explain, retrieve
+from ctxassembly import ChunkRef, ConfigError, RetrievalConfig, Retrieved, explain, retrieve
 from ctxassembly.data.requests import FindTerms
+from ctxassembly.retrieval import Question
 from ctxassembly.stores.postgres import PostgresIndex
 from postgres_samples import chunks, embed, execute
 

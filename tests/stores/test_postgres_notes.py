@@ -23,7 +23,6 @@ from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVect
 from sqlalchemy import NullPool, make_url
 
 from ctxassembly import (
-    AskModel,
     Chunk,
     ChunkRef,
     ConfigError,
@@ -36,6 +35,7 @@ from ctxassembly import (
     estimate_enrichment,
     retrieve,
 )
+from ctxassembly.answering import AskModel
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, enrichment
 from ctxassembly.stores.postgres.catalog import describe_table

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import ConfigError, ListRule, Question, RetrievalConfig, Taxonomy, retrieve
+from ctxassembly import ConfigError, RetrievalConfig, retrieve
+from ctxassembly.retrieval import ListRule, Question, Taxonomy
 from ctxassembly.stores.postgres import PostgresIndex, aread_taxonomy, read_taxonomy
 from postgres_samples import execute, statements
 

@@ -34,7 +34,8 @@ class Exchange:
 class AskModel:
     """Answered with a `ModelReply`; if `is_streamed`, with None, and the answer is asked for by `NextPiece`.
 
-    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> from ctxassembly import understand
+    >>> from ctxassembly.answering import AnswerConfig, Exchange
     >>> def model(request):
     ...     print(request.purpose, list(request.schema["properties"]), request.mode)
     ...     return "{}"

@@ -314,7 +314,8 @@ class Retrieved:
     def mismatches(self) -> list[dict[str, Any]]:
         """Return a row for each chunk whose category doesn't match the intent, as plain values for a table.
 
-        >>> from ctxassembly import Chunk, MemoryIndex, Question, RetrievalConfig, retrieve
+        >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+        >>> from ctxassembly.retrieval import Question
         >>> heart = Chunk("card#0", "card", "A wheelchair is ready.", metadata={"category": "clinical_info"})
         >>> config = RetrievalConfig(strategy="keyword", affinity={"navigate": {"clinical_info": 0.5}})
         >>> asked = Question("Where is a wheelchair?", intent="navigate")
@@ -428,7 +429,8 @@ class Retrieved:
 class QueryUnderstanding:
     """A question as a model understood it. What wasn't asked for, or came malformed, has its default.
 
-    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> from ctxassembly import understand
+    >>> from ctxassembly.answering import AnswerConfig, Exchange
     >>> def model(request):
     ...     return '{"question": "May I eat before a gastroscopy?"}'
     >>> history = [Exchange("May I drink before a gastroscopy?", "Until two hours before [1].")]

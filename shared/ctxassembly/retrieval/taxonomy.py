@@ -83,7 +83,8 @@ UNRESOLVED = Resolution((), (), MappingProxyType({}))
 class ListRule:
     """When the full list of what belongs to an entity is injected: intent, phrase and entity have to come together.
 
-    >>> from ctxassembly import Question, RetrievalConfig, retrieve
+    >>> from ctxassembly import RetrievalConfig, retrieve
+    >>> from ctxassembly.retrieval import Question
     >>> doctors = [Node("a", "doctor", "Dr. Abel"), Node("b", "doctor", "Dr. Bo")]
     >>> nodes = [Node("card", "department", "Cardiology"), *doctors]
     >>> work_there = [Relation(doctor.id, "WORKS_IN", "card") for doctor in doctors]

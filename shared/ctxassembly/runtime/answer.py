@@ -318,7 +318,7 @@ def understand(
 ) -> QueryUnderstanding:
     """Run only the step before retrieval: intent, rewriting, filters and sub-questions, as `config` enables them.
 
-    >>> from ctxassembly import AnswerConfig, Intent
+    >>> from ctxassembly.answering import AnswerConfig, Intent
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))
     >>> def model(request):
     ...     return '{"intent": "practical", "confidence": 0.9}'

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from ctxassembly import AnswerChain, AnswerConfig, AskModel, Exchange, Intent, MemoryIndex, RetrievalConfig
+from ctxassembly import AnswerChain, MemoryIndex, RetrievalConfig
+from ctxassembly.answering import AnswerConfig, AskModel, Exchange, Intent
 from quality.data import QuestionSet
 
 CONFIG = AnswerConfig(intents=(Intent("any", "Any question."),), decompose="auto", keywords=True)

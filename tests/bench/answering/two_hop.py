@@ -11,7 +11,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ctxassembly import AnswerChain, AnswerConfig, AskModel, MemoryIndex, Mode, RetrievalConfig
+from ctxassembly import AnswerChain, MemoryIndex, RetrievalConfig
+from ctxassembly.answering import AnswerConfig, AskModel, Mode
 from quality.data import Question, QuestionSet
 from recall.exact import Vectors
 from recall.systems import System

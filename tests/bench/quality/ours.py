@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ctxassembly import AssemblyConfig, Context, MemoryStore, Scorer, assemble, presets
+from ctxassembly import AssemblyConfig, Context, MemoryStore, assemble, presets
+from ctxassembly.protocols import Scorer
 from quality import minilm
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, Case, Fill, Strategy

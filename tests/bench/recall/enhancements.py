@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ctxassembly import AssemblyConfig, Boost, Hit, MemoryIndex, Question, RetrievalConfig, assemble, retrieve
+from ctxassembly import AssemblyConfig, Hit, MemoryIndex, RetrievalConfig, assemble, retrieve
 from ctxassembly.protocols import Reranker
+from ctxassembly.retrieval import Boost, Question
 from quality import minilm
 from quality.data import DataError, QuestionSet, read
 from quality.metrics import Meter

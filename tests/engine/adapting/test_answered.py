@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from ctxassembly import AnswerChain, Chunk, Hit, MemoryIndex, Question, RetrievalConfig
+from ctxassembly import AnswerChain, Chunk, Hit, MemoryIndex, RetrievalConfig
 from ctxassembly.answering.requests import Search
 from ctxassembly.config.answering import Mode
 from ctxassembly.integrations.metadata import ContextPayload, answer_metadata, retriever_result
+from ctxassembly.retrieval import Question
 
 INDEX = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
 HITS = [Hit(Chunk(f"lab#{at}", "lab", "Ferritin.", at, metadata={"year": 2020 + at}), None) for at in range(4)]

@@ -9,21 +9,8 @@ from dataclasses import replace
 import pytest
 
 from chain_parts import KEYWORDS, Scripted, chain, hospital
-from ctxassembly import (
-    AnswerChain,
-    AnswerConfig,
-    AnswerError,
-    Chunk,
-    ConfigError,
-    Exchange,
-    Hit,
-    InputError,
-    Intent,
-    Labels,
-    MemoryIndex,
-    Mode,
-    SearchError,
-)
+from ctxassembly import AnswerChain, AnswerError, Chunk, ConfigError, Hit, InputError, Labels, MemoryIndex, SearchError
+from ctxassembly.answering import AnswerConfig, Exchange, Intent, Mode
 from ctxassembly.config.answering import PUBLISHED_MODES
 
 A = {"tenant": "a"}

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from chain_parts import Scripted, chain, hospital
-from ctxassembly import Answer, AnswerConfig, AnswerError, AnswerPiece, Intent, ModelReply
+from ctxassembly import AnswerError
+from ctxassembly.answering import Answer, AnswerConfig, AnswerPiece, Intent, ModelReply
 
 A = {"tenant": "a"}
 SAID = 'Parking is free [1]. "free for the first hour" [1].'

@@ -12,17 +12,16 @@ import pytest
 from chain_parts import KEYWORDS, TEXTS, Scripted, hospital
 from ctxassembly import (
     AnswerChain,
-    AnswerConfig,
     AssemblyConfig,
     Chunk,
     ConfigError,
-    Exchange,
     FilterNotSeenWarning,
     Hit,
     InputError,
     Labels,
     MemoryIndex,
 )
+from ctxassembly.answering import AnswerConfig, Exchange
 
 A = {"tenant": "a"}
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AskModel, Chunk, EnrichmentConfig, ModelReply
+from ctxassembly import Chunk, EnrichmentConfig
+from ctxassembly.answering import AskModel, ModelReply
 from ctxassembly.data.enrichment import (
     ChunkNotes,
     DocumentNotes,

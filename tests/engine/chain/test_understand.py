@@ -8,7 +8,8 @@ import time
 import pytest
 
 from chain_parts import Scripted
-from ctxassembly import AnswerConfig, Exchange, InputError, Intent, understand
+from ctxassembly import InputError, understand
+from ctxassembly.answering import AnswerConfig, Exchange, Intent
 
 INTENTS = (
     Intent("practical", "Parking, visiting hours."),

@@ -7,23 +7,9 @@ from typing import Any, get_args
 
 import pytest
 
-from ctxassembly import (
-    Boost,
-    Chunk,
-    MemoryIndex,
-    Node,
-    Question,
-    Relation,
-    RetrievalConfig,
-    RetrievalTrace,
-    Retrieved,
-    RetrievedChunk,
-    Step,
-    Taxonomy,
-    explain,
-    retrieve,
-)
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Retrieved, explain, retrieve
 from ctxassembly.data.retrieval import StepName
+from ctxassembly.retrieval import Boost, Node, Question, Relation, RetrievalTrace, RetrievedChunk, Step, Taxonomy
 
 KEYWORD = RetrievalConfig(strategy="keyword")
 

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from ctxassembly import (
-    AskModel,
     AssemblyConfig,
     ConfigError,
     EnrichmentConfig,
     InputError,
     MemoryIndex,
     MemoryStore,
-    ModelReply,
     RetrievalConfig,
     aenrich,
     assemble,
@@ -25,6 +23,7 @@ from ctxassembly import (
     estimate_enrichment,
     retrieve,
 )
+from ctxassembly.answering import AskModel, ModelReply
 from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
 
 KEYWORD = RetrievalConfig(strategy="keyword")

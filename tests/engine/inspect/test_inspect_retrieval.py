@@ -11,21 +11,8 @@ import pytest
 from rich.console import Console
 
 from browser import CONTRAST, DARK, LIGHT, measured
-from ctxassembly import (
-    AssemblyConfig,
-    Boost,
-    Chunk,
-    Context,
-    Hit,
-    MemoryIndex,
-    Question,
-    RetrievalConfig,
-    RetrievalTrace,
-    Retrieved,
-    RetrievedChunk,
-    assemble,
-    retrieve,
-)
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryIndex, RetrievalConfig, Retrieved, assemble, retrieve
+from ctxassembly.retrieval import Boost, Question, RetrievalTrace, RetrievedChunk
 from ctxassembly.views import retrieval
 from pages import assembled, read, unanchored
 

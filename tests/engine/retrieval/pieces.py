@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxassembly import Chunk, RetrievedChunk, ScoredChunk
+from ctxassembly import Chunk
+from ctxassembly.retrieval import RetrievedChunk, ScoredChunk
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:

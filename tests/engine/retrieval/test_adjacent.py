@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from pieces import ids
 
-from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, RetrievedChunk, ScoredChunk, retrieve
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+from ctxassembly.retrieval import RetrievedChunk, ScoredChunk
 from ctxassembly.retrieval.fusion import fuse, lift_neighbors, rank_channels
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from pieces import chunk, found, ids
 
-from ctxassembly import Boost, Chunk
+from ctxassembly import Chunk
 from ctxassembly.data.retrieval import RetrievedChunk
+from ctxassembly.retrieval import Boost
 from ctxassembly.retrieval.fusion import apply_affinity, apply_boosts, classifier_by_key
 
 CATEGORY = Boost("category", 1.2, {"category": "practical"})

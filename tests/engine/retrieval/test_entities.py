@@ -4,19 +4,9 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import (
-    AssemblyConfig,
-    Chunk,
-    Context,
-    MemoryIndex,
-    Node,
-    Question,
-    Relation,
-    RetrievalConfig,
-    Taxonomy,
-    assemble,
-)
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, assemble
 from ctxassembly import retrieve as retrieve_from
+from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 from ctxassembly.retrieval.entities import EntityAnswers, find_entities
 from ctxassembly.retrieval.taxonomy import ListRule
 

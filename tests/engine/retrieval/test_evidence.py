@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pieces import found
 
-from ctxassembly import QueryVocabulary, TermStats
+from ctxassembly.retrieval import QueryVocabulary, TermStats
 from ctxassembly.retrieval.rerank import MAX_SCORED_CHUNKS, score_evidence
 
 WORDS = QueryVocabulary(100, (TermStats("the", 90), TermStats("ferritin", 2)))

@@ -4,19 +4,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import (
-    Chunk,
-    InputError,
-    MemoryIndex,
-    Node,
-    Question,
-    Relation,
-    RetrievalConfig,
-    SearchError,
-    Taxonomy,
-    aexplain,
-    explain,
-)
+from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig, SearchError, aexplain, explain
+from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 
 TEXTS = [
     "Ferritine wordt 's ochtends bepaald.",

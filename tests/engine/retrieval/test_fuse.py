@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from pieces import chunk, ids, keyed, named, scored
 
-from ctxassembly import Hit, QueryVocabulary, RetrievalConfig, ScoredChunk, TermStats
+from ctxassembly import Hit, RetrievalConfig
 from ctxassembly.data.retrieval import SINGLE_OCCURRENCE
+from ctxassembly.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.retrieval.fusion import fuse, has_dominant_channel, merge_channels, rank_channels, to_scored_chunks
 
 CONVEX = RetrievalConfig()

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from pieces import chunk, ids
 
-from ctxassembly import QueryVocabulary, RetrievalConfig, ScoredChunk, TermStats
+from ctxassembly import RetrievalConfig
+from ctxassembly.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.retrieval.rescue import PUBLISHED_RESCUE_SCORE, MissingTerm, rare_missing_terms, rescue_hits
 
 CONFIG = RetrievalConfig()

@@ -11,20 +11,14 @@ from typing import Any
 import pytest
 
 from ctxassembly import (
-    Boost,
     Chunk,
     ConfigError,
     Hit,
     InputError,
     MemoryIndex,
-    Node,
-    QueryVocabulary,
-    Question,
-    Relation,
     RetrievalConfig,
     Retrieved,
     SearchError,
-    Taxonomy,
     aexplain,
     aretrieve,
     assemble,
@@ -32,6 +26,7 @@ from ctxassembly import (
     retrieve,
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.retrieval import Boost, Node, QueryVocabulary, Question, Relation, Taxonomy
 
 UP, RIGHT, BETWEEN = (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)
 CHUNKS = [

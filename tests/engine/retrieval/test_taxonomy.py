@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import ConfigError, Node, Relation, Taxonomy
+from ctxassembly import ConfigError
+from ctxassembly.retrieval import Node, Relation, Taxonomy
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, ListRule
 
 NODES = [

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, Question, RetrievalConfig, SearchError, atune, tune
+from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig, SearchError, atune, tune
+from ctxassembly.retrieval import Question
 
 NAMES = ("alpha", "beta", "gamma")
 CHUNKS = [Chunk(f"{name}#0", name, f"{name} stands here, and stands well.", 0) for name in NAMES]

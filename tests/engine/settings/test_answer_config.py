@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AnswerConfig, ConfigError, Intent
+from ctxassembly import ConfigError
+from ctxassembly.answering import AnswerConfig, Intent
 from ctxassembly.wording.prompts import STYLES
 
 

@@ -8,18 +8,11 @@ from dataclasses import fields, replace
 
 import pytest
 
-from ctxassembly import (
-    AnswerConfig,
-    AssemblyConfig,
-    Boost,
-    ConfigError,
-    EnrichmentConfig,
-    Intent,
-    Mode,
-    RetrievalConfig,
-)
+from ctxassembly import AssemblyConfig, ConfigError, EnrichmentConfig, RetrievalConfig
+from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.config import field_docs
 from ctxassembly.config.field_docs import describe_fields
+from ctxassembly.retrieval import Boost
 
 CLASSES = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Mode, RetrievalConfig)
 
@@ -62,7 +55,8 @@ def test_importing_reads_no_source(option: str):
     code = (
         "import inspect\n"
         "read, inspect.getsource = inspect.getsource, None\n"
-        "from ctxassembly import AnswerConfig, AssemblyConfig, RetrievalConfig\n"
+        "from ctxassembly import AssemblyConfig, RetrievalConfig\n"
+        "from ctxassembly.answering import AnswerConfig\n"
         "AssemblyConfig(), AnswerConfig(), RetrievalConfig()\n"
         "inspect.getsource = read\n"
         "print('max_tokens: ' in AssemblyConfig.__doc__)\n"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Boost, RetrievalConfig
+from ctxassembly import RetrievalConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieval import entities, rescue
+from ctxassembly.retrieval import Boost, entities, rescue
 from ctxassembly.retrieval.search import Question
 
 NAN, INF = float("nan"), float("inf")

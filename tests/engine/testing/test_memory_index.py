@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, QueryVocabulary, TermStats, assemble, retrieve
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, assemble, retrieve
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.retrieval import QueryVocabulary, TermStats
 from ctxassembly.stores.memory.index import Cosines
 from ctxassembly.stores.memory.lexemes import lexemes
 

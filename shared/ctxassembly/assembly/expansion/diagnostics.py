@@ -38,7 +38,7 @@ REMEDIES: Mapping[Problem, str] = {
     ),
     "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
-"""The remedies for a store that names none of its own; see `ctxassembly.Store`."""
+"""The remedies for a store that names none of its own; see `ctxassembly.protocols.Store`."""
 _ELSEWHERE_HINT = (
     "; other hits of the same document have one, so give the numbered chunks to every retriever, also to one that "
     "keeps its own (BM25)"

@@ -30,7 +30,7 @@ from ctxassembly.wording.unicode import is_storable
 
 @dataclass(frozen=True, slots=True)
 class StoreTraits:
-    """The properties that a store may have beside `fetch_neighbors`, as `ctxassembly.Store` describes them."""
+    """The properties that a store may have, as `ctxassembly.protocols.Store` describes them."""
 
     holds_filter: bool | None = None
     finds_offsets: bool = False
