@@ -122,7 +122,7 @@ def _page_range(target: OffsetTarget, keys: MetadataKeys, step: int) -> Iterator
 
 
 def _shared_metadata(target: OffsetTarget) -> SectionKey:
-    """Return the metadata that the chunks of the target's section share: its page number, or all of it without pages."""
+    """Return the metadata that the chunks of the target's section share: its page number, or all without pages."""
     part, page = target.around_offset.section, target.around_offset.page_key
     return part if page is None else ((page, dict(part)[page]),)
 
