@@ -8,10 +8,10 @@ goes on at the deadline, and its answer is dropped when it comes. Three things f
 - the threads of calls with a deadline are daemons. The pools of `concurrent.futures` are joined when the interpreter
   ends, so one call that hangs would keep the process alive;
 - a thread that hangs is lost. `submit` may start others in its place, up to `MAX_BACKGROUND_THREADS`; `gather_sync`
-  starts its own threads for each batch, `MAX_CONCURRENT_CALLS` of them, so that one batch can't hold up another.
+  starts its own threads for each batch, `MAX_CONCURRENT_CALLS` of them, so that one batch can't block another.
 
-A task of the event loop can be cancelled, but a driver may answer that slowly: it tells the server, and waits for the
-reply. So cancelled tasks are left to finish by themselves, too.
+A task of the event loop can be cancelled, but a driver may take long to react: it notifies the server, and waits for
+the reply. So cancelled tasks are left to finish by themselves, too.
 
 Every call runs in a copy of its caller's context variables, by which tracers find the span that it belongs to. asyncio
 and threading are imported where they are used: importing the engine stays light.
@@ -57,7 +57,7 @@ def is_async(function: object) -> bool:
 def to_async(function: Callable[[T], R]) -> Callable[[T], Awaitable[R]]:
     """Return an async version of `function`, which is called in a thread.
 
-    Inside, an exception is handed over as a value and raised afterwards: no future takes a StopIteration, and the
+    Inside, an exception is passed as a value and raised afterwards: no future takes a StopIteration, and the
     caller would wait for it for ever.
     """
 
@@ -137,7 +137,7 @@ async def await_with_deadline(seconds: float, future: Awaitable[R] | Future[R]) 
             return task.result()
     finally:
         if task.cancel():
-            # A cancelled driver tells the server and waits for its reply. Nobody here waits with it.
+            # A cancelled driver notifies the server and waits for its reply. The caller doesn't wait for it.
             _cancelled_tasks.add(task)
             task.add_done_callback(_discard_task)
     raise DeadlineError(f"no answer within {seconds:g} s")
@@ -151,7 +151,7 @@ def lock() -> AbstractContextManager[bool]:
 
 
 def gather_sync(function: Callable[[T], R], arguments: Sequence[T], timeout_seconds: float) -> list[R | Exception]:
-    """Call `function` with each of `given` in threads: the answers in their order, or the exceptions raised instead.
+    """Call `function` with each of `arguments` in threads: the answers in order, or the exceptions raised instead.
 
     A call that takes longer than `timeout_seconds`, counted from the start of the batch, gives a TimeoutError.
 
@@ -198,7 +198,7 @@ async def gather_async(
 def iter_completed(
     function: Callable[[T], R], arguments: Iterable[T], max_concurrent: int
 ) -> Iterator[tuple[T, R | Exception]]:
-    """Call `function` with each of `given` in threads, `max_concurrent` at a time.
+    """Call `function` with each of `arguments` in threads, `max_concurrent` at a time.
 
     Each comes back with its answer, or the exception raised instead, as soon as it is done. The next call begins when
     the caller reads on: once it stops, none does.
@@ -254,7 +254,7 @@ def _put_completed(completed: Any, argument: object) -> Callable[[Any], None]:
 
 
 def _start_batch(function: Callable[[T], Any], arguments: Sequence[T]) -> list[Future[Any]]:
-    """Start a batch in daemon threads of its own, and give back the futures in the order of `given`."""
+    """Start a batch in daemon threads of its own, and return the futures in the order of `arguments`."""
     from concurrent.futures import Future
     from contextvars import copy_context
     from threading import Thread
@@ -393,7 +393,7 @@ def _run_into(future: Future[Any], call: Callable[[], Any]) -> None:
 
 
 _pools: dict[tuple[int, str], _DaemonPool] = {}
-"""Crews by process and name: a fork takes no threads along."""
+"""Pools by process and name: a fork doesn't copy threads."""
 
 
 def _pool(name: str, max_workers: int) -> _DaemonPool:

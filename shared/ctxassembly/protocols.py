@@ -69,7 +69,7 @@ class Store(Protocol):
       False: the search has no filter. None, or no attribute: unknown.
     - `finds_offsets` is True if the store answers references with `beside`. Others are never sent any.
     - `place` and `filters` are those of `SimilarityIndex`, for a cache of answers.
-    - `remedies` maps problems to the line that mends them, for warnings: "place" (hits don't say where they stand),
+    - `remedies` maps problems to the line that fixes them, for warnings: "place" (hits don't say where they stand),
       "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
       out.
 
@@ -152,7 +152,7 @@ TransformFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
 AsyncTransformFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
 """The same, awaited."""
 OnStage = Callable[[StageEvent], Any]
-"""A function that is told of each stage as it begins, as it ends, and as it fails. An error of it ends the assembly."""
+"""A function called for each stage as it begins, ends or fails. An error that it raises ends the assembly."""
 AsyncOnStage = Callable[[StageEvent], Awaitable[Any]]
 """The same, awaited."""
 LanguageModel = Callable[[str], str]
@@ -171,9 +171,9 @@ class QueryEmbedder(Protocol):
 EmbedQuery = QueryEmbedder | Callable[[str], Sequence[float]] | Callable[[str], Awaitable[Sequence[float]]]
 """An object with `embed_query`, or a function from a text to its vector."""
 SearchFunction = Callable[[str, int, Any], Sequence[Hit]] | Callable[[str, int, Any], Awaitable[Sequence[Hit]]]
-"""A search of another make: a function from a query, the most hits and the filter to hits, best first."""
+"""A custom search: a function from a query, the most hits and the filter to hits, best first."""
 RerankedPosition = tuple[int, float | None]
-"""The place of a chunk among those handed in, and its score, if it has one."""
+"""The index of a chunk in the given list, and its score, if it has one."""
 Reranker = (
     Callable[[str, Sequence[Chunk]], Sequence[RerankedPosition]]
     | Callable[[str, Sequence[Chunk]], Awaitable[Sequence[RerankedPosition]]]

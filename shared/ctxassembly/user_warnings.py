@@ -1,6 +1,6 @@
 """The one place where warnings are issued: once an object, at the caller's line, with a short fact and its remedy.
 
-A warning that names a line of a framework, or of ours, tells nobody where to look. `stacklevel` can't count the frames
+A warning at a line of a framework, or of ours, doesn't show where to look. `stacklevel` can't count the frames
 between: a chain, a retry, an agent and an instrumented method add different numbers of them. So the caller is the first
 frame outside this package and the frameworks. A step of an async chain is a task of its own, whose stack ends at the
 event loop; there the search goes on in the task that waits for it. A thread of an executor has no caller at all. Then
@@ -28,7 +28,7 @@ _FRAMEWORKS = (
     "langchain", "langgraph", "langsmith", "llama_index", "workflows", "pydantic", "tenacity", "wrapt", "anyio",
     "opentelemetry", "openinference",
 )  # fmt: skip
-"""How the names of packages begin that stand between a caller and us."""
+"""Prefixes of the package names that may be on the stack between a caller and us."""
 
 
 class _Line(NamedTuple):

@@ -6,9 +6,9 @@ mode; the settings of answers. So tenants may share a cache. The model isn't nam
 cache has to forget what the index no longer says.
 
 An answer that was given in a conversation may speak of it, so it isn't kept. A question in a conversation finds a kept
-answer only if a model has put it in words that stand alone, or has found that it does.
+answer only if a model has rewritten it as a standalone question, or has found that it is one.
 
-Kept are the context and the model's words. Citations, quotes and quality are read from these anew.
+Kept are the context and the model's words. Citations, quotes and quality are computed from them again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One call of an answer chain: all that it may say besides the settings."""
+"""One call of an answer chain: its arguments, and the record of its steps."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class AnswerCall:
     reach: Reach | None = None
     """All that the call may read, if there is a cache to ask."""
     labels: Labels | None = None
-    """Those of the conversation, in which a kept answer needs the labels that it had."""
+    """The labels of the conversation: a cached answer has to have the same ones."""
 
 
 @dataclass(slots=True)
 class AnswerRecorder(Stages):
-    """The steps so far, and the fallbacks taken. Whoever answers its requests can tell the steps by them."""
+    """The steps so far, and the fallbacks taken."""
 
     steps: list[AnswerStep] = field(default_factory=list)
 

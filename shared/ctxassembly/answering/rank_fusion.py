@@ -41,7 +41,7 @@ class Ranking(NamedTuple):
 def reciprocal_rank_fusion(rankings: Sequence[Ranking], limit: int | None) -> tuple[Hit, ...]:
     """Fuse the rankings into the best `limit` hits, the best with score 1. A single ranking keeps its scores.
 
-    Hits are merged by the identity of their chunks. Documents of which two rankings disagree are told apart.
+    Hits are merged by the identity of their chunks. Documents of which two rankings disagree stay separate.
 
     >>> from ctxassembly import Chunk
     >>> a, b = (Hit(Chunk(name, name, name)) for name in "ab")

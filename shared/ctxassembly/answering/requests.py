@@ -32,7 +32,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Answered with a `ModelReply`; if `is_streamed`, with None, and the answer is asked for by `NextPiece`.
+    """Answered with a `ModelReply`; if `is_streamed`, with None, and the answer follows by `NextPiece`.
 
     >>> from ctxassembly import understand
     >>> from ctxassembly.answering import AnswerConfig, Exchange
@@ -47,7 +47,7 @@ class AskModel:
     messages: tuple[Message, ...]
     timeout_seconds: float
     schema: Mapping[str, Any] | None = None
-    """The JSON schema of the reply, for models that can be held to one. The prompt asks for it all the same."""
+    """The JSON schema of the reply, for models with structured output. The prompt asks for the same fields."""
     max_tokens: int | None = None
     mode: str = "normal"
     """The mode of the call, by which a caller may choose the model."""
@@ -101,7 +101,7 @@ class Search:
     mode: Mode
     weight: float
     inferred_filter: Mapping[str, Any]
-    """Conditions beside the caller's filter: both hold."""
+    """Conditions in addition to the caller's filter: both apply."""
     is_keyword_only: bool = False
     """True for a search by keywords alone."""
 
@@ -115,7 +115,7 @@ class SearchAll:
 
 @dataclass(frozen=True, slots=True)
 class Readmit:
-    """Answered with those of `cited` that the call may read."""
+    """Answered with the chunks of `cited` that the call may read."""
 
     cited: tuple[Hit, ...]
     """The chunks that the last answer of the conversation cited."""

@@ -58,7 +58,7 @@ def with_stored_chunks(cited: Sequence[Hit], stored: Sequence[Chunk]) -> tuple[H
 # | each keyword query | - | its words | its words | 1 |
 # | each sub-question | its words | its words | its words | 1 |
 #
-# The first row's columns are those of `Question`. The weights are Onyx's for a rewritten question, keyword queries and
+# The first row has the columns of `Question`. The weights are Onyx's for a rewritten question, keyword queries and
 # the original. A question that has parts counts less than they do: `merge` has the figures.
 
 
@@ -119,7 +119,7 @@ class Evidence:
 
     @property
     def query(self) -> str | None:
-        """The query for assembly: that of the question's own search, with the names that it resolved to."""
+        """The query for assembly: the query of the main search, with the names that it resolved to."""
         meant = self.retrieved.get("question")
         return meant.query if meant else None
 
@@ -176,7 +176,7 @@ def _search_all(
         rankings.append(Ranking(search.name, reply.hits, search.weight, is_part))
     if not retrieved:
         first_error = next(reply for reply in replies if isinstance(reply, Exception))
-        if isinstance(first_error, ConfigError):  # a fault of the settings, which the caller can mend
+        if isinstance(first_error, ConfigError):  # a fault of the settings, which the caller can fix
             raise first_error
         raise SearchError.from_error(first_error, f"no search answered: {describe_error(first_error)}") from first_error
     found = tuple(hit for ranking in rankings for hit in ranking.hits)

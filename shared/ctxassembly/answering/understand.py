@@ -1,4 +1,4 @@
-"""One call before retrieval: intent, a question that stands alone, filters, sub-questions.
+"""One call before retrieval: intent, a standalone question, filters, sub-questions.
 
 Everything that is switched on is asked for in one call, and a call is made only if its answer could change anything: a
 question without a conversation before it needs no rewriting. The user's words stand in the prompt as JSON, so that no

@@ -1,6 +1,6 @@
 """The engine's offer to adapters: numbering of chunks, rerankers, and a context as metadata.
 
-An adapter converts its framework's objects to `Hit` and `Chunk`, calls `assemble`, and hands back the blocks of the
+An adapter converts its framework's objects to `Hit` and `Chunk`, calls `assemble`, and returns the blocks of the
 context in its framework's objects. This room has what every adapter needs on the way:
 
 - `numbering`: `number_chunks` gives chunks fresh from a splitter their document, index and id;

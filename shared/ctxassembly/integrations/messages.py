@@ -1,4 +1,4 @@
-"""The check that an adapter's `to_messages` begins with: it is called with whatever a chain handed on."""
+"""Checks of what a chain passes to `to_messages`, and the turns in its messages."""
 
 from __future__ import annotations
 

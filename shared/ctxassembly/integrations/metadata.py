@@ -106,7 +106,7 @@ def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
 
 
 _SEPARATE_KEYS = ("question", "answer", "citations", "quotes", "context")
-"""Parts that an output has beside its trace."""
+"""Parts of an output in addition to its trace."""
 
 
 def answer_metadata(answer: Answer, payload: ContextPayload | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ IdOf = Callable[[str, int], str]
 _RANDOM_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
 """A UUID of version 4, which is another one in every run."""
 _PATH_KEY = "file_path"
-"""The key under which LlamaIndex's readers tell two files of one name apart."""
+"""The key by which LlamaIndex's readers distinguish two files with the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def number_chunks(
 ) -> list[Chunk]:
     """Return copies of `chunks`, in order, with a document id, an index, and an id made of both.
 
-    The chunks of a document are numbered as they are handed in, across its pages: a splitter leaves them in reading
+    The chunks of a document are numbered in the given order, across its pages: a splitter leaves them in reading
     order. A chunk without a document takes its source (`keys.source`) for one, else `document_id`. Indexes and ids that
     are there stay, but for random ids (UUIDs of version 4). Links to ids that change are changed with them.
 

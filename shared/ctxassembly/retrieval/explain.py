@@ -1,7 +1,7 @@
-"""Why a chunk is missing: the step at which it was lost, and what stands in its stead.
+"""Why a chunk is missing: the step at which it was lost, and the hits that are ranked instead.
 
-The trace has the ids after each step. A chunk that not even the search brought is looked for anew with many more
-candidates, which tells its rank; one that isn't there either is looked for without the filter, by its own words.
+The trace has the ids after each step. A chunk that the search didn't find is searched again with many more
+candidates, which gives its rank; if it isn't there either, it is searched without the filter, by its own words.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Fusion: the chunks of all channels as one list, on one scale.
 
-Two ways, and why the first is the default. RRF adds `1 / (k + rank)`: it needs no scores, but it can't tell a sure
-first place from a lucky one. With k = 60 the best hit of one channel alone (.0164) stands behind the 28th of both
-(.0227), so a name that only the words find is lost behind 28 lukewarm agreements. The convex sum uses what the ranks
-throw away: each channel's scores, divided by the channel's best, are added in the proportion of `keyword_weight`.
+Two ways, and why the first is the default. RRF adds `1 / (k + rank)`: it needs no scores, but a sure first
+place counts no more than a lucky one. With k = 60 the best hit of one channel alone (.0164) ranks below the 28th of
+both (.0227), so a name that only the words find is lost behind 28 lukewarm agreements. The convex sum uses what the
+ranks throw away: each channel's scores, divided by the channel's best, are added in the proportion of `keyword_weight`.
 
 That works since the index fills in what a channel didn't find: every chunk in the union has its true cosine and its
-true keyword score. A chunk that lacks one all the same, as those of a channel of another make may, gets the lowest
+true keyword score. A chunk that lacks one all the same, as the chunks of a custom channel may, gets the lowest
 score of that channel, not 0: it was not looked at, which says little against it. Only a search for words that gave
 fewer hits than it might has looked at all.
 
@@ -34,9 +34,9 @@ from ctxassembly.data.id_clashes import separate_shared_ids
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.data.retrieval import AFFINITY_PREFIX, SINGLE_OCCURRENCE, Channel, RetrievedChunk, ScoredChunk
 
-# Adjacency: a chunk beside a better one in its document is more likely to answer than its own words and vector say.
+# Adjacency: a chunk next to a better one in its document is more likely to answer than its own words and vector say.
 #
-# What stands beside an answer tends to go on with it, and a splitter cuts answers in two. So a score is raised a part
+# Text next to an answer often continues it, and a splitter cuts answers in two. So a score is raised a part
 # of the way towards that of the better neighbor among the candidates (score regularization: Diaz 2005, "Regularizing
 # ad hoc retrieval scores"). No score falls, the best stays the best, and nothing is fetched for it.
 #
@@ -58,7 +58,7 @@ Position = str | tuple[str, int]
 def lift_neighbors(found: Sequence[RetrievedChunk], share: float) -> list[RetrievedChunk]:
     """Return `found`, each score raised by `share` of the gap to the better adjacent chunk, if there is one.
 
-    Where two chunks have one index of a document, nobody knows which of them is beside a third: neither is.
+    If two chunks share an index in a document, neither counts as adjacent to a third.
     """
     by_position: dict[Position, RetrievedChunk | None] = {}
     for one in found:
@@ -110,7 +110,7 @@ def rank_channels(
 
 
 def _best_identities(scored: Iterable[tuple[float | None, Chunk]], min_score: float, limit: int) -> list[Identity]:
-    """Return the best `limit` chunks with a score of at least `least`, ties by id."""
+    """Return the best `limit` chunks with a score of at least `min_score`, ties by id."""
     ranked = sorted(
         (-score, chunk.id, at, chunk)
         for at, (score, chunk) in enumerate(scored)
@@ -154,8 +154,8 @@ def fuse(
 ) -> list[RetrievedChunk]:
     """Return the chunks that any channel in `ranked` found, best first, the best with score 1. Ties by id.
 
-    Where channels are fused, chunks beside better ones are raised by `config.adjacency`.
-    `weights` are those of the query's words, if they were searched by our own index.
+    When channels are fused, chunks next to better ones are raised by `config.adjacency`.
+    `weights` are the weights of the query's words, if our own index searched them.
     """
     ranks: dict[Identity, dict[Channel, int]] = {}
     for channel, identities in ranked.items():

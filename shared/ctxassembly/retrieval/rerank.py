@@ -1,4 +1,4 @@
-"""Reranking: another order for what was found, by whoever reads query and chunk together."""
+"""Reranking: a new order of the chunks found, by a model that reads query and chunk together."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def _sigmoid(logit: float) -> float:
 
 # Evidence: how much the best chunk speaks for it that the question has an answer here.
 #
-# No fixed cosine tells: answerable questions have medians of .64, .61 and .48 in three corpora with the same embedder.
-# What tells is the sum, for one chunk, of its cosine and the share of the query's words that it has, weighted by
-# rareness. Against questions of a foreign field it parts the answerable ones with an AUC of .98 to 1.00, the cosine
-# alone with .96 to 1.00.
+# No fixed cosine separates them: answerable questions have medians of .64, .61 and .48 in three corpora with the
+# same embedder. What separates them is the sum, for one chunk, of its cosine and the share of the query's words that
+# it has, weighted by rareness. Against questions of a foreign field it separates the answerable ones with an AUC of
+# .98 to 1.00, the cosine alone with .96 to 1.00.
 
 
 MAX_SCORED_CHUNKS = 10
@@ -94,7 +94,7 @@ def insert_at(
 ) -> list[RetrievedChunk]:
     """Return `ranked` with `inserted`, in its order, in the first or last of at most `limit` places.
 
-    Chunks in both stand once, in the better place. The least of `ranked` make room.
+    A chunk in both is kept once, at the better rank. The lowest of `ranked` are dropped for them.
     """
     if position == "last":
         known = {one.chunk.identity for one in found}

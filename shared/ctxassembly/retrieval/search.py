@@ -34,7 +34,7 @@ from ctxassembly.wording.stop_words import stop_words
 
 @dataclass(slots=True)
 class RetrievalRecorder(Stages):
-    """Notes for the trace of a retrieval. The fields are those of `RetrievalTrace`."""
+    """Notes for the trace of a retrieval, with the fields of `RetrievalTrace`."""
 
     steps: list[Step] = field(default_factory=list)
     queries: Mapping[Channel, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Question:
     text: str
     """The user's own words. Rescue looks for them; keyword search always asks for them."""
     rewritten: str | None = None
-    """The words of a rewriting step, such as a follow-up made to stand alone. Vectors and assembly take them."""
+    """The words of a rewriting step, such as a follow-up made standalone. Vectors and assembly take them."""
     intent: str | None = None
     """The user's intent, by the labels of your own classifier. Affinity and lists depend on it."""
     boosts: tuple[Boost, ...] = ()
@@ -136,7 +136,7 @@ class Capabilities:
 
     has_index: bool = True
     external_channels: frozenset[Channel] = frozenset()
-    """The channels that a retriever of another make serves."""
+    """The channels that a custom retriever serves."""
     can_embed: bool = False
     reranker_count: int = 0
     """The number of rerankers; where one fails, the next is asked."""
@@ -144,7 +144,7 @@ class Capabilities:
     category_of: Classifier | None = None
     """None reads `category_key`."""
     is_watched: bool = False
-    """True if somebody is told of the steps."""
+    """True if steps are reported to `on_stage`."""
 
 
 def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> None:

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class _Services(NamedTuple):
-    """The objects that answer the requests of the flow, as the caller hands them in."""
+    """The services of one assembly, as the caller passes them."""
 
     store: object = None
     embeddings: object = None
@@ -90,14 +90,14 @@ def assemble(
         transform_fetched: a function over fetched chunks, called before anything else sees them. A step that masks or
             removes text of the hits has to do the same to their neighbors, which come fresh from the store.
         labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
-        on_stage: a function that is told when a stage begins (`StageBegan`), ends (`StageEnded`) or fails
+        on_stage: a function that is called when a stage begins (`StageBegan`), ends (`StageEnded`) or fails
             (`StageFailed`), while it happens: for spans, or progress.
 
     Raises:
         InputError: an argument has the wrong type, or `store`, `embeddings`, `llm`, `scorer`, `transform_fetched` or
             `on_stage` can only be awaited.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
-            `llm`, or `neighbors="filtered"` with a store that doesn't hold the caller's filter.
+            `llm`, or `neighbors="filtered"` with a store that doesn't apply the caller's filter.
         StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """

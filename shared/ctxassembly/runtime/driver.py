@@ -141,7 +141,7 @@ def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finis
 
 
 def drive_observed(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], on_stage: Any) -> Result:
-    """Run `flow` to its end, as `drive` does, and tell its stages.
+    """Run `flow` to its end, as `drive` does, and report its stages to `on_stage`.
 
     Raises:
         InputError: `on_stage` can't be called, or can only be awaited.
@@ -165,7 +165,7 @@ async def adrive_observed(
 
 
 class _Observer:
-    """`ask`, with the stages between the requests told to `on_stage`. Left by an error, the stage under way failed."""
+    """`ask`, which also reports stages to `on_stage`. If an error ends the flow, the current stage has failed."""
 
     def __init__(self, ask: Callable[[Any], Any], on_stage: Callable[[StageEvent], Any]) -> None:
         if not callable(on_stage):

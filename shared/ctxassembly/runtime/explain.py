@@ -1,6 +1,6 @@
-"""`explain` and `tune`: why a chunk isn't among the hits, and the weight that finds most.
+"""`explain` and `tune`: why a chunk isn't among the hits, and the weight with the best recall.
 
-Both take what `retrieve` takes, and ask the same index.
+Both take the arguments of `retrieve`, and search the same index.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def explain(
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
 ) -> Explanation:
-    """Retrieve, and tell what became of the chunk whose id or part of whose text is `expect`.
+    """Retrieve, and return what became of the chunk whose id or part of whose text is `expect`.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
     >>> texts = ("Ferritin is measured in the morning.", "Ferritin, and iron.", "Iron.")
@@ -50,7 +50,7 @@ def explain(
     limit       -   1
     In its stead: lab#0
 
-    The other arguments are those of `retrieve`.
+    The other arguments are as for `retrieve`.
 
     Raises:
         InputError: `expect` is empty, or as with `retrieve`.
@@ -113,7 +113,7 @@ def tune(
 
     Args:
         labeled_questions: questions, each with the id of the chunk that answers it or a part of its text, or a list of
-            several. A few dozen tell a weight of .3 from one of .7; hundreds are needed to tell .6 from .65.
+            several. A few dozen separate a weight of .3 from one of .7; .6 from .65 needs hundreds.
         config: the other settings, `limit` among them; None means the defaults.
         index: as with `retrieve`, and so are the others.
         embed: see there.

@@ -46,12 +46,12 @@ def retrieve(
         embed: a function from a text to its vector, or an object with `embed_query`. A "keyword" strategy needs none.
         taxonomy: the names of the field, by which words of the query are resolved.
         filter: what hits have to satisfy, as the index reads it. It holds in every channel.
-        channels: retrievers of another make for "vector" or "keyword": functions from query, number of chunks and
+        channels: custom retrievers for "vector" or "keyword": functions from query, number of chunks and
             filter to hits, best first. Where a filter is given, each has to apply it.
         rerankers: functions from query and chunks to (place, score) pairs, best first; each is asked where the one
             before it failed.
         category_of: a function from a chunk to its category of content, for affinity. None reads `category_key`.
-        on_stage: a function that is told of each step while it happens, as `assemble` tells of its stages.
+        on_stage: a function that is called at each step while it happens, as for the stages of `assemble`.
 
     Raises:
         ConfigError: the strategy needs an index, embeddings or a taxonomy that isn't given.

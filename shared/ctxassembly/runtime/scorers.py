@@ -1,6 +1,6 @@
-"""Scorers: what a caller hands in to say how well sentences answer a query, and what each has said already.
+"""Scorers: models or functions of the caller's that score how well sentences answer a query, and their caches.
 
-Three kinds are told apart by their methods, so that no framework is imported: models that embed (LangChain's,
+Three kinds are distinguished by their methods, so that no framework is imported: models that embed (LangChain's,
 LlamaIndex's, sentence-transformers'), cross-encoders, and functions. A score is the cosine of the query and the
 sentence, the cross-encoder's number, or the function's.
 
@@ -129,7 +129,7 @@ def _memory_for(given: Any) -> Memory:
         memory = Memory(MAX_BYTES, getsizeof)
         try:
             weakref.finalize(owner, _memories.pop, key, None).atexit = False
-        except TypeError:  # nothing would tell when it is gone, and another object may have its id then
+        except TypeError:  # its end can't be observed, and another object may get its id then
             return memory
         memory = _memories.setdefault(key, memory)
     return memory
@@ -155,7 +155,7 @@ def _takes_two_arguments(function: Any) -> bool:
         inspect.signature(function).bind("", [])
     except TypeError:
         return False
-    except ValueError:  # a function of another language tells nothing
+    except ValueError:  # a function written in C may have no signature
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""Answers to the requests of a retrieval: from an index, embeddings, retrievers of another make, rerankers."""
+"""Handlers of the requests of a retrieval: an index, embeddings, custom channels and rerankers of the caller's."""
 
 from __future__ import annotations
 
