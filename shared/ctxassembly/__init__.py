@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from ctxassembly.citations.quotes import Quote
     from ctxassembly.citations.reader import AnswerReader, Resolved
     from ctxassembly.citations.references import Reference
-    from ctxassembly.comparison.budgets import compare_budgets
-    from ctxassembly.comparison.compare import Comparison, compare
-    from ctxassembly.comparison.row import ComparisonRow
-    from ctxassembly.comparison.slider import Slider
+    from ctxassembly.comparison.compare import Comparison, Slider, compare, compare_budgets
+    from ctxassembly.comparison.rows import ComparisonRow
     from ctxassembly.config.assembly import AssemblyConfig
     from ctxassembly.config.enrichment import EnrichmentConfig
     from ctxassembly.config.retrieval import RetrievalConfig
@@ -138,10 +136,8 @@ else:
         "ctxassembly.citations.quotes": "Quote",
         "ctxassembly.citations.reader": "AnswerReader Resolved",
         "ctxassembly.citations.references": "Reference",
-        "ctxassembly.comparison.budgets": "compare_budgets",
-        "ctxassembly.comparison.compare": "Comparison compare",
-        "ctxassembly.comparison.row": "ComparisonRow",
-        "ctxassembly.comparison.slider": "Slider",
+        "ctxassembly.comparison.compare": "Comparison Slider compare compare_budgets",
+        "ctxassembly.comparison.rows": "ComparisonRow",
         "ctxassembly.config.assembly": "AssemblyConfig",
         "ctxassembly.config.enrichment": "EnrichmentConfig",
         "ctxassembly.config.retrieval": "RetrievalConfig",

@@ -153,7 +153,7 @@ class Context(ContextData):
         on its score. A context of a `ContextRetriever` has that already.
 
         It is one file of HTML and CSS without scripts, below a megabyte; parts without room there are counted. A
-        notebook shows the same for a context by itself, and a terminal does with `rich.print(context)`.
+        notebook shows the same for a context by itself, and `rich.print(context)` shows its summary on a terminal.
 
         `evidence` should be read: texts, or spans of a document as (id, start, end). The page says of each whether it
         is read, was lost and why, or is in no chunk retrieved, and marks it.

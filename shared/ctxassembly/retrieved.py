@@ -53,4 +53,4 @@ class Retrieved(data.Retrieved):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from ctxassembly.views.terminal import render_encodable, render_retrieval
 
-        yield from render_encodable(render_retrieval(None, self), console, options)
+        yield from render_encodable(render_retrieval(self), console, options)

@@ -62,11 +62,6 @@ def run(code: str, missing: set[str]) -> str:
         ("from ctxassembly import PostgresIndex", "sqlalchemy", "postgres"),
         ("from ctxassembly import PostgresIndex\nPostgresIndex.create('postgresql://h/d')", "psycopg", "postgres"),
         ("import ctxassembly.stores.postgres.deadline", "sqlalchemy", "postgres"),
-        (
-            "from ctxassembly import *\ncompare([Hit(Chunk('a', 'A', 'x'))], [AssemblyConfig()]).plot()",
-            "matplotlib",
-            "inspect",
-        ),
         ("from ctxassembly import TokenBudget\nTokenBudget.for_model('gpt-4o')", "genai_prices", "models"),
     ],
 )

@@ -22,7 +22,7 @@ FRAMEWORK = {
     "semantic": "import sentence_transformers",
     "models": "import genai_prices",
     "fast": "import tiktoken, toktok",
-    "inspect": "import rich.console, matplotlib.pyplot",
+    "inspect": "import rich.console",
 }
 OURS = {
     "langchain": "from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever",

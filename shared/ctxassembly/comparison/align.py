@@ -1,41 +1,42 @@
-"""The sentences of several contexts, document by document, with equal ones beside each other.
+"""The sentences of several contexts, document by document, with equal ones side by side, and why others are missing.
 
-Sentences are equal if their words are. They are put beside each other by difflib, one context after the other: each is
-matched with the sequence of all sentences before it. So a sentence is found in its place, or is said to stand elsewhere
-in the same document; never is one called missing that stands in a context.
+Sentences are equal if their words are. difflib aligns them, one context after the other: each is matched with the
+merged sequence of the contexts before it. A sentence is shown in its place, or as included elsewhere in the same
+document; no sentence that a context has is called missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
 from ctxassembly.data.candidates import GAP, TextPiece
 from ctxassembly.data.citations import ContextData, Passage
+from ctxassembly.data.trace import Decision
 from ctxassembly.text.sentences import sentence_spans
 from ctxassembly.views.evidence import EvidenceMarks, Mark, passage_marks
 
 ColumnIndexes = tuple[int | None, ...]
-"""For each context the place of a sentence in it, None where it isn't in line."""
+"""For each context the index of a sentence in it, None if it has none in this row."""
 
 
 class ContextSentence(NamedTuple):
     """A sentence of a context."""
 
     normalized: str
-    """Its text with each white space as one blank, by which it is compared."""
+    """Its text with single blanks, by which it is compared."""
     text: str
-    """As it stands, with the white space behind it, and before it the mark of a gap, if there is one."""
+    """Its text with the white space after it, and with the marker of a gap before it, if there is one."""
     chunk_id: str
     """The chunk in which it begins."""
     evidence: tuple[Mark, ...] = ()
-    """The marks in `text`, which count in it."""
+    """The evidence to mark in `text`."""
 
 
 class SentenceRow(NamedTuple):
-    """Sentences side by side: for each context those that stand there, maybe none."""
+    """Sentences side by side: for each context those in this row, maybe none."""
 
     cells: tuple[tuple[ContextSentence, ...], ...]
     is_shared: bool
@@ -43,7 +44,7 @@ class SentenceRow(NamedTuple):
 
 
 class AlignedDocument(NamedTuple):
-    """The bands of one document, and for each context the words of all of its sentences."""
+    """The rows of one document, and for each context its normalized sentences."""
 
     document_id: str
     rows: tuple[SentenceRow, ...]
@@ -51,7 +52,7 @@ class AlignedDocument(NamedTuple):
 
 
 def align_documents(contexts: Sequence[ContextData], marks: Sequence[EvidenceMarks] = ()) -> Iterator[AlignedDocument]:
-    """The documents of `contexts` in the order in which they first stand, with their sentences side by side.
+    """Yield the documents of `contexts` in the order in which they first appear, with their sentences side by side.
 
     `marks` has the evidence in each context.
     """
@@ -69,7 +70,7 @@ def align_documents(contexts: Sequence[ContextData], marks: Sequence[EvidenceMar
 
 
 def sentences_by_document(context: ContextData, marks: EvidenceMarks | None = None) -> dict[str, list[ContextSentence]]:
-    """The sentences of each document in reading order."""
+    """Return the sentences of each document in reading order."""
     found: dict[str, list[ContextSentence]] = {}
     for passage in context.passages:
         found.setdefault(passage.document_id, []).extend(passage_sentences(passage, marks))
@@ -77,7 +78,7 @@ def sentences_by_document(context: ContextData, marks: EvidenceMarks | None = No
 
 
 def passage_sentences(passage: Passage, marks: EvidenceMarks | None = None) -> Iterator[ContextSentence]:
-    """The sentences of `passage`; together they are its text. None runs over a gap."""
+    """Yield the sentences of `passage`; together they are its text. None contains a gap."""
     spans = passage_marks(passage, marks) if marks else []
     at = 0
     for one in _iter_sentences(passage):
@@ -102,7 +103,7 @@ def _iter_sentences(passage: Passage) -> Iterator[ContextSentence]:
 
 
 def _split_run(run: Sequence[TextPiece]) -> Iterator[ContextSentence]:
-    """The sentences of pieces without a gap between them; the glue before the first stands before its sentence."""
+    """Yield the sentences of pieces without a gap between them, the first with the separator before it."""
     piece_ends, texts, at = [], [], 0
     for piece_index, piece in enumerate(run):
         texts.append((piece.separator if piece_index else "") + piece.text)
@@ -112,12 +113,12 @@ def _split_run(run: Sequence[TextPiece]) -> Iterator[ContextSentence]:
     for start, end in sentence_spans(text):
         while piece_at + 1 < len(piece_ends) and piece_ends[piece_at][0] <= start:
             piece_at += 1
-        glue = run[0].separator if start == 0 else ""
-        yield ContextSentence(" ".join(text[start:end].split()), glue + text[start:end], piece_ends[piece_at][1])
+        separator = run[0].separator if start == 0 else ""
+        yield ContextSentence(" ".join(text[start:end].split()), separator + text[start:end], piece_ends[piece_at][1])
 
 
 def joined_marks(sentences: Sequence[ContextSentence]) -> list[Mark]:
-    """The marks in the text of `passage_sentences`."""
+    """Return the evidence to mark in the joined text of `sentences`."""
     shifted: list[Mark] = []
     at = 0
     for one in sentences:
@@ -127,22 +128,22 @@ def joined_marks(sentences: Sequence[ContextSentence]) -> list[Mark]:
 
 
 def align_columns(columns: Sequence[Sequence[str]]) -> list[ColumnIndexes]:
-    """All entries of `columns`, equal ones in one row, each column in its own order.
+    """Return all entries of `columns`, equal ones in one row, each column in its own order.
 
     >>> align_columns(["abd", "acd"])
     [(0, 0), (1, None), (None, 1), (2, 2)]
     """
-    rows: list[ColumnIndexes] = [(place,) for place in range(len(columns[0]))]
+    rows: list[ColumnIndexes] = [(index,) for index in range(len(columns[0]))]
     merged_words = list(columns[0])
     for before, column in enumerate(columns[1:], 1):
         merged: list[ColumnIndexes] = []
         words: list[str] = []
         for how, first, last, begin, end in SequenceMatcher(None, merged_words, column).get_opcodes():
             if how == "equal":
-                merged += ((*row, place) for row, place in zip(rows[first:last], range(begin, end), strict=True))
+                merged += ((*row, index) for row, index in zip(rows[first:last], range(begin, end), strict=True))
             else:
                 merged += ((*row, None) for row in rows[first:last])
-                merged += ((None,) * before + (place,) for place in range(begin, end))
+                merged += ((None,) * before + (index,) for index in range(begin, end))
             words += merged_words[first:last]
             words += () if how == "equal" else column[begin:end]
         rows, merged_words = merged, words
@@ -150,21 +151,66 @@ def align_columns(columns: Sequence[Sequence[str]]) -> list[ColumnIndexes]:
 
 
 def _sentence_rows(columns: Sequence[Sequence[ContextSentence]]) -> Iterator[SentenceRow]:
-    """Runs of rows that the same contexts have; what no context shares with the run before it stands beside that."""
+    """Yield runs of rows that the same contexts have; two runs that no context shares are put side by side."""
     cells: list[tuple[ContextSentence, ...]] = [()] * len(columns)
     rows = align_columns([[one.normalized for one in column] for column in columns])
-    for has_sentence, run in groupby(rows, key=lambda row: tuple(place is not None for place in row)):
+    for has_sentence, run in groupby(rows, key=lambda row: tuple(index is not None for index in row)):
         found = list(zip(*run, strict=True))
         if any(cells) and (
             all(has_sentence) or any(cell and has for cell, has in zip(cells, has_sentence, strict=True))
         ):
             yield SentenceRow(tuple(cells), is_shared=False)
             cells = [()] * len(columns)
-        for at, places in enumerate(found):
-            if has_sentence[at]:
-                cells[at] = tuple(columns[at][place] for place in places if place is not None)
+        for column, indexes in enumerate(found):
+            if has_sentence[column]:
+                cells[column] = tuple(columns[column][index] for index in indexes if index is not None)
         if all(has_sentence):
             yield SentenceRow(tuple(cells), is_shared=True)
             cells = [()] * len(columns)
     if any(cells):
         yield SentenceRow(tuple(cells), is_shared=False)
+
+
+_SHORTENING_REASONS: Mapping[str, str] = {
+    "budget": "cut to the budget",
+    "max_chunk_tokens": "cut to max_chunk_tokens",
+    "sentence": "other sentences of its chunk were selected",
+    "extractive": "compressed",
+    "llm": "compressed by a model",
+    "repeated": "a better-ranked passage has it",
+}
+_MAX_REASONS = 2
+"""Most reasons in a cell."""
+
+
+def decisions_by_chunk(context: ContextData) -> dict[str, Decision]:
+    """Return the decision on each chunk by its id: the one that includes it, else the best-ranked."""
+    first: dict[str, Decision] = {}
+    for decision in context.trace.decisions:
+        if decision.chunk_id not in first or decision.is_in_context:
+            first[decision.chunk_id] = decision
+    return first
+
+
+def explain_absence(
+    missing: Sequence[ContextSentence], present: frozenset[str], decisions: Mapping[str, Decision]
+) -> str:
+    """Return the reason why a row of a context has no `missing`, if the document there has the sentences `present`.
+
+    >>> explain_absence([ContextSentence("Drink water.", "Drink water.", "a#0")], frozenset(), {})
+    'not here: not fetched'
+    """
+    chunks = dict.fromkeys(one.chunk_id for one in missing if one.normalized not in present)
+    if not chunks:
+        return "elsewhere in this document"
+    reasons = list(dict.fromkeys(_absence_reason(decisions.get(chunk_id)) for chunk_id in chunks))
+    more = f" and {len(reasons) - _MAX_REASONS} more reasons" if len(reasons) > _MAX_REASONS else ""
+    return f"not here: {', '.join(reasons[:_MAX_REASONS])}{more}"
+
+
+def _absence_reason(decision: Decision | None) -> str:
+    if decision is None:
+        return "not fetched"
+    if decision.outcome in ("cut", "compressed"):
+        return _SHORTENING_REASONS.get(decision.reason, decision.reason)
+    return "left out of its chunk" if decision.is_in_context else decision.reason

@@ -1,14 +1,14 @@
-"""`compare`: the same hits under several configurations, side by side."""
+"""`compare`: the same hits under several configurations, side by side; `compare_budgets`: on a slider over budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ctxassembly.assembly.selection.supplement import Supplement
-from ctxassembly.comparison.row import ComparisonRow
+from ctxassembly.comparison.rows import ComparisonRow
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
@@ -19,10 +19,10 @@ from ctxassembly.safe_repr import safe_repr
 from ctxassembly.views.evidence import Evidence, LocatedEvidence, check_evidence, locate_evidence
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from ctxassembly.comparison.slider import Slider
+DEFAULT_BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
+"""From a few sentences for a voice assistant to the default of `AssemblyConfig`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Comparison:
     """A row for each configuration, and the contexts side by side.
 
     A notebook shows it as a table and, below it, the texts with what only some contexts have marked. A terminal with
-    rich prints the table and what differs.
+    rich prints the table.
 
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
@@ -43,20 +43,8 @@ class Comparison:
 
     rows: tuple[ComparisonRow, ...]
 
-    def plot(self) -> Figure:
-        """A figure with a panel of bars for each number, and one with the documents in reading order.
-
-        Raises:
-            MissingExtraError: matplotlib is not installed.
-        """
-        from ctxassembly.comparison.plot import plot_rows
-
-        return plot_rows(self.rows)
-
     def slider(self, setting: str = "configuration") -> Slider:
-        """The contexts one at a time, in their order, with what is new and what is lost at each stop of a slider.
-
-        `setting` is the setting that it moves, for the title.
+        """Return the contexts in their order as a slider. `setting` is the name of what it moves, for the title.
 
         >>> from ctxassembly import Chunk, Hit
         >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
@@ -64,26 +52,61 @@ class Comparison:
         >>> [stop.name for stop in compare(hits, configs).slider("min_relevance").stops]
         ['min_relevance=0.2', 'min_relevance=0.8']
         """
-        from ctxassembly.comparison.slider import Slider
-
         return Slider(self.rows, setting)
+
+    def to_html(self) -> str:
+        """Return the table and the contexts side by side as an HTML page, below a megabyte and without scripts."""
+        from ctxassembly.views.page import wrap_page
+
+        return wrap_page(self._repr_html_())
 
     def _repr_html_(self) -> str:
         from ctxassembly.comparison.side_by_side import comparison_html
 
         return comparison_html(self.rows)
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from ctxassembly.comparison.terminal import render_rows
+        from ctxassembly.views.terminal import render_encodable
+
+        yield from render_encodable(render_rows(self.rows), console, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """The contexts of a comparison as the stops of a slider, each next to the one before it.
+
+    A notebook shows the slider, a terminal with rich prints the numbers.
+
+    >>> from ctxassembly import Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> slider = compare_budgets(hits, [12, 50])
+    >>> [(stop.name, stop.tokens, stop.documents) for stop in slider.stops]
+    [('12', 10, 1), ('50', 20, 2)]
+    >>> "not here: budget" in slider.to_html()
+    True
+    """
+
+    stops: tuple[ComparisonRow, ...]
+    setting: str = "configuration"
+    """The name of the setting that the slider moves, for its title."""
+
     def to_html(self) -> str:
-        """The table and the contexts side by side as an HTML page, below a megabyte and without scripts."""
+        """Return the slider as an HTML page, below a megabyte and without scripts."""
         from ctxassembly.views.page import wrap_page
 
         return wrap_page(self._repr_html_())
 
+    def _repr_html_(self) -> str:
+        from ctxassembly.comparison.side_by_side import slider_html
+
+        return slider_html(self.stops, self.setting)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.comparison.terminal import render_comparison
+        from ctxassembly.comparison.terminal import render_rows
         from ctxassembly.views.terminal import render_encodable
 
-        yield from render_encodable(render_comparison(self.rows), console, options)
+        yield from render_encodable(render_rows(self.stops, self.setting), console, options)
 
 
 def compare(
@@ -101,10 +124,10 @@ def compare(
 ) -> Comparison:
     """Assemble `hits` under each of `configs`, and compare the contexts.
 
-    The other arguments are those of `assemble`, but for two. `names` names the configurations, by default by the
-    settings in which they differ. `evidence` should be read, and is marked in the texts: a text counts if a passage has
-    it, white space aside, and where no chunk has it so capitals and punctuation aside; a span of a document counts by
-    the share of its characters that stand.
+    All arguments except two are those of `assemble`. `names` are the names of the configurations, by default the
+    settings in which they differ. `evidence` should be read by the model, and is marked in the texts. A text counts if
+    a passage has it, whatever its white space, and if no chunk has it then also whatever its capitals and punctuation.
+    A span of a document counts by the share of its characters that the context has.
 
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
@@ -137,8 +160,54 @@ def compare(
     return Comparison(tuple(rows))
 
 
+def compare_budgets(
+    hits: Sequence[Hit],
+    budgets: Sequence[int] = DEFAULT_BUDGETS,
+    config: AssemblyConfig | None = None,
+    *,
+    query: str | None = None,
+    store: Store | None = None,
+    evidence: Sequence[Evidence] = (),
+    supplement: str | Supplement | None = None,
+    embeddings: Embeddings | None = None,
+    llm: LanguageModel | None = None,
+    scorer: Scorer | None = None,
+) -> Slider:
+    """Assemble `hits` under each of `budgets`, the smallest first, and return the contexts as a slider for a notebook.
+
+    Each of `budgets`, a number of tokens, replaces the `max_tokens` of `config`. The other arguments are those of
+    `compare`.
+
+    >>> from ctxassembly import Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> slider = compare_budgets(hits, [50, 12], evidence=["Eat nothing."])
+    >>> [(stop.name, stop.tokens, stop.evidence) for stop in slider.stops]
+    [('12', 10, 0.0), ('50', 20, 1.0)]
+
+    Raises:
+        ConfigError: there is no budget, or one that isn't a whole number from 1.
+        InputError: a piece of evidence is neither a text nor a span.
+    """
+    if not _are_all(int, budgets) or not budgets or any(isinstance(one, bool) or one < 1 for one in budgets):
+        raise ConfigError("budgets", "one number of tokens or more, in a list, each a whole number from 1", budgets)
+    ascending = sorted(set(budgets))
+    comparison = compare(
+        hits,
+        [replace(config or AssemblyConfig(), max_tokens=budget) for budget in ascending],
+        query=query,
+        store=store,
+        names=[f"{budget:,}" for budget in ascending],
+        evidence=evidence,
+        supplement=supplement,
+        embeddings=embeddings,
+        llm=llm,
+        scorer=scorer,
+    )
+    return comparison.slider("token budget")
+
+
 def _are_all(kind: type, values: object) -> bool:
-    """True if `values` are a sequence of `kind`. A string is no sequence of strings here."""
+    """Return True if `values` is a sequence of `kind`. A string is no sequence of strings here."""
     return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(x, kind) for x in values)
 
 
@@ -160,14 +229,14 @@ def _comparison_row(name: str, context: Context, evidence: Sequence[Evidence]) -
 
 
 def _share_read(piece: LocatedEvidence) -> float:
-    """The share of a span that stands; a text counts whole or not at all."""
+    """Return the share of a span that the context has; a text counts whole or not at all."""
     return float(piece.share_read >= 1) if isinstance(piece.evidence, str) else piece.share_read
 
 
 def _default_names(configs: Sequence[AssemblyConfig]) -> list[str]:
-    """A name for each of `configs`: its settings that differ, defaults left out; numbered if names would be equal."""
+    """Return a name for each of `configs`: its settings that differ, except defaults; numbered if names are equal."""
     names = [", ".join(_changed_settings(config, configs)) or "default" for config in configs]
-    return [name if names.count(name) == 1 else f"{place}. {name}" for place, name in enumerate(names, 1)]
+    return [name if names.count(name) == 1 else f"{number}. {name}" for number, name in enumerate(names, 1)]
 
 
 def _changed_settings(config: AssemblyConfig, configs: Sequence[AssemblyConfig]) -> Iterator[str]:

@@ -1,21 +1,20 @@
-"""The text that the model reads, block by block in the colors of its documents, hits apart from neighbors."""
+"""The text that the model reads, block by block in the colors of its documents, hits distinct from neighbors."""
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import accumulate, pairwise
 
 from ctxassembly.data.candidates import GAP, Candidate
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.citations import Block, Citation, ContextData, Source
+from ctxassembly.data.citations import Block, ContextData, Source
 from ctxassembly.data.trace import Decision
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.html import (
+    ID_CHARS,
+    NOTE_CHARS,
+    VALUE_CHARS,
     Html,
     byte_size,
     escape_html,
@@ -27,28 +26,151 @@ from ctxassembly.views.html import (
     tag,
     truncate,
 )
-from ctxassembly.views.limits import CONTEXT_BYTES, ID_CHARS, MAX_LABEL_CHUNKS, MISSING_CHARS, NOTE_CHARS, VALUE_CHARS
-from ctxassembly.views.links import css_class
 from ctxassembly.views.names import DocumentNames
-from ctxassembly.views.runs import BlockParts, MissingText, TextRun, block_parts
+from ctxassembly.views.runs import BlockParts, TextRun, block_parts
+
+CONTEXT_BYTES = 300_000
+"""Bytes of the text with its markup: some 40,000 tokens of text."""
+MAX_LABEL_CHUNKS = 20
+"""Chunks listed under one label."""
+_MAX_WORD_CHARS = 40
+"""Most characters by which a marker is moved to the beginning of a word."""
 
 
-def label_details(
-    citation: Citation, parts: BlockParts, names: DocumentNames, decisions: dict[tuple[str, int, int], Decision]
-) -> Html:
-    """The name of a label; unfolded, its facts and its chunks with the slices that stand.
+def context_column(context: ContextData, names: DocumentNames) -> Html:
+    """Return the blocks of the context that fit, and the number of characters that don't."""
+    decisions = {(one.chunk_id, one.rank, one.distance): one for one in context.trace.decisions}
+    parts_by_span = {parts.block.span: parts for parts in block_parts(context)}
+    max_bytes, hidden, cards = CONTEXT_BYTES, 0, []
+    for block in context.blocks:
+        if hidden:
+            hidden += len(block.text)
+            continue
+        parts = parts_by_span.get(block.span)
+        card, cut = (
+            _supplement_card(block, max_bytes) if parts is None else _block_card(parts, names, decisions, max_bytes)
+        )
+        max_bytes -= byte_size(card)
+        hidden = len(block.text) if max_bytes < 0 else cut
+        if max_bytes >= 0:
+            cards.append(card)
+    if not context.blocks:
+        cards.append(tag("p", "Nothing: the context has no chunks.", class_="cxa-soft"))
+    shown = join_html(*cards)
+    return join_html(
+        shown, names.hidden_passages(shown), more_line(hidden, f"characters of {len(context.blocks):,} blocks")
+    )
 
-    `decisions` has those of the trace by chunk id, rank and distance.
+
+def _supplement_card(block: Block, max_bytes: int) -> tuple[Html, int]:
+    text, hidden = _fit_text(block.text, max_bytes - 1_000)
+    title = tag("span", "Supplement, no label", class_="cxa-soft")
+    return tag("article", title, tag("div", text, class_="cxa-text", lang="", dir="auto"), class_="cxa-card"), hidden
+
+
+def _block_card(
+    parts: BlockParts, names: DocumentNames, decisions: dict[tuple[str, int, int], Decision], max_bytes: int
+) -> tuple[Html, int]:
+    """Return the block of a label, and the number of its characters that have no room."""
+    details = _label_details(parts, names, decisions)
+    written = [_header_tag("header", parts.header), _header_tag("summary", parts.summary)]
+    max_bytes -= byte_size(details) + sum(map(byte_size, written)) + 1_000
+    hidden = 0
+    for marked, run, start, text in marked_slices(parts.runs):
+        if hidden:
+            hidden += len(text)
+            continue
+        markers = join_html(*map(names.hit_marker, marked))
+        max_bytes -= byte_size(markers) + 100
+        shown = _highlighted_text(run, text, start, names)
+        if byte_size(shown) > max_bytes:
+            shown, hidden = _fit_text(text, max_bytes)
+        max_bytes -= byte_size(shown)
+        written += (markers, _run_tag(run, shown, names))
+    body = tag("div", *written, class_="cxa-text", lang="", dir="auto")
+    css_class = names.document(parts.citation.document_id).css_class
+    return tag("article", details, body, class_=f"cxa-card {css_class}"), hidden
+
+
+def _fit_text(text: str, max_bytes: int) -> tuple[Html, int]:
+    """Return the beginning of `text` that has `max_bytes` bytes once escaped, and the number of characters left."""
+    shown = text[: max(max_bytes, 0)]  # a character takes at least a byte
+    while byte_size(escape_html(shown)) > max(max_bytes, 0):
+        shown = shown[: len(shown) // 2]
+    return Html(escape_html(shown)), len(text) - len(shown)
+
+
+def _header_tag(kind: str, text: str) -> Html:
+    if not text.strip():
+        return Html()
+    label = tag("span", kind, class_="cxa-tag")
+    return tag("span", label, truncate(text.strip(), 4 * VALUE_CHARS), class_="cxa-head", dir="auto")
+
+
+def _highlighted_text(run: TextRun, text: str, start: int, names: DocumentNames) -> Html:
+    """Return the slice `text` of a run from `start` on, with its evidence marked."""
+    if run.candidate is None or run.source is None:
+        return Html(escape_html(text))
+    return names.highlight_passage(
+        run.candidate, text, run.source.chunk_span[0] - (run.candidate.text_offset or 0) + start
+    )
+
+
+def _run_tag(run: TextRun, text: Html, names: DocumentNames) -> Html:
+    if run.candidate is None:
+        return tag("span", text, class_="cxa-gap" if GAP in text else "cxa-ours") if text else text
+    css_class = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + font_class(run.candidate.chunk.text)
+    id_ = names.passage_id(run.candidate)
+    return tag("span", text, class_=css_class, id_=id_, tabindex="-1" if id_ else None)
+
+
+def marked_slices(runs: Sequence[TextRun]) -> Iterator[tuple[list[Candidate], TextRun, int, str]]:
+    """Yield slices of `runs`, each with the chunks that begin before it, its run, its offset there and its text.
+
+    The boundary between two chunks may be inside a word, since overlap is removed by characters. The marker of the
+    second chunk is then shown before that word, inside the run of the first.
     """
-    document = names.document(citation.document_id)
-    sources: dict[int, list[Source]] = {}
-    candidates = {piece.candidate.key: piece.candidate for piece in parts.pieces}
+    text = "".join(run.text for run in runs)
+    ends = list(accumulate(len(run.text) for run in runs))
+    markers: dict[int, list[Candidate]] = defaultdict(list)
+    for run, end in zip(runs, ends, strict=True):
+        if run.candidate is not None and run.is_chunk_start:
+            markers[word_start(text, end - len(run.text))].append(run.candidate)
+    index = 0
+    for start, end in pairwise(sorted({0, *markers, *ends})):
+        while ends[index] <= start:
+            index += 1
+        yield markers.get(start, []), runs[index], start - ends[index] + len(runs[index].text), text[start:end]
+
+
+def word_start(text: str, offset: int) -> int:
+    """Return the beginning of the word that contains `offset`, or of the next word if a blank is there.
+
+    Words are separated by white space. In a script without spaces `offset` stays as it is.
+
+    >>> [word_start("Drink allowed water.", offset) for offset in (6, 9, 13)]
+    [6, 6, 14]
+    """
+    start = offset
+    while start < len(text) and text[start].isspace():
+        start += 1
+    if start > offset:
+        return start
+    while start and not text[start - 1].isspace() and offset - start <= _MAX_WORD_CHARS:
+        start -= 1
+    return start if offset - start <= _MAX_WORD_CHARS else offset
+
+
+def _label_details(parts: BlockParts, names: DocumentNames, decisions: dict[tuple[str, int, int], Decision]) -> Html:
+    """Return the name of a label; unfolded, its metadata, and its chunks with the slices that the context has."""
+    citation = parts.citation
+    sources: dict[int, list[Source]] = defaultdict(list)
     for run in parts.runs:
         if run.candidate is not None and run.source is not None:
-            sources.setdefault(run.candidate.key, []).append(run.source)
+            sources[run.candidate.key].append(run.source)
     chunks = [
-        tag("li", *_chunk_details(candidate, sources.get(key, []), names, decisions))
-        for key, candidate in list(candidates.items())[:MAX_LABEL_CHUNKS]
+        tag("li", *_chunk_details(one, sources[one.key], decisions.get((one.chunk.id, one.rank, one.distance)), names))
+        for one in parts.candidates[:MAX_LABEL_CHUNKS]
     ]
     where = {
         "document": citation.document_id,
@@ -65,31 +187,24 @@ def label_details(
     summary = tag(
         "span",
         f"[{citation.label}] ",
-        document.letter_tag,
+        names.document(citation.document_id).letter_tag,
         f" {truncate(citation.source, ID_CHARS)} ",
-        tag("span", pluralize(len(candidates), "chunk") + best, class_="cxa-does"),
+        tag("span", pluralize(len(parts.candidates), "chunk") + best, class_="cxa-does"),
         title=truncate(f"{facts} · chunks {', '.join(citation.chunk_ids[:MAX_LABEL_CHUNKS])}", NOTE_CHARS),
     )
-    ranks = dict.fromkeys(rank for candidate in candidates.values() for rank in names.links.hit_ranks(candidate))
-    shown = [rank for rank in ranks if names.links.fragment_link(rank)]
     return fold(
         summary,
         tag("p", facts, class_="cxa-soft"),
         tag("ul", *chunks, class_="cxa-chunks"),
-        more_line(len(candidates) - MAX_LABEL_CHUNKS, "chunks"),
-        class_=css_class(shown, isolates_fragments=True) or None,
+        more_line(len(parts.candidates) - MAX_LABEL_CHUNKS, "chunks"),
     )
 
 
 def _chunk_details(
-    candidate: Candidate,
-    sources: Sequence[Source],
-    names: DocumentNames,
-    decisions: dict[tuple[str, int, int], Decision],
+    candidate: Candidate, sources: Sequence[Source], decision: Decision | None, names: DocumentNames
 ) -> Iterator[str]:
-    """The id of a chunk, its source, the decision on it, and the slice of it that stands."""
+    """Yield the id of a chunk, how it was found, the decision on it, and the slice of it that the context has."""
     chunk = candidate.chunk
-    decision = decisions.get((chunk.id, candidate.rank, candidate.distance))
     steps = f", {pluralize(candidate.distance, 'chunk')} away" if candidate.distance else ""
     spans = _format_spans([source.chunk_span for source in sources])
     where = _format_spans([(one.start, one.end) for one in sources if one.start is not None and one.end is not None])
@@ -103,215 +218,11 @@ def _chunk_details(
     yield from (names.hit_marker(candidate), tag("b", truncate(chunk.id, ID_CHARS)), " ", names.search_badges(chunk))
     yield tag("div", " · ".join(filter(None, facts)), class_="cxa-soft")
     if sources:
-        yield tag("q", _quoted_text(candidate, sources), lang="", dir="auto")
-
-
-def _quoted_text(candidate: Candidate, sources: Sequence[Source]) -> str:
-    """The text of the candidate that stands; of a long one its beginning and its end."""
-    text, skipped, half = candidate.chunk.text, candidate.text_offset or 0, VALUE_CHARS // 2
-    first, last = sources[0].chunk_span[0] - skipped, sources[-1].chunk_span[1] - skipped
-    if last - first <= VALUE_CHARS:
-        return text[first:last]
-    return f"{text[first : first + half]} … {text[last - half : last]}"
+        skipped, half = candidate.text_offset or 0, VALUE_CHARS // 2
+        quote = chunk.text[sources[0].chunk_span[0] - skipped : sources[-1].chunk_span[1] - skipped]
+        yield tag("q", quote if len(quote) <= VALUE_CHARS else f"{quote[:half]} … {quote[-half:]}", lang="", dir="auto")
 
 
 def _format_spans(spans: Sequence[Span]) -> str:
     written = ", ".join(f"{start:,}–{end:,}" for start, end in spans[:5])
     return written + (f", and {len(spans) - 5:,} more" if len(spans) > 5 else "")
-
-
-# Not those that are shown by a picture or a number, as `visible` does: a mark among them would part what is one.
-_BLANKS = re.compile(r"(?:\r\n|[^\S\x0b-\r\x1c-\x1f\x85\u2028\u2029])*")
-
-
-def word_boundaries(text: str, offsets: Sequence[int]) -> list[int]:
-    """Each of `offsets` in `text`, ascending, as the beginning of the word that it lies inside; blanks are passed over.
-
-    >>> word_boundaries("Drink allowed water.", [6, 9, 13])
-    [6, 6, 14]
-    """
-    boundaries = [0, *(match.start() for match in _boundary_pattern().finditer(text))]
-    starts: list[int] = []
-    for place in offsets:
-        at = place
-        if starts and at < starts[-1]:  # the blanks may be many, and those of the place before the same ones
-            at = starts[-1]
-        elif (blanks := _BLANKS.match(text, at)) and blanks.end() > at:
-            at = blanks.end()
-        else:
-            at = boundaries[bisect_right(boundaries, at) - 1]
-        starts.append(at)
-    return starts
-
-
-@cache
-def _boundary_pattern() -> Any:
-    """The default boundaries of Unicode (UAX 29), which know what `re` doesn't.
-
-    That is combining marks, apostrophes, decimal points, emoji of several characters, and scripts without spaces, where
-    nearly every character begins a word. `regex` imports threading, so it is imported when it is first needed.
-    """
-    import regex
-
-    return regex.compile(r"\b", regex.WORD)
-
-
-# The runs of a block, cut where the marks of other runs stand.
-#
-# The boundary between two chunks may lie inside a word, since overlap is stripped by characters. The mark of the second
-# chunk then stands before that word, inside the run of the first.
-
-
-class RunSlice(NamedTuple):
-    """The slice `run.text[begin:end]`, and the runs whose marks stand before it."""
-
-    run: TextRun
-    start: int
-    end: int
-    marked_runs: tuple[TextRun, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The slice."""
-        return self.run.text[self.start : self.end]
-
-
-def split_runs(runs: Sequence[TextRun]) -> Iterator[RunSlice]:
-    """The stretches of `runs`, whose texts together are one running text, in order."""
-    run_starts = [0]
-    for run in runs:
-        run_starts.append(run_starts[-1] + len(run.text))
-    marked = [(begin, run) for begin, run in zip(run_starts, runs, strict=False) if run.is_chunk_start or run.missing]
-    offsets = word_boundaries("".join(run.text for run in runs), [begin for begin, _ in marked])
-    runs_by_offset: dict[int, list[TextRun]] = defaultdict(list)
-    for place, (_, run) in zip(offsets, marked, strict=True):
-        runs_by_offset[place].append(run)
-    for begin, run in zip(run_starts, runs, strict=False):
-        end = begin + len(run.text)
-        cuts = [begin, *sorted(place for place in runs_by_offset if begin < place < end), end]
-        for start, stop in pairwise(cuts):
-            if start < stop or start in runs_by_offset:
-                yield RunSlice(run, start - begin, stop - begin, tuple(runs_by_offset.pop(start, ())))
-    for left in runs_by_offset.values():
-        yield RunSlice(left[-1], 0, 0, tuple(left))
-
-
-def context_column(context: ContextData, names: DocumentNames) -> Html:
-    """The blocks of the context, as many as have room, and the number of characters that have none."""
-    decisions = {(made.chunk_id, made.rank, made.distance): made for made in context.trace.decisions}
-    block_parts_by_block = dict(block_parts(context))
-    room, cards, shown = CONTEXT_BYTES, [], 0
-    for block in context.blocks:
-        card, cut = (
-            _block_card(block.citation, block_parts_by_block[block], names, decisions, room)
-            if block.citation
-            else _supplement_card(block, room)
-        )
-        if byte_size(card) > room:
-            break
-        cards.append(card)
-        room -= byte_size(card)
-        shown += len(block.text)
-        if cut:
-            shown -= cut
-            break
-    rest = sum(len(block.text) for block in context.blocks) - shown
-    if not context.blocks:
-        cards.append(tag("p", "Nothing: no chunk stands in this context.", class_="cxa-soft"))
-    excluded_anchors = [tag("span", id_=id_, tabindex="-1") for id_ in names.links.excluded_anchors(join_html(*cards))]
-    return join_html(*cards, *excluded_anchors, more_line(rest, f"characters of {len(context.blocks):,} blocks"))
-
-
-def _supplement_card(block: Block, max_bytes: int) -> tuple[Html, int]:
-    text, cut = _fit_text(block.text, max_bytes - 1_000)
-    title = tag("span", "Supplement, no label", class_="cxa-soft")
-    return tag("article", title, tag("div", text, class_="cxa-text", lang="", dir="auto"), class_="cxa-card"), cut
-
-
-def _block_card(
-    citation: Citation,
-    parts: BlockParts,
-    names: DocumentNames,
-    decisions: dict[tuple[str, int, int], Decision],
-    room: int,
-) -> tuple[Html, int]:
-    """The block of a label, and the number of its characters that have no room."""
-    document = names.document(citation.document_id)
-    details_fold = label_details(citation, parts, names, decisions)
-    header_tags = _header_tag("header", parts.header), _header_tag("summary", parts.summary)
-    room -= byte_size(details_fold) + sum(map(byte_size, header_tags)) + 1_000
-    runs: list[Html] = []
-    left_chars = 0
-    for stretch in split_runs(parts.runs):
-        if left_chars:
-            left_chars += len(stretch.text)
-            continue
-        around = join_html(*(mark for run in stretch.marked_runs for mark in _run_marks(run, names)))
-        room -= byte_size(around) + 100
-        text = _highlighted_text(stretch, names)
-        if byte_size(text) > room:
-            text, left_chars = _fit_text(stretch.text, room)
-        room -= byte_size(text)
-        runs += (around, _run_tag(stretch.run, text, names))
-    body = tag("div", *header_tags, *runs, class_="cxa-text", lang="", dir="auto")
-    return tag("article", details_fold, body, class_=f"cxa-card {document.css_class}"), left_chars
-
-
-def _fit_text(text: str, max_bytes: int) -> tuple[Html, int]:
-    """The beginning of `text` that has `max_bytes` bytes once escaped, and the number of characters left out."""
-    shown = text[: max(max_bytes, 0)]  # a character takes at least a byte
-    while byte_size(escape_html(shown)) > max(max_bytes, 0):
-        shown = shown[: len(shown) // 2]
-    return Html(escape_html(shown)), len(text) - len(shown)
-
-
-def _header_tag(kind: str, text: str) -> Html:
-    if not text.strip():
-        return Html()
-    return tag(
-        "span",
-        tag("span", kind, class_="cxa-tag"),
-        truncate(text.strip(), 4 * VALUE_CHARS),
-        class_="cxa-head",
-        dir="auto",
-    )
-
-
-def _highlighted_text(run_slice: RunSlice, names: DocumentNames) -> Html:
-    """The text of a stretch with its evidence marked."""
-    candidate, source = run_slice.run.candidate, run_slice.run.source
-    if candidate is None or source is None:
-        return Html(escape_html(run_slice.text))
-    begin = source.chunk_span[0] - (candidate.text_offset or 0) + run_slice.start
-    return names.highlight_passage(candidate, run_slice.text, begin)
-
-
-def _run_marks(run: TextRun, names: DocumentNames) -> Iterator[Html]:
-    """The marks before a run: what is missing there, and where it is from."""
-    yield from map(_missing_tag, run.missing)
-    if run.is_chunk_start and run.candidate:
-        yield names.hit_marker(run.candidate)
-
-
-def _run_tag(run: TextRun, text: Html, names: DocumentNames) -> Html:
-    if run.candidate is None:
-        return tag("span", text, class_="cxa-gap" if GAP in text else "cxa-ours") if text else text
-    ranks = names.links.hit_ranks(run.candidate)
-    css_classes = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + font_class(run.candidate.chunk.text)
-    return tag(
-        "span",
-        text,
-        class_=f"{css_classes} {css_class(ranks)}".rstrip(),
-        id_=names.links.passage_anchor(ranks),
-        tabindex="-1" if ranks else None,
-    )
-
-
-def _missing_tag(missing: MissingText) -> Html:
-    reason_text = "already stands before" if missing.reason == "overlap" else f"left out: {missing.reason}"
-    return tag(
-        "del",
-        tag("span", reason_text, class_="cxa-tag", dir="ltr"),
-        truncate(missing.text, MISSING_CHARS),
-        title=reason_text,
-    )

@@ -1,8 +1,8 @@
 """Evidence that a reader names, looked up in the context and in the retrieved fragments.
 
-A text is found as `compare` finds it: white space aside. If it is nowhere in the context and in no fragment, it is
-looked for once more by its words alone, whatever their capitals and the punctuation between them. It may stand in part,
-where sentences were chosen: then the rest is in the fragment only.
+White space doesn't count. A text that is nowhere in the context and in no fragment is looked up once more by its words
+alone, whatever their capitals and the punctuation between them. The context may have a part of a text, if sentences
+were selected: then the rest is in the fragment only.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from itertools import count
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
-from ctxassembly.views.html import Html, join_html, split_at_marks, tag
+from ctxassembly.views.html import NOTE_CHARS, Html, join_html, more_line, split_at_marks, tag, take_fitting, truncate
+
+EVIDENCE_BYTES = 30_000
+"""Bytes of the list of the evidence."""
+_MAX_NAMED = 5
+"""Most pieces of evidence that a mark names."""
 
 Evidence = str | tuple[str, int, int]
 """A text, or a span of a document: its id, start and end in characters, half-open."""
@@ -32,11 +35,11 @@ class LocatedEvidence:
 
     evidence: Evidence
     share_read: float
-    """The part of it that stands in the context, 0 to 1."""
-    context_spans: dict[int, list[Span]]
-    """Where it stands: slices of the text of candidates, by key."""
-    fragment_spans: dict[int, list[Span]]
-    """Where it was retrieved: slices of the text of fragments, by rank."""
+    """The part of it that the context has, 0 to 1."""
+    context_spans: dict[int, list[Span]] = field(default_factory=dict)
+    """Its places in the context: slices of the text of candidates, by key."""
+    fragment_spans: dict[int, list[Span]] = field(default_factory=dict)
+    """Its places in the retrieved fragments: slices of their text, by rank."""
     is_inexact: bool = False
     """True if capitals or punctuation differ."""
 
@@ -50,7 +53,7 @@ class LocatedEvidence:
 
 
 def check_evidence(evidence: Any) -> tuple[Evidence, ...]:
-    """`evidence` as a tuple.
+    """Return `evidence` as a tuple.
 
     Raises:
         InputError: it is no sequence, or one of its pieces is neither a text nor a span.
@@ -70,7 +73,7 @@ def check_evidence(evidence: Any) -> tuple[Evidence, ...]:
 
 
 def locate_evidence(context: ContextData, evidence: Sequence[Evidence]) -> tuple[LocatedEvidence, ...]:
-    """Each piece of `evidence` with the places where it was found."""
+    """Return each piece of `evidence` with the places where it was found."""
     hits = [hit for hit in context.hits if hit.rank < MAX_SHOWN_HITS]
     found = {
         piece: _locate_text(context, hits, piece) if isinstance(piece, str) else _locate_span(context, hits, piece)
@@ -80,18 +83,23 @@ def locate_evidence(context: ContextData, evidence: Sequence[Evidence]) -> tuple
 
 
 def _locate_text(context: ContextData, hits: Sequence[RetrievedFragment], wanted: str) -> LocatedEvidence:
-    for is_inexact, pattern in enumerate((_exact_pattern(wanted), _word_pattern(wanted))):
-        context_spans: dict[int, list[Span]] = defaultdict(list)
-        for passage in context.passages:
-            for match in pattern.finditer(passage.text):
-                for key, span in _candidate_spans(passage, match.span()):
-                    context_spans[key].append(span)
-        fragments = {hit.rank: spans for hit in hits if (spans := [m.span() for m in pattern.finditer(hit.chunk.text)])}
-        if context_spans:
-            return LocatedEvidence(wanted, 1.0, dict(context_spans), fragments, bool(is_inexact))
+    for is_inexact, pattern in ((False, _exact_pattern(wanted)), (True, _word_pattern(wanted))):
+        spans = _group_spans(
+            found
+            for passage in context.passages
+            for match in pattern.finditer(passage.text)
+            for found in _candidate_spans(passage, match.span())
+        )
+        fragments = {hit.rank: found for hit in hits if (found := [m.span() for m in pattern.finditer(hit.chunk.text)])}
+        if spans:
+            return LocatedEvidence(wanted, 1.0, spans, fragments, is_inexact)
         if fragments:
-            return _locate_partially(context, hits, LocatedEvidence(wanted, 0.0, {}, fragments, bool(is_inexact)))
-    return LocatedEvidence(wanted, 0.0, {}, {})
+            share, spans = max(
+                (_kept_part(context, hit.chunk, fragments[hit.rank][0]) for hit in hits if hit.rank in fragments),
+                key=lambda part: part[0],
+            )
+            return LocatedEvidence(wanted, share, spans, fragments, is_inexact)
+    return LocatedEvidence(wanted, 0.0)
 
 
 def _exact_pattern(wanted: str) -> re.Pattern[str]:
@@ -99,14 +107,21 @@ def _exact_pattern(wanted: str) -> re.Pattern[str]:
 
 
 def _word_pattern(wanted: str) -> re.Pattern[str]:
-    """The words of `wanted` in their order. What is between two of them is too short for the marker of a gap."""
+    """Return a pattern of the words of `wanted`. The distance between two is too short for the marker of a gap."""
     words = re.findall(r"\w+", wanted)
     between = r"\W{1,4}".join(map(re.escape, words))
     return re.compile(rf"(?<!\w){between}(?!\w)" if words else r"(?!)", re.IGNORECASE)
 
 
+def _group_spans(spans: Iterable[tuple[int, Span]]) -> dict[int, list[Span]]:
+    grouped: dict[int, list[Span]] = defaultdict(list)
+    for key, span in spans:
+        grouped[key].append(span)
+    return dict(grouped)
+
+
 def _candidate_spans(passage: Passage, span: Span) -> Iterator[tuple[int, Span]]:
-    """The slices of chunks that make `span` of the passage's text, each with the key of its candidate."""
+    """Yield the slices of chunks that make `span` of the passage's text, each with the key of its candidate."""
     at = 0
     for piece in passage.pieces:
         at += len(piece.separator)
@@ -116,49 +131,33 @@ def _candidate_spans(passage: Passage, span: Span) -> Iterator[tuple[int, Span]]
         at += len(piece.text)
 
 
-def _locate_partially(
-    context: ContextData, hits: Sequence[RetrievedFragment], located: LocatedEvidence
-) -> LocatedEvidence:
-    """`locate_evidence` with the part that stands of evidence which a fragment has whole and no passage has."""
-    best = located
-    by_rank = {hit.rank: hit for hit in hits}
-    for rank, spans in located.fragment_spans.items():
-        chunk = by_rank[rank].chunk
-        context_spans: dict[int, list[Span]] = defaultdict(list)
-        for key, span in _chunk_spans(context, chunk, spans[0]):
-            context_spans[key].append(span)
-        length = sum(end - start for key_spans in context_spans.values() for start, end in key_spans)
-        share = length / (spans[0][1] - spans[0][0])
-        if share > best.share_read:
-            best = LocatedEvidence(
-                located.evidence, share, dict(context_spans), located.fragment_spans, located.is_inexact
-            )
-    return best
-
-
-def _chunk_spans(context: ContextData, chunk: Chunk, span: Span) -> Iterator[tuple[int, Span]]:
+def _kept_part(context: ContextData, chunk: Chunk, span: Span) -> tuple[float, dict[int, list[Span]]]:
+    """Return the share of a slice of `chunk` that the context has, and its places."""
+    found = []
     for passage in context.passages:
         for piece in passage.pieces:
             other = piece.candidate.chunk
             start, end = max(piece.start, span[0]), min(piece.end, span[1])
-            if (other.id, other.document_id, other.text) == (chunk.id, chunk.document_id, chunk.text) and start < end:
-                yield piece.candidate.key, (start, end)
+            if start < end and (other.id, other.document_id, other.text) == (chunk.id, chunk.document_id, chunk.text):
+                found.append((piece.candidate.key, (start, end)))
+    length = sum(end - start for _, (start, end) in found)
+    return length / (span[1] - span[0]), _group_spans(found)
 
 
 def _locate_span(
     context: ContextData, hits: Sequence[RetrievedFragment], wanted: tuple[str, int, int]
 ) -> LocatedEvidence:
     document_id, begin, stop = wanted
-    context_spans: dict[int, list[Span]] = defaultdict(list)
+    found: list[tuple[int, Span]] = []
     covered: list[Span] = []
     for passage in context.passages:
         for piece in passage.pieces:
-            chunk, key = piece.candidate.chunk, piece.candidate.key
+            chunk = piece.candidate.chunk
             if chunk.start is None or chunk.document_id != document_id:
                 continue
             start, end = max(piece.start, begin - chunk.start), min(piece.end, stop - chunk.start)
             if start < end:
-                context_spans[key].append((start, end))
+                found.append((piece.candidate.key, (start, end)))
                 covered.append((start + chunk.start, end + chunk.start))
     fragments: dict[int, list[Span]] = {}
     for rank, chunk, _, characters in hits:
@@ -170,72 +169,44 @@ def _locate_span(
     for start, end in sorted(covered):
         length += max(end - max(start, reached), 0)
         reached = max(reached, end)
-    return LocatedEvidence(wanted, length / (stop - begin), dict(context_spans), fragments)
-
-
-# The prefixes of the ids of a view: by its content, so that the same page is written again byte for byte.
-#
-# A notebook may show one context twice. Ids of a page have to be unique, else the links of the second view lead into
-# the first; so a view in a notebook counts how often its content was shown before in this process. Run from its
-# beginning, a notebook gets the same ids again.
-
-
-MAX_COUNTED_CONTENTS = 10_000
-"""Contents whose views are counted. One that was first shown longer ago begins anew: its page is long out of sight."""
-_VIEW_NUMBERS: dict[str, Iterator[int]] = {}
-"""For each content the numbers of its next views. `next` of one is atomic, and so needs no lock."""
-
-
-def page_anchor(context: ContextData, evidence: Sequence[LocatedEvidence]) -> str:
-    """The prefix for a page of its own: by the text, the decisions and the evidence, not by the times in the trace."""
-    content = f"{context.trace.decisions!r}{context.text}" + "\0".join(one.text for one in evidence)
-    return _anchor_prefix(content)
-
-
-def notebook_anchor(context: ContextData, evidence: Sequence[LocatedEvidence]) -> str:
-    """The prefix for one more view on a page that it shares with others; that of the first is that of `page_anchor`."""
-    first = page_anchor(context, evidence)
-    views_before = next(_VIEW_NUMBERS.setdefault(first, count()))
-    while len(_VIEW_NUMBERS) > MAX_COUNTED_CONTENTS:
-        _VIEW_NUMBERS.pop(next(iter(_VIEW_NUMBERS)), None)
-    return _anchor_prefix(f"{first} {views_before}") if views_before else first
-
-
-def _anchor_prefix(text: str) -> str:
-    return "cxa-" + blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return LocatedEvidence(wanted, length / (stop - begin), _group_spans(found), fragments)
 
 
 Mark = tuple[Span, tuple[int, ...]]
-"""A stretch of text to mark, and the numbers of the pieces that it is evidence of, from 0."""
+"""A slice of text to mark, and the numbers of the pieces that it is evidence of, from 0."""
 
 
 @dataclass(frozen=True)
 class EvidenceMarks:
-    """The stretches of text to mark. They may overlap."""
+    """The slices of text to mark. They may overlap."""
 
     context_marks: dict[int, list[Mark]] = field(default_factory=dict)
     """In the text of candidates, by key."""
     fragment_marks: dict[int, list[Mark]] = field(default_factory=dict)
     """In the text of fragments, by rank."""
 
+    @property
+    def has_any(self) -> bool:
+        """True if there is anything to mark."""
+        return bool(self.context_marks or self.fragment_marks)
+
 
 def mark_evidence(evidence: Sequence[LocatedEvidence]) -> EvidenceMarks:
-    """The marks of all of `locate_evidence`."""
+    """Return the marks of all pieces of `evidence`."""
+    context_marks: dict[int, list[Mark]] = defaultdict(list)
+    fragment_marks: dict[int, list[Mark]] = defaultdict(list)
     numbers: dict[Evidence, list[int]] = defaultdict(list)
     for number, one in enumerate(evidence):
         numbers[one.evidence].append(number)
-    context_marks: dict[int, list[Mark]] = defaultdict(list)
-    fragment_marks: dict[int, list[Mark]] = defaultdict(list)
     for one in {one.evidence: one for one in evidence}.values():
-        own = tuple(numbers[one.evidence])
-        for all_of, spans_of in ((context_marks, one.context_spans), (fragment_marks, one.fragment_spans)):
-            for key, spans in spans_of.items():
-                all_of[key] += [(span, own) for span in spans]
+        for marks, located in ((context_marks, one.context_spans), (fragment_marks, one.fragment_spans)):
+            for key, spans in located.items():
+                marks[key] += [(span, tuple(numbers[one.evidence])) for span in spans]
     return EvidenceMarks(dict(context_marks), dict(fragment_marks))
 
 
 def passage_marks(passage: Passage, marks: EvidenceMarks) -> list[Mark]:
-    """The marks in the text of `passage`, which count in it."""
+    """Return the marks in the text of `passage`."""
     shifted: list[Mark] = []
     at = 0
     for piece in passage.pieces:
@@ -248,19 +219,15 @@ def passage_marks(passage: Passage, marks: EvidenceMarks) -> list[Mark]:
     return shifted
 
 
-_MAX_NAMED = 5
-"""Most pieces of evidence that a mark names."""
-
-
 def highlight_evidence(
     text: str,
     spans: Iterable[Mark],
     start_offset: int = 0,
     get_ids: Callable[[Sequence[int]], Sequence[str]] | None = None,
 ) -> Html:
-    """`text`, which begins at offset `start_offset` of what `spans` count in, with each piece of evidence marked.
+    """Return `text` with each piece of evidence marked; it begins at `start_offset` of the text `spans` refer to.
 
-    `spans` have the numbers of the pieces, from 0. `get_ids` gives the ids of a mark for the numbers that stand in it.
+    `get_ids` returns the ids of a mark for the numbers of its pieces.
 
     >>> highlight_evidence("Drink water.", [((6, 11), (0,))])
     'Drink <mark class="cxa-evidence" title="evidence 1">water</mark>.'
@@ -284,3 +251,69 @@ def _mark_tag(text: str, numbers: Sequence[int], ids: Sequence[str]) -> Html:
         tabindex="-1" if ids else None,
         title="evidence " + ", ".join(f"{number + 1}" for number in numbers[:_MAX_NAMED]) + rest,
     )
+
+
+def evidence_status(context: ContextData, piece: LocatedEvidence) -> tuple[str, str]:
+    """Return the outcome of a piece of evidence in a word or two, and its place."""
+    hit_numbers = ", ".join(f"{rank + 1}" for rank in piece.fragment_spans)
+    inexact_note = "; capitals or punctuation differ" if piece.is_inexact else ""
+    if piece.share_read >= 1:
+        return "read", (f"hit {hit_numbers}" if hit_numbers else _describe_hits(context, piece)) + inexact_note
+    origin = f"retrieved as hit {hit_numbers}" if hit_numbers else _describe_hits(context, piece)
+    reasons = dict.fromkeys(
+        f"{decision.outcome}: {decision.reason}"
+        for decision in context.trace.decisions
+        if decision.rank in piece.fragment_spans and not decision.distance
+    )
+    reason_text = "; ".join(reasons)
+    if piece.share_read > 0:
+        return "read in part", f"{piece.share_read:.0%} of it is included; {origin}, {reason_text}{inexact_note}"
+    if piece.fragment_spans:
+        return "lost", f"{origin}, {reason_text}{inexact_note}"
+    hidden = sum(not hit.chunk.text.strip() for hit in context.hits) + max(context.trace.hits - len(context.hits), 0)
+    hidden_note = f"; the texts of {pluralize(hidden, 'more hit')} are not kept" if hidden else ""
+    return "not retrieved", f"in no chunk retrieved{hidden_note}"
+
+
+def _describe_hits(context: ContextData, evidence: LocatedEvidence) -> str:
+    """Return the chunks that together have evidence which no single hit has."""
+    candidates = [piece.candidate for passage in context.passages for piece in passage.pieces]
+    supporting = [candidate for candidate in candidates if candidate.key in evidence.context_spans]
+    hits = sorted({candidate.rank + 1 for candidate in supporting if candidate.is_hit})
+    neighbor_note = ["a neighbor"] if any(not candidate.is_hit for candidate in supporting) else []
+    return " and ".join([*(f"hit {rank}" for rank in hits), *neighbor_note])
+
+
+def evidence_report(
+    context: ContextData, evidence: Sequence[LocatedEvidence], get_link: Callable[[int], str | None] | None = None
+) -> Html:
+    """Return the list of the evidence, each piece with a link to the address that `get_link` returns for its number."""
+    if not evidence:
+        return Html()
+    read = sum(one.share_read >= 1 for one in evidence)
+    lines = take_fitting(_report_lines(context, evidence, get_link), EVIDENCE_BYTES)
+    return join_html(
+        tag("h3", f"Evidence: {read:,} of {pluralize(len(evidence), 'piece')} read"),
+        tag("ul", *lines, class_="cxa-asked"),
+        more_line(len(evidence) - len(lines), "pieces of evidence"),
+    )
+
+
+def _report_lines(
+    context: ContextData, evidence: Sequence[LocatedEvidence], get_link: Callable[[int], str | None] | None
+) -> Iterator[Html]:
+    for number, one in enumerate(evidence):
+        status, explanation = evidence_status(context, one)
+        mark = status_tag(status, get_link(number) if get_link else None)
+        yield tag("li", tag("b", f"{number + 1} "), mark, f": {explanation}: ", quote_evidence(one))
+
+
+def quote_evidence(piece: LocatedEvidence) -> Html:
+    """Return a piece of evidence in its own words, or its span."""
+    name = "q" if isinstance(piece.evidence, str) else "span"
+    return tag(name, truncate(piece.text, NOTE_CHARS), lang="", dir="auto")
+
+
+def status_tag(status: str, link: str | None = None) -> Html:
+    """Return the outcome of a piece of evidence in its color, as a link if it has an address."""
+    return tag("a" if link else "b", status, href=link, class_=f"cxa-{status.replace(' ', '-')}")

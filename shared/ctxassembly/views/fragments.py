@@ -1,12 +1,8 @@
-"""The retrieved fragments as they came, with the text that they share marked.
-
-Shared text is found by windows of `MIN_SHARED_CHARS` characters: a window that occurs in two fragments is shared, and
-windows that touch make one stretch.
-"""
+"""The retrieved fragments as they were found, with the text that the context has, and why it has no more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ctxassembly.data.chunks import RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData
@@ -14,144 +10,111 @@ from ctxassembly.data.sanitize import sanitize_chunk, sanitize_score
 from ctxassembly.data.trace import Decision
 from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
 from ctxassembly.views.html import (
+    ID_CHARS,
     Html,
     font_class,
     format_score,
     format_share,
     join_html,
     more_line,
+    split_at_marks,
     tag,
     take_fitting,
     truncate,
 )
-from ctxassembly.views.limits import FRAGMENT_CHARS, FRAGMENTS_BYTES, ID_CHARS, MIN_HIDDEN_CHARS
-from ctxassembly.views.links import css_class
 from ctxassembly.views.names import DocumentNames
 
-MIN_SHARED_CHARS = 21
-"""Fewest characters that count as shared: by default the engine takes as many for an overlap."""
-
+FRAGMENTS_BYTES = 150_000
+"""Bytes of the fragments with their markup."""
+FRAGMENT_CHARS = 1_500
+"""Characters shown of a fragment. A longer one without evidence is shown by its two ends, where chunks overlap."""
+_MIN_HIDDEN_CHARS = 300
+"""Fewest characters that are hidden."""
 _MAX_LABELS = 5
 """Most labels named on a fragment."""
 
 
 def fragment_cards(context: ContextData, names: DocumentNames) -> Html:
-    """The hits in the order of the retriever, a card each."""
+    """Return the hits in the order of the retriever, a card each. From then on `names` links to those that fit."""
     decisions = {decision.rank: decision for decision in context.trace.decisions if not decision.distance}
     shown = [hit for hit in context.hits if hit.rank < MAX_SHOWN_HITS]
-    cards = take_fitting(_fragment_cards(shown, names, decisions), FRAGMENTS_BYTES)
-    names.links.show_fragments(hit.rank for hit in shown[: len(cards)])
+    cards = take_fitting((_fragment_card(hit, decisions.get(hit.rank), names) for hit in shown), FRAGMENTS_BYTES)
+    names.show_fragments(hit.rank for hit in shown[: len(cards)])
     if not shown:
-        cards.append(tag("p", "No fragments are at hand.", class_="cxa-soft"))
-    hits = max(context.trace.hits, len(shown))
-    return join_html(*cards, more_line(hits - len(cards), "fragments") if shown else "")
+        return tag("p", "The context has no fragments.", class_="cxa-soft")
+    return join_html(*cards, more_line(max(context.trace.hits, len(shown)) - len(cards), "fragments"))
 
 
-def shared_spans(texts: Sequence[str]) -> list[list[Span]]:
-    """The stretches of each text that occur in another one, too, ascending and apart.
-
-    >>> shared_spans(["Drink water until two hours before.", "So: Drink water until two hours"])
-    [[(0, 27)], [(4, 31)]]
-    """
-    first_text: dict[str, int] = {}
-    repeated: set[str] = set()
-    windows = [list(_iter_windows(text)) for text in texts]
-    for place, found in enumerate(windows):
-        for _, window in found:
-            if first_text.setdefault(window, place) != place:
-                repeated.add(window)
-    return [_merge_windows(found, repeated) for found in windows]
-
-
-def _iter_windows(text: str) -> Iterator[tuple[int, str]]:
-    """The windows of `text` with their offsets. A long text is searched at its two ends only, where chunks overlap."""
-    size = MIN_SHARED_CHARS
-    for begin, end in _end_spans(text, MAX_HIT_CHARS, MAX_HIT_CHARS):
-        for at in range(begin, end - size + 1):
-            yield at, text[at : at + size]
-
-
-def _end_spans(text: str, shown_chars: int, max_chars: int) -> list[Span]:
-    """The span of a text of at most `max_chars` characters; the spans of the ends of a longer one."""
-    half = shown_chars // 2
-    return [(0, len(text))] if len(text) <= max_chars else [(0, half), (len(text) - half, len(text))]
-
-
-def _merge_windows(windows: Sequence[tuple[int, str]], repeated: set[str]) -> list[Span]:
-    spans: list[Span] = []
-    for at, window in windows:
-        if window in repeated:
-            start = spans.pop()[0] if spans and spans[-1][1] >= at else at
-            spans.append((start, at + MIN_SHARED_CHARS))
-    return spans
+def _fragment_card(hit: RetrievedFragment, decision: Decision | None, names: DocumentNames) -> Html:
+    facts: list[str] = [tag("b", f"{hit.rank + 1}")]
+    document_class = ""
+    if decision is not None:
+        document = names.document(decision.document_id)
+        document_class = document.css_class
+        facts += [
+            document.letter_tag,
+            truncate(decision.chunk_id, ID_CHARS),
+            f"score {format_score(sanitize_score(hit.score)[0])}",
+            tag(
+                "a",
+                truncate(_format_outcome(hit, decision, names), 2 * ID_CHARS),
+                href=names.decision_link(decision.chunk_id, decision.rank, 0),
+            ),
+            _passage_link(hit.rank, names),
+            names.search_badges(sanitize_chunk(hit.chunk, hit.rank)[0]),
+        ]
+    header = tag("div", *(tag("span", fact) for fact in facts if fact), class_="cxa-line")
+    text_class = f"cxa-text{font_class(hit.chunk.text)}"
+    return tag(
+        "article",
+        header,
+        tag("div", *_highlighted_text(hit, names), class_=text_class, lang="", dir="auto"),
+        class_=f"cxa-card cxa-fragment {document_class}".rstrip(),
+        id_=f"{names.anchor}-f{hit.rank}",
+        tabindex="-1",
+        aria_label=f"Fragment {hit.rank + 1}",
+    )
 
 
-def _fragment_cards(
-    hits: Sequence[RetrievedFragment], names: DocumentNames, decisions: dict[int, Decision]
-) -> Iterator[Html]:
-    first: dict[tuple[str, int], int] = {}
-    for hit, spans in zip(hits, shared_spans([hit.chunk.text for hit in hits]), strict=True):
-        rank, text, decision = hit.rank, hit.chunk.text, decisions.get(hit.rank)
-        facts: list[str] = [tag("b", f"{rank + 1}")]
-        document_class = ""
-        if decision is not None:
-            document = names.document(decision.document_id)
-            document_class = document.css_class
-            note = decision.outcome + (f" of {decision.because_of}" if decision.because_of else "")
-            address = names.decision_link(decision.chunk_id, decision.rank, 0)
-            facts += [
-                document.letter_tag,
-                truncate(decision.chunk_id, ID_CHARS),
-                f"score {format_score(sanitize_score(hit.score)[0])}",
-            ]
-            facts.append(tag("a", truncate(note, ID_CHARS), href=address))
-            facts.append(_passage_link_tag(rank, names))
-            facts.append(names.search_badges(sanitize_chunk(hit.chunk, rank)[0]))
-        first_rank = first.setdefault((text, hit.characters), rank)
-        if first_rank != rank:
-            facts.append(tag("mark", f"same text as {first_rank + 1}"))
-        elif repeated := sum(stop - start for start, stop in spans):
-            ends = " of both ends" if hit.characters > len(text) else ""
-            note = f"{format_share(repeated, len(text))}{ends} repeated"
-            facts.append(tag("span", note, class_="cxa-soft"))
-        header = tag("div", *(tag("span", fact) for fact in facts), class_="cxa-line")
-        highlighted = _highlighted_text(hit, spans, names)
-        body = tag("div", *highlighted, class_=f"cxa-text{font_class(text)}", lang="", dir="auto")
-        yield tag(
-            "article",
-            header,
-            body,
-            class_=f"cxa-card cxa-fragment {css_class([rank])} {document_class}".rstrip(),
-            id_=f"{names.anchor}-f{rank}",
-            tabindex="-1",
-            aria_label=f"Fragment {rank + 1}",
-        )
+def _format_outcome(hit: RetrievedFragment, decision: Decision, names: DocumentNames) -> str:
+    """Return the outcome of a hit, the reason if it is another word, and the share of its text that is kept."""
+    outcome = f"{decision.outcome} of {decision.because_of}" if decision.because_of else str(decision.outcome)
+    if decision.outcome not in ("kept", decision.reason):
+        outcome += f": {decision.reason}"
+    kept = sum(end - start for start, end in names.kept_spans.get(hit.rank, ()))
+    return outcome + (f", {format_share(kept, hit.characters)} of its text" if 0 < kept < hit.characters else "")
 
 
-def _passage_link_tag(rank: int, names: DocumentNames) -> Html:
-    """The labels below which the text of a hit stands, as a way there."""
-    labels = names.links.labels(rank)
+def _passage_link(rank: int, names: DocumentNames) -> Html:
+    """Return the labels of the blocks that have the text of a hit, as a link to the first of them."""
+    labels = list(names.labels.get(rank, ()))
     label_text = " ".join(f"[{label}]" for label in labels[:_MAX_LABELS]) + (" …" if len(labels) > _MAX_LABELS else "")
-    link = names.links.passage_link(rank)
-    return tag("a", f"in {label_text}", href=link, title="Where it stands in the context") if link else Html()
+    return (
+        tag("a", f"in {label_text}", href=names.passage_link(rank), title="Its place in the context")
+        if labels
+        else Html()
+    )
 
 
-def _highlighted_text(hit: RetrievedFragment, spans: Sequence[Span], names: DocumentNames) -> Iterator[Html | str]:
-    """The text, or its two ends if it is long and has no evidence, with `spans` marked."""
-    text, max_chars = hit.chunk.text, FRAGMENT_CHARS + MIN_HIDDEN_CHARS - 1
-    if hit.rank in names.marks.fragment_marks:
-        max_chars = MAX_HIT_CHARS
-    missing = hit.characters - len(text)
-    at = 0
-    for begin, end in _end_spans(text, FRAGMENT_CHARS, max_chars):
-        if begin:
-            yield tag("span", f"\n… {begin - at + missing:,} characters …\n", class_="cxa-gap")
-        at = begin
-        for span in spans:
-            start, stop = max(span[0], begin), min(span[1], end)
-            if start < stop:
-                yield names.highlight_fragment(hit.rank, text[at:start], at)
-                yield tag("mark", names.highlight_fragment(hit.rank, text[start:stop], start))
-                at = stop
-        yield names.highlight_fragment(hit.rank, text[at:end], at)
-        at = end
+def _highlighted_text(hit: RetrievedFragment, names: DocumentNames) -> Iterator[Html]:
+    """Yield the text, or its two ends if it is long and has no evidence, with what the context has of it marked."""
+    text, hidden = hit.chunk.text, hit.characters - len(hit.chunk.text)
+    max_chars = MAX_HIT_CHARS if hit.rank in names.marks.fragment_marks else FRAGMENT_CHARS + _MIN_HIDDEN_CHARS - 1
+    half = FRAGMENT_CHARS // 2
+    shown: list[Span] = [(0, len(text))] if len(text) <= max_chars else [(0, half), (len(text) - half, len(text))]
+    # Of a text too long to be kept, the fragment has the two ends.
+    regions = [(0, len(text) // 2, 0), (len(text) // 2, len(text), hidden)] if hidden else [(0, len(text), 0)]
+    marks = [
+        ((max(start - offset, first), min(end - offset, last)), (0,))
+        for first, last, offset in regions
+        for start, end in names.kept_spans.get(hit.rank, ())
+        if max(start - offset, first) < min(end - offset, last)
+    ]
+    for start, end in shown:
+        at = start
+        if start:
+            yield tag("span", f"\n… {start - shown[0][1] + hidden:,} characters …\n", class_="cxa-gap")
+        for part, numbers in split_at_marks(text[start:end], marks, start):
+            written = names.highlight_fragment(hit.rank, part, at)
+            yield tag("span", written, class_="cxa-hit") if numbers else written
+            at += len(part)

@@ -1,4 +1,4 @@
-"""HTML that is safe by construction: a string that isn't `Html` is escaped when it is put in.
+"""HTML that is safe by construction: a string that isn't `Html` is escaped when it is inserted.
 
 Texts, ids, metadata and queries come from anywhere. None can end an element or an attribute. Characters that a person
 can't see are made visible, since the model reads them all the same.
@@ -10,11 +10,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-# Unseen: C0 and C1 controls but tab and line feed; line separators; characters that turn the direction of text; those
-# without width, and fillers; the invisible copy of ASCII and the variation selectors, in which instructions are hidden;
-# halves of surrogate pairs; noncharacters. Joiners, marks of direction and the first 16 selectors stay as they are:
-# scripts and emoji need them.
-_UNSEEN = re.compile(
+ID_CHARS = 60
+"""Characters shown of an id, and of a file's name in a table."""
+VALUE_CHARS = 120
+"""Characters shown of a metadata value, a header or a reason."""
+NOTE_CHARS = 300
+"""Characters shown of a note, and of the query."""
+
+# C0 and C1 controls except tab and line feed; line separators; characters that change the direction of text; zero-width
+# characters and fillers; the invisible copy of ASCII and the variation selectors, in which instructions are hidden;
+# surrogate halves; noncharacters. Joiners, direction marks and the first 16 selectors stay as they are: scripts and
+# emoji need them.
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f"
     "\xad\u034f\u115f\u1160\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef]"
     "|[\ud800-\udfff]+"
@@ -22,13 +29,13 @@ _UNSEEN = re.compile(
 
 
 class Html(str):
-    """Markup, which is put in as it is."""
+    """Markup, which is inserted as it is."""
 
     __slots__ = ()
 
 
 def tag(name: str, *children: str, **attributes: str | None) -> Html:
-    """The element `name` around `children`. Attributes of None are left out; underscores become hyphens.
+    """Return the element `name` around `children`. Attributes of None are left out; underscores become hyphens.
 
     >>> tag("b", "a < b", class_="cxa-key", title=None)
     '<b class="cxa-key">a &lt; b</b>'
@@ -42,21 +49,21 @@ def tag(name: str, *children: str, **attributes: str | None) -> Html:
 
 
 def join_html(*parts: str) -> Html:
-    """`parts` one after the other, escaped where they aren't `Html`."""
+    """Return `parts` one after the other, escaped if they aren't `Html`."""
     return Html("".join(map(escape_html, parts)))
 
 
 def escape_html(text: str) -> str:
-    """`text` escaped for an element or a quoted attribute."""
+    """Return `text` escaped for an element or a quoted attribute."""
     return text if isinstance(text, Html) else escape(make_visible(text), quote=True)
 
 
 def make_visible(text: str) -> str:
-    """`text` with its unseen characters made visible; safe for a terminal, too.
+    """Return `text` with its invisible characters made visible; safe for a terminal, too.
 
     CR LF becomes a line feed, C0 controls become their pictures, surrogates U+FFFD, and others their number: ⟦U+202E⟧.
     """
-    return _UNSEEN.sub(_visible_form, text.replace("\r\n", "\n"))
+    return _INVISIBLE.sub(_visible_form, text.replace("\r\n", "\n"))
 
 
 def _visible_form(found: re.Match[str]) -> str:
@@ -71,9 +78,9 @@ def _visible_form(found: re.Match[str]) -> str:
 def split_at_marks(
     text: str, spans: Iterable[tuple[tuple[int, int], tuple[int, ...]]], start_offset: int = 0
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """`text` in parts, each with the numbers of the marks on it, none for plain text.
+    """Yield `text` in parts, each with the numbers of the marks on it; plain text has none.
 
-    It begins at offset `start_offset` of what `spans` count in. They may come in any order, and overlap.
+    `text` begins at offset `start_offset` of the text that `spans` refer to. They may come in any order, and overlap.
 
     >>> list(split_at_marks("Drink water.", [((0, 11), (0,)), ((6, 12), (1,))]))
     [('Drink ', (0,)), ('water', (0, 1)), ('.', (1,))]
@@ -96,7 +103,7 @@ def split_at_marks(
 
 
 def take_fitting(parts: Iterable[Html], max_bytes: int) -> list[Html]:
-    """The first of `parts` that together have at most `max_bytes` bytes."""
+    """Return the first of `parts` that together have at most `max_bytes` bytes."""
     fitting = []
     for part in parts:
         max_bytes -= byte_size(part)
@@ -107,26 +114,26 @@ def take_fitting(parts: Iterable[Html], max_bytes: int) -> list[Html]:
 
 
 def byte_size(markup: str) -> int:
-    """Bytes of `markup` in UTF-8."""
+    """Return the number of bytes of `markup` in UTF-8."""
     return len(markup.encode())
 
 
 def truncate(text: object, limit: int) -> str:
-    """`text`, cut to `limit` characters with an ellipsis at the end if it is longer."""
+    """Return `text`, cut to `limit` characters with an ellipsis at the end if it is longer."""
     whole = str(text)
     return whole if len(whole) <= limit else whole[: limit - 1] + "…"
 
 
 def more_line(number: int, noun: str) -> Html:
-    """The line that says how many more there are; empty for 0."""
+    """Return a line with the number of items that aren't shown; empty for 0."""
     return tag("p", f"and {number:,} more {noun}", class_="cxa-more") if number > 0 else Html()
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numeric_columns: Sequence[int] = ()) -> Html:
-    """A table with `columns` as its header. `numeric_columns` has the indexes of the columns aligned to the right."""
+    """Return a table with `columns` as its header; `numeric_columns` are the indexes of those aligned to the right."""
     heads = [
-        tag("th", name, scope="col", class_="cxa-number" if place in numeric_columns else None)
-        for place, name in enumerate(columns)
+        tag("th", name, scope="col", class_="cxa-number" if index in numeric_columns else None)
+        for index, name in enumerate(columns)
     ]
     head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
     whole = tag("table", tag("caption", caption), head, body, class_="cxa-table")
@@ -134,43 +141,40 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numeric_co
 
 
 def row(*cells: str, numeric_columns: Sequence[int] = (), id_: str | None = None) -> Html:
-    """A row of `cells`, the first of which names it."""
+    """Return a row of `cells`, the first of which is its header."""
+    first, *others = cells
+    head = tag("th", first, scope="row", class_="cxa-number" if 0 in numeric_columns else "cxa-id")
     written = [
-        tag(
-            "td" if place else "th",
-            cell,
-            scope=None if place else "row",
-            class_="cxa-number" if place in numeric_columns else None if place else "cxa-id",
-        )
-        for place, cell in enumerate(cells)
+        tag("td", cell, class_="cxa-number" if index in numeric_columns else None)
+        for index, cell in enumerate(others, 1)
     ]
-    return tag("tr", *written, id_=id_)
+    return tag("tr", head, *written, id_=id_)
 
 
-def fold(summary: str, *content: str, class_: str | None = None) -> Html:
-    """`content`, folded until the reader opens `summary`, which has the CSS classes `class_`."""
-    return tag("details", tag("summary", summary, class_=class_), *content)
+def fold(summary: str, *content: str) -> Html:
+    """Return `content` folded until the reader opens `summary`."""
+    return tag("details", tag("summary", summary), *content)
 
 
 def meter(share: float) -> Html:
-    """A bar whose length is `format_share` of the column, from 0 to 1."""
+    """Return a bar whose length is `share`, 0 to 1, of the column."""
     return tag("span", class_="cxa-meter", style=f"width:{share:.1%}")
 
 
 def format_number(value: float | None, digits: int | None = None) -> str:
-    """`value` with thousands separators; an en dash for None."""
+    """Return `value` with thousands separators; an en dash for None."""
     if value is None:
         return "–"
     return f"{value:,}" if digits is None else f"{value:,.{digits}f}"
 
 
 def format_score(value: float | None) -> str:
-    """A score in three significant figures; an en dash for None."""
+    """Return a score in three significant figures; an en dash for None."""
     return "–" if value is None else f"{value:.3g}"
 
 
 def format_share(part: float, whole: float) -> str:
-    """`format_share` in percent of `whole`; "<1%" if it would round to 0.
+    """Return `part` in percent of `whole`; "<1%" if it would round to 0.
 
     >>> format_share(1, 3), format_share(1, 1000)
     ('33%', '<1%')
@@ -178,37 +182,28 @@ def format_share(part: float, whole: float) -> str:
     return "<1%" if 0 < part / whole < 0.005 else f"{part / whole:.0%}"
 
 
-# The typeface of a text: of one width where its columns mean something, as in code and in tables.
-#
-# Metadata seldom say that a chunk is code, and never in one way. So nothing is guessed about what a text is: its lines
-# tell whether it was laid out with blanks, and then it is shown with the blanks as wide as they were meant.
-
-
+# Metadata seldom says that a chunk is code, and never in one way, so the layout of the lines decides.
 _PREFORMATTED_LINE = re.compile(
-    r"^(?:\t|[ ]{2,})(?![-*+•‣o][ ]|\d{1,3}[.)][ ])\S"  # indented, and no item of a list
+    r"^(?:\t|[ ]{2,})(?![-*+•‣o][ ]|\d{1,3}[.)][ ])\S"  # indented, and no list item
     r"|\S(?:[ ]{3,}|\t)\S"  # columns, further apart than the blanks after a sentence
     r"|\|.*\|"  # a row of a table
-    r"|^\s*[-=+|][-=+| ]+$"  # a rule of one
+    r"|^\s*[-=+|][-=+| ]+$"  # a rule of a table
 )
-_MIN_SHARE = 0.4
-"""Part of the lines, blank ones aside: what begins a function or introduces code isn't indented."""
-MAX_CHARS = 4_000
-"""Characters of a text that are looked at: its beginning."""
 
 
 def is_preformatted(text: str) -> bool:
-    r"""True if `text` has two lines or more, and blanks or bars lay out at least two of them and two fifths of all.
+    r"""Return True if blanks or bars lay out two lines or more of `text`, and two fifths of its first 4,000 characters.
 
     >>> is_preformatted("def area(r):\n    square = r * r\n    return 3.14159 * square")
     True
     >>> is_preformatted("Drink water.\n  - Until two hours before.\n  - Then no more.")
     False
     """
-    lines = [line for line in text[:MAX_CHARS].split("\n") if line.strip()]
+    lines = [line for line in text[:4_000].split("\n") if line.strip()]
     matching = sum(_PREFORMATTED_LINE.search(line) is not None for line in lines)
-    return matching >= 2 and matching >= _MIN_SHARE * len(lines)
+    return matching >= max(2, 0.4 * len(lines))
 
 
 def font_class(text: str) -> str:
-    """The CSS class of `text`, with a blank before it; empty for running text."""
+    """Return the CSS class of preformatted `text`, with a blank before it; empty for running text."""
     return " cxa-mono" if is_preformatted(text) else ""

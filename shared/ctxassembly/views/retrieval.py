@@ -14,6 +14,9 @@ from ctxassembly.data.retrieval import SCORE_KEYS, RetrievalTrace, Retrieved, Re
 from ctxassembly.data.sanitize import sanitize_chunk, sanitize_score
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.html import (
+    ID_CHARS,
+    NOTE_CHARS,
+    VALUE_CHARS,
     Html,
     fold,
     format_number,
@@ -27,7 +30,6 @@ from ctxassembly.views.html import (
     take_fitting,
     truncate,
 )
-from ctxassembly.views.limits import ID_CHARS, NOTE_CHARS, VALUE_CHARS
 from ctxassembly.views.names import DocumentNames, NamedDocument, name_documents
 from ctxassembly.wording.metadata_labels import MetadataReader
 

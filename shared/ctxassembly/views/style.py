@@ -7,41 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
-
-# The style of what belongs together: one part is pointed at or has the focus, and all parts of its hit light up.
-#
-# A label or a mark that is pointed at shows its fragments alone in the column beside it, and the one that a mark was
-# clicked for stays alone until another link is. The height of that column doesn't depend on what is in it, so that
-# nothing moves below the pointer; and no rule hides anything for a focus that a pointer gives, since the rest would
-# come back between press and release. Where the columns stand one below the other, a click leads to the fragment among
-# all.
-
-
-_HIGHLIGHTED = ".cxa:has(.cxa-k{0}:is(:hover,:focus,:focus-within)) .cxa-k{0}"
-_ISOLATING = ":is(.cxa-leads:hover,.cxa-leads:focus-visible,.cxa-fragment:target)"
-_HIGHLIGHT_RULES = "".join(f"{_HIGHLIGHTED}{{{{--lit:var(--link)}}}}".format(rank) for rank in range(MAX_SHOWN_HITS))
-_ISOLATION_RULES = "".join(
-    f".cxa:has(.cxa-k{rank}{_ISOLATING}) .cxa-fragment.cxa-k{rank}{{display:block}}" for rank in range(MAX_SHOWN_HITS)
-)
-HIGHLIGHT_STYLE = (
-    ".cxa.cxa .cxa-lit{box-shadow:0 0 0 2px var(--lit,transparent)}"
-    ".cxa.cxa .cxa-hit.cxa-lit,.cxa.cxa .cxa-near.cxa-lit{scroll-margin:4rem;outline:none;border-radius:0;"
-    "box-shadow:inset 0 -2px 0 var(--lit,transparent)}"
-    ".cxa.cxa .cxa-fragment{scroll-margin:.5rem}"
-    ".cxa.cxa .cxa-fragment:focus{outline:none}"
-    ".cxa.cxa .cxa-fragment:target{border-color:var(--link)}"
-    ".cxa.cxa .cxa-all{display:none;margin:0 0 .4rem}"
-    f"{_HIGHLIGHT_RULES}"
-    f"@container (min-width:46rem){{.cxa:has(.cxa-lit{_ISOLATING}) .cxa-fragment{{display:none}}{_ISOLATION_RULES}"
-    ".cxa.cxa:has(.cxa-fragment:target) .cxa-all{display:block}"
-    ".cxa.cxa .cxa-before{display:flex;flex-direction:column}"
-    ".cxa.cxa .cxa-before:has(.cxa-fragment){min-height:20rem}"
-    ".cxa.cxa .cxa-before .cxa-scroll{flex:1 1 0;min-height:0;max-height:none}}"
-)
-"""Rules inside the view only, to be put after all others."""
-
-
 LIGHT = {
     "paper": "#ffffff", "raised": "#f5f6f8", "line": "#d5dae1", "ink": "#1b2027", "soft": "#525a65", "link": "#0b57d0",
     "mark": "#fff0a3", "gone": "#eceef1", "found": "#c9f2d0", "found-ink": "#0d6b2c",
@@ -136,7 +101,6 @@ _RULES = """
 .cxa .cxa-legend li{margin:0;padding:0}
 .cxa .cxa-legend b{color:var(--ink);font-weight:600;font-variant-numeric:tabular-nums}
 .cxa .cxa-columns{display:grid;grid-template-columns:minmax(0,5fr) minmax(0,7fr);gap:1.5rem}
-.cxa .cxa-halves{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:0 2rem}
 .cxa .cxa-scroll{max-height:44rem;overflow:auto;padding:2px .5rem 2px 2px;background:
  linear-gradient(var(--paper) 30%,transparent) local,linear-gradient(transparent,var(--paper) 70%) 0 100% local,
  linear-gradient(var(--line),transparent) scroll,linear-gradient(transparent,var(--line)) 0 100% scroll;
@@ -167,9 +131,11 @@ _RULES = """
 .cxa .cxa-method{color:var(--method);background:var(--method-tint)}
 .cxa .cxa-keywords{color:var(--keywords);background:var(--keywords-tint)}
 .cxa .cxa-expansion{color:var(--expansion);background:var(--expansion-tint)}
-.cxa mark{color:var(--ink);background:var(--mark);text-decoration:underline dotted 1px var(--soft);
- text-underline-offset:3px}
-.cxa .cxa-evidence,.cxa mark .cxa-evidence{color:var(--ink);background:var(--found);text-decoration:underline solid
+.cxa .cxa-fragment{scroll-margin:.5rem}
+.cxa .cxa-fragment:target{border-color:var(--link)}
+.cxa .cxa-hit:target,.cxa .cxa-near:target{scroll-margin:4rem;outline:none;box-shadow:inset 0 -2px 0 var(--link)}
+.cxa .cxa-fragment:focus{outline:none}
+.cxa .cxa-evidence{color:var(--ink);background:var(--found);text-decoration:underline solid
  2px var(--found-ink);scroll-margin:4rem}
 .cxa .cxa-losses .cxa-wide{max-height:22rem;overflow:auto}
 .cxa .cxa-losses td:not(.cxa-number){min-width:6rem}
@@ -178,9 +144,6 @@ _RULES = """
 .cxa .cxa-asked li{margin:.2rem 0;padding:.15rem 0 .15rem .6rem;border-left:3px solid var(--line)}
 .cxa .cxa-asked .cxa-read,.cxa .cxa-asked .cxa-read-in-part{color:var(--found-ink);font-weight:650}
 .cxa .cxa-asked .cxa-lost,.cxa .cxa-asked .cxa-not-retrieved{color:var(--keywords);font-weight:650}
-.cxa del{display:none;color:var(--soft);background:var(--gone);text-decoration:line-through;font-size:13.5px}
-.cxa .cxa-toggle{margin:0 .45em 0 0;accent-color:var(--link);vertical-align:-1px}
-.cxa:has(.cxa-toggle:checked) del{display:inline}
 .cxa details{margin:.35rem 0}
 .cxa summary{cursor:pointer;color:var(--ink)}
 .cxa .cxa-card summary{color:var(--doc,var(--ink));font-weight:600}
@@ -208,7 +171,7 @@ _RULES = """
 .cxa-page{margin:0;background:var(--paper)}
 @media (max-width:48rem){.cxa{padding:1rem .9rem;border-radius:0}}
 @container (max-width:46rem){
-.cxa .cxa-columns,.cxa .cxa-halves{grid-template-columns:minmax(0,1fr)}
+.cxa .cxa-columns{grid-template-columns:minmax(0,1fr)}
 .cxa .cxa-scroll{padding:0}.cxa .cxa-before .cxa-scroll{max-height:min(44rem,85vh)}
 .cxa .cxa-reading .cxa-scroll{max-height:none;overflow:visible;background:none}}
 @media print{.cxa .cxa-scroll{max-height:none;overflow:visible}}
@@ -223,6 +186,5 @@ STYLE = (
     f":is([data-jp-theme-light=false],.vscode-dark,[theme=dark],[data-theme=dark]) .cxa{{{_DARK}}}"
     # It also has rules for all of its output: a class named twice outweighs them.
     + f"{_DOCUMENTS}{_RULES}".replace(".cxa ", ".cxa.cxa ")
-    + HIGHLIGHT_STYLE
 )
 """The style sheet of a view."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from io import BytesIO, StringIO
+from io import StringIO
 
-import matplotlib.pyplot as plt
 import pytest
 from rich.console import Console
 
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, assemble, compare
-from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.views import style
 from pages import documents, read
 
@@ -155,8 +153,6 @@ def test_long_names_are_told_apart():
     shown = [row[0] for row in read(comparison.to_html()).rows("Mean run")]
     assert [each[:5] for each in shown] == ["1. xx", "2. xx"]
     assert {each[-1] for each in shown} == {"…"}
-    labels = [label.get_text() for label in comparison.plot().axes[0].get_yticklabels()]
-    assert [each[:5] for each in labels] == ["1. xx", "2. xx"]
     assert [line.split()[0] for line in printed(comparison).splitlines()[1:3]] == ["1.", "2."]
     assert [row.name for row in comparison.rows] == names
 
@@ -191,31 +187,3 @@ def test_names_and_sources_can_do_nothing():
     assert tree.all("script") == []
     assert tree.rows("Mean run")[0][0] == HOSTILE.replace("\u202e", "⟦U+202E⟧")
     assert "\u202e" not in printed(comparison)
-    comparison.plot().savefig(BytesIO())
-
-
-def test_the_plot_has_a_panel_for_each_number_and_the_order():
-    figure = compared(evidence=["a010"]).plot()
-    titles = [axis.get_title(loc="left") for axis in figure.axes]
-    assert titles == ["tokens", "passages", "mean run, characters", "evidence read", "documents in reading order"]
-    tokens = [bar.get_width() for bar in figure.axes[0].patches]
-    assert tokens == [row.tokens for row in compared().rows]
-    assert [each.get_text() for each in figure.axes[-1].texts] == ["A", "B", "A", "B", "A"]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["default", "window=0", "max_tokens=100"]
-
-
-def test_the_plot_has_no_panel_for_evidence_that_was_not_given():
-    titles = [axis.get_title(loc="left") for axis in compared().plot().axes]
-    assert "evidence read" not in titles
-
-
-def test_the_plot_is_not_left_open_to_be_shown_a_second_time():
-    open_before = plt.get_fignums()
-    compared().plot()
-    assert plt.get_fignums() == open_before
-
-
-def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'ctxassembly\[inspect\]'"):
-        compared().plot()

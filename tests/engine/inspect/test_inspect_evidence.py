@@ -83,7 +83,7 @@ def test_of_evidence_that_stands_in_part_the_rest_is_in_the_fragment():
     context = assemble([Hit(Chunk("a", "A", " ".join(said)))], config, query="water before gastroscopy")
     assert said[1] not in context.text
     tree = sound(context.to_html(evidence=["two hours before. Parking is free"]))
-    assert lines(tree)[0].startswith("1 read in part: 52% of it stands; retrieved as hit 1, cut: sentence")
+    assert lines(tree)[0].startswith("1 read in part: 52% of it is included; retrieved as hit 1, cut: sentence")
     assert "".join(marked(tree, "cxa-reading")).strip() == "two hours before."
     assert "".join(marked(tree, "cxa-before")) == "two hours before. Parking is free"
 

@@ -18,22 +18,21 @@ import strategies
 from builders import count, hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
 from ctxassembly.data.candidates import Reason
-from ctxassembly.data.trace import Decision
 from ctxassembly.text.words import is_spaced
-from ctxassembly.views import limits, style
+from ctxassembly.views import style
+from ctxassembly.views.budget import summarize
+from ctxassembly.views.fragments import FRAGMENT_CHARS
 from ctxassembly.views.html import is_preformatted, make_visible
-from ctxassembly.views.summary import summarize
-from ctxassembly.views.trace import MAX_UNFOLDED, SETTINGS_BY_REASON, OutrankedBy
+from ctxassembly.views.trace import MAX_DECISIONS, SETTINGS_BY_REASON
 from pages import Element, assembled, documents, read, unanchored
 from strategies import Retrieval, retrievals
 
 ALLOWED = {
     *("html", "head", "meta", "title", "body", "style", "section", "article", "div", "span", "p", "q", "ul", "li", "b"),
     *("h2", "h3", "h4", "table", "caption", "thead", "tbody", "tr", "th", "td", "a", "details", "summary", "mark"),
-    *("del", "input", "label"),
 }
 ATTRIBUTES = {
-    *("class", "id", "href", "title", "lang", "dir", "role", "tabindex", "scope", "style", "type", "for", "charset"),
+    *("class", "id", "href", "title", "lang", "dir", "role", "tabindex", "scope", "style", "charset"),
     *("aria-label", "aria-hidden", "name", "content", "http-equiv"),
 }
 HOSTILE = (
@@ -55,7 +54,7 @@ def sound(html: str) -> Element:
     for each in tree.walk():
         assert each.name in ALLOWED | {""}
         assert set(each.attributes) <= ATTRIBUTES
-        assert re.fullmatch(r"#cxa-[0-9a-f]{8}-(?:[rfkeg]\d+|all)|", each.attributes.get("href", ""))
+        assert re.fullmatch(r"#cxa-[0-9a-f]{8}-[rfkeg]\d+|", each.attributes.get("href", ""))
         assert re.fullmatch(r"width:-?[\d.]+%|", each.attributes.get("style", ""))
         if each.name != "style":
             assert "url(" not in each.attributes.get("style", "")
@@ -99,7 +98,7 @@ def test_hits_and_neighbors_are_told_apart_by_more_than_color():
     assert {"● 1", "● 2", "● 3"} <= set(chips)
     assert any(chip.startswith("○ ") for chip in chips)
     titles = [chip.attributes["title"] for chip in reading.all(class_="cxa-chip")]
-    assert "hit 1: chunk A1, score 0.9; it has the text of hit 4 as well" in titles
+    assert "hit 1: chunk A1, score 0.9; it also has the text of hit 4" in titles
     assert "hit 2: chunk A2, score 0.8" in titles
     for look_, is_hit in (("cxa-hit", True), ("cxa-near", False)):
         texts = [run.text for body in reading.all(class_="cxa-text") for run in body.all(class_=look_)]
@@ -140,6 +139,24 @@ def test_it_begins_by_saying_what_was_done():
     (said,) = view(context).all(class_="cxa-lede")
     assert said.text == ". ".join(summarize(context))
     assert said.text.startswith("4 retrieved chunks became 2 passages of 2 documents. 1 duplicate removed;")
+
+
+def test_the_first_words_say_what_was_done():
+    context = assembled(max_tokens=260)
+    trace = context.trace
+    became, done = summarize(context)
+    assert became == "4 retrieved chunks became 2 passages of 2 documents"
+    assert done == (
+        f"1 duplicate removed; {trace.stripped_chars} repeated characters stripped; "
+        f"{len(trace.excluded)} chunks left out, which would have cost {trace.excluded_tokens} tokens."
+    )
+    assert trace.stripped_chars == 60
+    assert "4 neighbors added for context" in summarize(assembled())[1]
+
+
+def test_they_say_no_more_than_was_done():
+    assert summarize(assemble(hits_of([words_of("A", 0)]))) == ("1 retrieved chunk became 1 passage of 1 document", "")
+    assert summarize(assemble([])) == ("0 retrieved chunks became nothing to read", "")
 
 
 def test_a_label_leads_to_document_page_chunks_scores_and_slices():
@@ -201,43 +218,28 @@ def test_a_document_without_summary_has_none():
     assert [words_in(each) for each in reading.all(class_="cxa-head")] == ["header[1] Source: unknown"]
 
 
-def test_stripped_overlap_stands_in_its_place_on_demand():
-    context = assembled()
-    gone = [each for each in view(context).all("del") if "already stands" in each.attributes["title"]]
-    assert len(gone) == sum(bool(each.stripped_chars) for each in context.trace.decisions)
-    assert all(each.all(class_="cxa-tag")[0].text == "already stands before" for each in gone)
-    assert sum(len(parts(each)[1]) for each in gone) == context.trace.stripped_chars
-
-
-def test_what_was_cut_stands_in_its_place_on_demand():
-    text = "The first sentence is about apples. The second one is about pears. " * 8
-    hit = Hit(Chunk("c", "A", text))
-    context = assemble([hit], AssemblyConfig(max_tokens=60, overflow="truncate"))
-    (cut,) = [each for each in view(context).all("del") if "left out" in each.attributes["title"]]
-    label, rest = parts(cut)
-    assert label == "left out: budget"
-    assert context.passages[0].text + rest[:-1] == text[: len(context.passages[0].text + rest) - 1]
-    assert view(assemble([hit])).all("del") == []
-
-
-def test_fragments_show_what_another_one_has_too():
+def test_fragments_show_what_is_kept_of_them_and_why():
     chunks = documents()
-    context = assemble(hits_of([chunks[1], chunks[2], chunks[10]]), AssemblyConfig(window=0))
+    context = assemble(hits_of([chunks[1], chunks[2], chunks[1], chunks[10]]), AssemblyConfig(window=0, max_tokens=200))
     (before,) = view(context).all(class_="cxa-before")
-    first, second, third = before.all("article")
-    shared = chunks[1].text[-60:]
-    assert [each.text for each in first.all("mark")] == [shared]
-    assert [each.text for each in second.all("mark")] == [shared]
-    assert third.all("mark") == []
-    assert "30% repeated" in first.text
-    assert "repeated" not in third.text
+    kept = ["".join(each.text for each in fragment.all(class_="cxa-hit")) for fragment in before.all("article")]
+    for place, hit in enumerate((chunks[1], chunks[2])):
+        own = [one.chunk_span for one in context.provenance if one.chunk_id == hit.id]
+        assert kept[place] == "".join(hit.text[slice(*span)] for span in own) != ""
+    assert kept[2:] == ["", ""]
+    texts = [" ".join(fragment.text.split()) for fragment in before.all("article")]
+    assert "of its text" in texts[1]
+    assert "duplicate of A1" in texts[2]
+    assert "dropped: budget" in texts[3]
 
 
-def test_an_exact_copy_names_the_first():
-    (before,) = view(assembled()).all(class_="cxa-before")
-    last = before.all("article")[-1]
-    assert last.all("mark")[0].text == "same text as 1"
-    assert "duplicate of A1" in last.text
+def test_of_a_long_fragment_the_two_ends_are_marked():
+    context = assemble([Hit(Chunk("a", "A", LONG))], AssemblyConfig(max_tokens=100_000))
+    (fragment,) = view(context).all(class_="cxa-before")[0].all("article")
+    kept = [each.text for each in fragment.all(class_="cxa-hit")]
+    assert [len(each) for each in kept] == [FRAGMENT_CHARS // 2] * 2
+    assert LONG.startswith(kept[0])
+    assert LONG.endswith(kept[1])
 
 
 def test_the_numbers_are_those_of_the_trace():
@@ -253,15 +255,9 @@ def test_the_numbers_are_those_of_the_trace():
     assert spent[-1] == trace.max_tokens - trace.token_count
     way = facts["chunks, stage by stage"]
     assert way == "4 → 3 → 7 → 3"
-    assert [(row[0].partition(" ")[0], row[1], row[4]) for row in tree.rows(f"{way} chunks")] == [
+    assert [(row[0].partition(" ")[0], row[1], row[3]) for row in tree.rows(f"{way} chunks")] == [
         (each.name, f"{each.chunks_in} → {each.chunks_out}", f"{each.elapsed_ms:.2f}") for each in trace.stages
     ]
-    saved = [row[3] for row in tree.rows(f"{way} chunks")]
-    assert (saved[1], saved[4]) == (str(count(documents()[1].text)), str(trace.excluded_tokens))
-    assert saved[0] == saved[2] == "–"
-    left_out = tree.rows("What was left out")
-    assert trace.excluded
-    assert [row[1:] for row in left_out] == [[str(len(trace.excluded)), str(trace.excluded_tokens)]]
 
 
 def test_headers_and_summaries_are_counted_apart():
@@ -295,69 +291,33 @@ def test_the_table_says_how_a_hit_was_found_and_what_words_of_the_query_it_has()
     assert last(None) == [columns[:1], ("bm25",), ("–",)]
 
 
-def test_hits_that_were_lost_come_first_with_what_stands_in_their_place():
+def test_excluded_hits_come_first_with_the_setting_that_decides():
     texts = [numbered("a", 30), numbered("b", 80), numbered("c", 20), " "]
     hits = hits_of([Chunk(f"c{n}", f"d{n}", text) for n, text in enumerate(texts)], 0.9, 0.8, 0.7)
     context = assemble(hits, AssemblyConfig(max_tokens=200))
     tree = view(context)
     needs = context.trace.excluded_tokens
     assert needs > 0
-    rows = tree.rows(f"By rank; left of the budget: {200 - context.token_count} tokens")
-    beaten_by, setting = (
-        "1 hit ranked above it; hit 3 from below it, which fit",
-        "max_tokens, max_characters; granularity",
-    )
+    rows = tree.rows(f"By rank; unused part of the budget: {200 - context.token_count} tokens")
+    setting = "max_tokens, max_characters; granularity"
     assert [row[:1] + row[2:] for row in rows] == [
-        ["2", "0.8", "budget", f"{needs}", beaten_by, setting],
-        ["4", "–", "empty", "–", "–", "–"],
+        ["2", "0.8", "–", "budget", f"{needs}", setting],
+        ["4", "–", "–", "empty", "–", "–"],
     ]
     assert [row[0] for row in tree.rows("Hits by rank")] == ["c1", "c3", "c0", "c2"]
     titles = [each.text for each in tree.all("h3")]
-    assert titles.index("Lost: 2 hits that the model doesn’t read") < titles.index("Before and after")
+    assert titles.index("Left out: 2 hits that the model doesn’t read") < titles.index("Before and after")
 
 
-def test_what_beat_a_hit_is_told_by_what_both_are_worth():
+def test_relevance_to_the_query_is_shown_for_each_hit():
     said = ["Drink water until two hours before a gastroscopy.", "Parking is free.", "Water is free of charge here."]
     hits = hits_of([Chunk(f"c{n}", f"d{n}", text * (n + 1)) for n, text in enumerate(said)])
     context = assemble(hits, AssemblyConfig(max_tokens=30, granularity="chunk"), query="water before gastroscopy")
     worth = {each.chunk_id: f"{each.value:.3g}" for each in context.trace.decisions}
-    rows = view(context).rows("By rank; left of the budget")
-    assert [row[5] for row in rows] == [
-        f"worth {worth[f'c{n}']}; the least that stands is worth {worth['c0']} (c0)" for n in (1, 2)
-    ]
+    rows = view(context).rows("By rank; unused part of the budget")
+    assert [row[3] for row in rows] == [worth["c1"], worth["c2"]]
     by_id = {row[0]: row[9] for row in view(context).rows("Hits by rank")}
     assert by_id == worth
-
-
-def test_a_hit_that_was_worth_more_than_what_stands_says_so():
-    decisions = [
-        Decision("long", "d", 0, 0, None, "dropped", "budget", tokens=900, value=0.9),
-        Decision("short", "d", 1, 0, None, "kept", "hit", value=0.4),
-        Decision("poor", "d", 2, 0, None, "dropped", "worth too little", value=0.1),
-        Decision("marked", "d", 3, 0, None, "kept", "hit"),
-    ]
-    beaten = OutrankedBy(Trace(tuple(decisions)), has_query=True)
-    assert beaten.describe(decisions[0]) == "worth 0.9; the least that stands is worth 0.4 (short), but fits"
-    assert beaten.describe(decisions[2]) == "worth 0.1"
-
-
-def test_of_each_reason_the_first_hits_are_open_and_the_others_folded():
-    many = [Chunk(f"c{n}", f"d{n}", numbered(f"w{n}x", 40)) for n in range(20)]
-    blank = [Chunk(f"blank{n}", "e", " ") for n in range(MAX_UNFOLDED + 1)]
-    context = assemble(hits_of([*many, *blank]), AssemblyConfig(max_tokens=400))
-    tree = view(context)
-    (losses,) = tree.all(class_="cxa-losses")
-    (folded,) = losses.all("details")
-    dropped = [each for each in context.trace.excluded if not each.distance]
-    assert len(dropped) > 2 * MAX_UNFOLDED
-    assert folded.all("summary")[0].text == f"{len(dropped) - MAX_UNFOLDED} more hits lost for the same reason: budget"
-    shown = [row[0] for row in tree.rows("By rank, after the first")]
-    assert shown == [f"{each.rank + 1}" for each in dropped[MAX_UNFOLDED:]]
-    first = [row[0] for row in tree.rows("By rank; left of the budget")]
-    assert first == [
-        *(f"{each.rank + 1}" for each in dropped[:MAX_UNFOLDED]),
-        *(f"{21 + n}" for n in range(MAX_UNFOLDED + 1)),
-    ]
 
 
 CODE = "def area(r):\n    square = r * r\n    return 3.14159 * square"
@@ -411,7 +371,7 @@ def test_a_notebook_that_shows_a_context_twice_has_no_id_twice():
 
 
 def test_where_no_hit_was_lost_nothing_is_said_of_it():
-    assert "Lost" not in view(assembled(max_tokens=900)).all("section")[0].text
+    assert "that the model doesn’t read" not in view(assembled(max_tokens=900)).all("section")[0].text
 
 
 def test_each_reason_has_the_settings_that_decide_it():
@@ -471,29 +431,12 @@ def test_labels_are_to_be_cited_where_the_model_sees_them(form, said):
 LONG = numbered("w", 5_000)
 
 
-@pytest.mark.parametrize(
-    ("second", "said"),
-    [
-        (f"{LONG} end", "100% of both ends repeated"),
-        (LONG[-100:] + numbered("v", 5_000), "1% of both ends repeated"),
-        (numbered("v", 5_000), None),
-    ],
-)
-def test_of_long_fragments_both_ends_are_compared(second, said):
-    context = assemble(hits_of([Chunk("a", "A", LONG), Chunk("b", "B", second)]), AssemblyConfig(max_tokens=100_000))
-    for fragment in view(context).all(class_="cxa-before")[0].all("article"):
-        soft = [each.text for each in fragment.all(class_="cxa-soft")]
-        assert soft == ([said] if said else [])
-    if said:
-        assert LONG[-30:] in "".join(each.text for each in view(context).all("article")[0].all("mark"))
-
-
 @pytest.mark.parametrize("second", ["Nothing in common.", LONG[:200]], ids=["unmarked", "marked at its beginning"])
 def test_of_long_fragments_what_is_hidden_is_counted(second):
     context = assemble(hits_of([Chunk("a", "A", LONG), Chunk("b", "B", second)]), AssemblyConfig(max_tokens=100_000))
     fragment = view(context).all(class_="cxa-before")[0].all("article")[0]
     (gap,) = fragment.all(class_="cxa-gap")
-    assert gap.text.strip() == f"… {len(LONG) - limits.FRAGMENT_CHARS:,} characters …"
+    assert gap.text.strip() == f"… {len(LONG) - FRAGMENT_CHARS:,} characters …"
 
 
 def test_a_fragment_leads_to_where_it_stands_and_back():
@@ -505,15 +448,13 @@ def test_a_fragment_leads_to_where_it_stands_and_back():
     assert [way.text for (way,) in ways] == ["in [1]", "in [1]", "in [2]", "in [1]"]
     for fragment, (way,) in zip(fragments, ways, strict=True):
         there = by_id[way.attributes["href"][1:]]
-        assert {"cxa-hit", *(name for name in fragment.classes if name.startswith("cxa-k"))} <= set(there.classes)
+        assert "cxa-hit" in there.classes
         assert there.text.strip() in fragment.text
-    (first, *_) = tree.all(class_="cxa-reading")[0].all(class_="cxa-hit")
-    assert [name for name in first.classes if name.startswith("cxa-k")] == ["cxa-k0", "cxa-k3"]  # the copy, too
     chips = [each for body in tree.all(class_="cxa-reading") for each in body.all("a", "cxa-chip")]
     hits = [each for each in chips if each.text.startswith("●")]
     assert {by_id[each.attributes["href"][1:]].name for each in hits} == {"article"}
     assert {by_id[each.attributes["href"][1:]].name for each in chips if each not in hits} == {"tr"}
-    assert "it has the text of hit 4 as well" in hits[0].attributes["aria-label"]
+    assert "it also has the text of hit 4" in hits[0].attributes["aria-label"]
 
 
 def test_a_fragment_that_does_not_stand_leads_nowhere():
@@ -624,8 +565,8 @@ def test_documents_have_letters_and_looks_of_their_own():
 
 def test_an_empty_context_says_so():
     tree = view(assemble([]))
-    assert "Nothing: no chunk stands in this context." in tree.text
-    assert "No fragments are at hand." in tree.text
+    assert "Nothing: the context has no chunks." in tree.text
+    assert "The context has no fragments." in tree.text
     view(Context("text", 1))
 
 
@@ -655,7 +596,7 @@ def test_ten_thousand_chunks_keep_below_a_megabyte_and_what_is_not_shown_is_coun
     assert f"and {10_000 - len(rows):,} more decisions" in tree.text
     fragments = tree.all(class_="cxa-before")[0].all("article")
     assert f"and {10_000 - len(fragments):,} more fragments" in tree.text
-    assert len(rows) == limits.MAX_DECISIONS
+    assert len(rows) == MAX_DECISIONS
     assert re.search(r"and [\d,]+ more characters", tree.text)
     assert len(context.citations) == 700
     assert re.search(r"692 more documents", tree.text)
@@ -734,7 +675,7 @@ def split_words(body: Element) -> list[str]:
     """The words of a text in which a mark stands: both neighbors of it are parts of one word."""
     text, marks = "", []
     for child in body.children:
-        if isinstance(child, Element) and (child.name in {"a", "del"} or "cxa-chip" in child.classes):
+        if isinstance(child, Element) and (child.name == "a" or "cxa-chip" in child.classes):
             marks.append(len(text))
         elif isinstance(child, Element) and "cxa-head" in child.classes:
             text += "\n"  # a block of its own
@@ -765,7 +706,6 @@ def cut_anywhere(text: str, size: int, overlap: int) -> Context:
         "परीक्षण से पहले भोजन की अनुमति नहीं है। " * 6,
         "Перед обследованием есть нельзя. " * 6,
         "لا يسمح بالطعام قبل الفحص. " * 6,
-        "ก่อนการตรวจห้ามรับประทานอาหาร" * 6,
         "검사 전에는 음식을 먹을 수 없습니다. " * 6,
         "It costs 3.50, don't pay 1,000. 👩\u200d👩\u200d👧 " * 6,
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, assemble, compare
+from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.errors import ConfigError, InputError, VocabularyError
 
@@ -79,12 +79,6 @@ def test_a_model_is_no_encoding():
         assemble([Hit(CHUNK)], AssemblyConfig(encoding="gpt-4o"))
     with pytest.raises(VocabularyError, match=r"unknown encoding 'nonsense'; tiktoken knows [\w, ]*\Z"):
         assemble([Hit(CHUNK)], AssemblyConfig(encoding="nonsense"))
-
-
-def test_the_comparison_is_found_where_it_is():
-    with pytest.raises(ImportError, match="from ctxassembly import compare"):
-        from ctxassembly.views import compare as _  # type: ignore[attr-defined]  # noqa: F401
-    assert compare([Hit(CHUNK)], [AssemblyConfig()])
 
 
 @pytest.mark.parametrize(
