@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import ctxassembly
-from ctxassembly.assembly.adjacency import overlap
 from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.scoring import features
 from ctxassembly.assembly.selection import repeated_sentences
@@ -20,7 +19,6 @@ from speed.caches import MIB, caches_table, grown, held, looks
 SMALL = 256 * 1024
 """Bytes of each cache of texts, in the place of 8 to 32 MB: they fill up in a hundred assemblies."""
 BOUNDS = {
-    "ctxassembly.assembly.adjacency.overlap._CACHE": 2 * SMALL,
     "ctxassembly.assembly.scoring.features._CACHE": 2 * SMALL,
     "ctxassembly.assembly.selection.repeated_sentences._FINGERPRINTS": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
@@ -37,7 +35,7 @@ LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> TokenCounter:
     counter = counter_for(ENCODING)
-    caches = [overlap._CACHE, features._CACHE, repeated_sentences._FINGERPRINTS, render._HARMLESS]
+    caches = [features._CACHE, repeated_sentences._FINGERPRINTS, render._HARMLESS]
     for cache in (*caches, counter._counts, counter._measures, counter._lower_bounds):
         cache.clear()
         monkeypatch.setattr(cache, "_generation_bytes", SMALL // 2)

@@ -1,4 +1,4 @@
-"""One call of the flow: what the caller gave, who answers requests, and the check of both."""
+"""The arguments and services of one call of the pipeline, and their validation."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class AssemblyCall:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The requests of a flow that somebody answers."""
+    """The services that answer the requests of a pipeline."""
 
     store: StoreTraits | None = None
-    """None if nobody fetches neighbors."""
+    """None if neighbors can't be fetched."""
     can_embed: bool = False
     can_compress: bool = False
     can_score: bool = False
     is_observed: bool = False
-    """True if somebody is told of the stages."""
+    """True if a callback observes the stages."""
 
 
 def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, str | None]:
-    """The settings in force and the query.
+    """Return the settings in force and the query.
 
     Raises:
         InputError: `config`, `query` or `labels` is of another type.

@@ -1,8 +1,8 @@
 """The assembly itself: its stages in order, as a generator that asks for I/O instead of doing it.
 
-It yields a request and is sent the reply, or thrown the error of whoever was asked: `FetchChunks` for neighbors,
-`EmbedTexts` for vectors, `ScoreTexts` for the scores of sentences, `CompressTexts` for what a language model extracts.
-So sync and async callers share every line of it, and the meaning of a failure is decided here once.
+It yields a request and is sent the reply, or thrown the error of the service: `FetchChunks` for neighbors,
+`EmbedTexts` for vectors, `ScoreTexts` for scores of sentences, `CompressTexts` for extracts of a language model.
+So sync and async callers share every line of it, and failures are handled here once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ AssemblyFlow = Generator[Request, Sequence[Any], Context]
 
 
 def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], float]) -> AssemblyFlow:
-    """The context for the hits of `call`, once every request was answered. `clock` gives seconds, for the trace alone.
+    """Return the context for the hits of `call`. `clock` gives seconds and is used for the trace only.
 
     Raises:
         InputError: an argument of the call is of another type.
@@ -111,10 +111,10 @@ def _select_with_labels(
     all_candidates: Sequence[Candidate],
     select_by: Callable[[AssemblyConfig], Generator[Request, Sequence[Any], SelectionResult]],
 ) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, SelectionResult]]:
-    """The choice, and the config it was made by, whose first label is the next one of `labels`.
+    """Return the selection and its config, whose first label is the next one of `labels`.
 
-    A header is longer or shorter by its number, so the numbers are needed before the choice and their count is known
-    only after it: as many as could be used are reserved, and the rest is given back.
+    A header is longer or shorter by its number, so the numbers are needed before the selection and their count is
+    known only after it: as many as could be used are reserved, and the rest is released.
     """
     if labels is None:
         return config, (yield from select_by(config))
@@ -135,12 +135,12 @@ def _select_with_labels(
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """The choice as it is written."""
+    """The rendered and cited selection."""
 
     selection: SelectionResult
     labels: Sequence[CitationBlock]
     shortened: Mapping[int, Shortened]
-    """The candidates that stand in part, by key."""
+    """The candidates of which only a part is included, by key."""
     metadata_reader: MetadataReader
     """Reads metadata for citations and decisions."""
     cited: CitedText
@@ -165,7 +165,7 @@ def _render(selection: SelectionResult, config: AssemblyConfig, counter: TokenCo
 
 
 def _render_outcome(rendered: _Rendered) -> Mapping[str, Any]:
-    """The outcome of rendering, as its stage tells it."""
+    """Return the outcome of rendering for the trace."""
     return {
         "labels": len(rendered.labels),
         "tokens": rendered.selection.token_count,
@@ -179,7 +179,7 @@ def _blocks_in_order(
     supplement: RenderedSupplement,
     config: AssemblyConfig,
 ) -> list[tuple[CitationBlock | None, Sequence[RenderedPart]]]:
-    """All blocks in reading order, each with its label; the block of the supplement has none."""
+    """Return all blocks in reading order, each with its label; the block of the supplement has none."""
     in_order: list[tuple[CitationBlock | None, Sequence[RenderedPart]]] = [*zip(labels, blocks, strict=True)]
     if supplement.parts:
         in_order.insert(0 if config.supplement_position == "before" else len(in_order), (None, supplement.parts))
@@ -189,7 +189,7 @@ def _blocks_in_order(
 def _shortening_record(
     candidate: Candidate, counter: TokenCounter, chars_per_token: float, max_tokens: int
 ) -> Shortened:
-    """The record of a candidate that stands in part, with its tokens before and after."""
+    """Return the record of a shortened candidate, with its tokens before and after."""
     chunk = candidate.chunk
     reason = candidate.shortened_by or "budget"
     texts = chunk.text.strip(), candidate.text.strip()
@@ -207,7 +207,7 @@ def _build_trace(
     config: AssemblyConfig,
     log: TraceRecorder,
 ) -> Trace:
-    """The trace, with the figures of its summary."""
+    """Return the trace, with the figures of its summary."""
     selection = rendered.selection
     below_cutoff = {key for key, exclusion in selection.exclusions.items() if exclusion.reason == BELOW_CUTOFF}
     documents = {candidate.chunk.document_id for candidate in selection.candidates if candidate.key not in below_cutoff}
@@ -251,7 +251,7 @@ def _build_context(
 
 
 def _answer_format(rendered: _Rendered, config: AssemblyConfig) -> str:
-    """The format whose labels an answer is to use; that of a caller's function is read off its headers."""
+    """Return the format whose labels an answer is to use; that of a caller's function is read off its headers."""
     detail = rendered.selection.header_detail
     if detail is HeaderDetail.NONE:  # then it is what the minimal format gives: no label to ask for
         return "minimal"

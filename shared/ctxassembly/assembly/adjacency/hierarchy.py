@@ -19,9 +19,9 @@ MAX_LEVELS = 8
 def missing_relatives(
     chunk: Chunk, known: Mapping[str, Chunk], window: int, absent: Container[str] = ()
 ) -> tuple[str, ...] | None:
-    """The ids of the next unknown chunks on the way to the neighbors of `chunk`; an empty tuple once all are known.
+    """Return the ids of the next unknown chunks on the way to the neighbors of `chunk`; none once all are known.
 
-    These are its parents, level by level, and what stands up to `window` steps beside it. None if it was cut from no
+    These are its parents, level by level, and the chunks up to `window` steps next to it. None if it was cut from no
     larger chunk, or from one that is `absent` in the store.
     """
     parent_id = _parent_id(chunk)
@@ -51,7 +51,7 @@ def missing_relatives(
 
 
 def _neighbor_id(chunk: Chunk, known: Mapping[str, Chunk], step: int, levels: int = MAX_LEVELS) -> str | None:
-    """The id of the chunk next to `chunk`, or of an unknown one that names it; None at the end of a document."""
+    """Return the id of the chunk next to `chunk`, or of an unknown one that names it; None at the end of a document."""
     parent_id = _parent_id(chunk)
     if parent_id is None:
         return chunk.next_id if step > 0 else chunk.prev_id
@@ -72,14 +72,14 @@ def _neighbor_id(chunk: Chunk, known: Mapping[str, Chunk], step: int, levels: in
 
 
 def parent_ids(chunks: Iterable[Chunk]) -> set[str]:
-    """The ids of the chunks that `chunks` were cut from."""
+    """Return the ids of the chunks that `chunks` were cut from."""
     return {chunk.origin.parent_id for chunk in chunks if chunk.origin and chunk.origin.parent_id}
 
 
 def with_document_offset(chunk: Chunk, known: Mapping[str, Chunk], levels: int = MAX_LEVELS) -> Chunk:
-    """`chunk` with its offset in the document, or in the largest known chunk around it.
+    """Return `chunk` with its offset in the document, or in the largest known chunk around it.
 
-    The offset is dropped if the chunk's text doesn't stand in its parent's there.
+    The offset is dropped if the parent's text differs from the chunk's there.
     """
     parent = known.get(_parent_id(chunk) or "")
     if parent is None or parent.id == chunk.id or chunk.start is None or chunk.origin is None or not levels:

@@ -4,7 +4,7 @@ An index is a position. Without one, two chunks are adjacent on evidence alone:
 - a link joins them;
 - the second goes on where the first ends, or overlaps it, by offsets that the text bears out;
 - the second comes next on the page, or begins the next page, and the store is known to have nothing between.
-Chunks that were merely retrieved together are not adjacent: text that nobody has seen may stand between.
+Chunks that were merely retrieved together are not adjacent: unseen text may be between them.
 
 Chunks joined by links make chains. The chains are ordered by page, then part by part, each by offset; then neighboring
 chunks of that order are numbered one apart where there is evidence, `CHAIN_GAP` apart where there is none.
@@ -27,12 +27,12 @@ from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
 
 # Chunks that name no document but are linked: a link proves that two of them are of one document.
 #
-# A chunk without a document id stands as a document of its own, under its own id. Its links say better: chunks linked
+# A chunk without a document id is a document of its own, under its own id. Its links say better: chunks linked
 # to each other, directly or in steps, become one document under the id of the best-ranked hit among them.
 
 
 def adopt_documents(chunks: Iterable[Chunk], refs: Iterable[ChunkRef]) -> list[Chunk]:
-    """`chunks`, of which those without a document get the one whose link asked for them."""
+    """Return `chunks`, of which those without a document get the one whose link asked for them."""
     document_by_link = {ref.chunk_id: ref.document_id for ref in reversed(tuple(refs)) if ref.chunk_id is not None}
     return [
         replace(chunk, document_id=document_by_link[chunk.id])
@@ -43,12 +43,12 @@ def adopt_documents(chunks: Iterable[Chunk], refs: Iterable[ChunkRef]) -> list[C
 
 
 def has_no_document(chunk: Chunk) -> bool:
-    """True if `chunk` names no document and stands as one of its own."""
+    """Return True if `chunk` names no document and is one of its own."""
     return chunk.document_id == chunk.id
 
 
 def merge_linked(hits: Sequence[Chunk], linked: Iterable[Chunk]) -> Mapping[str, str]:
-    """The document of the best-ranked linked hit, for each document that links join to it and that isn't it.
+    """Return the document of the best-ranked linked hit, for each document that links join to it and that isn't it.
 
     Only documents of `hits` that name none are joined; `linked` are chunks that came to them by links.
     """
@@ -75,7 +75,7 @@ def merge_linked(hits: Sequence[Chunk], linked: Iterable[Chunk]) -> Mapping[str,
 
 
 def assign_document(chunk: Chunk, document_map: Mapping[str, str]) -> Chunk:
-    """`chunk` in the document that `document_map` names for its own, if any."""
+    """Return `chunk` in the document that `document_map` names for its own, if any."""
     document_id = document_map.get(chunk.document_id)
     return chunk if document_id is None else replace(chunk, document_id=document_id)
 
@@ -83,7 +83,7 @@ def assign_document(chunk: Chunk, document_map: Mapping[str, str]) -> Chunk:
 # Offsets of two chunks against each other, believed only as far as the texts bear them out.
 #
 # Splitters get offsets wrong: LangChain's `add_start_index` with a token splitter gave -1 for 88 of 245 chunks. Where a
-# reader makes a document of each page or section, offsets begin anew there. So an offset says where to look; the text
+# reader makes a document of each page or section, offsets begin again there. So an offset says where to look; the text
 # decides.
 
 
@@ -94,17 +94,17 @@ FACTS_KEY = "facts"
 
 
 def chunk_section(chunk: Chunk) -> SectionKey:
-    """The page or section that the chunk's offset counts in."""
+    """Return the page or section that the chunk's offset counts in."""
     return chunk.origin.section if chunk.origin else ()
 
 
 def is_facts(chunk: Chunk) -> bool:
-    """True if `chunk` is a graph's facts about another one, which have no position in the document's text."""
+    """Return True if `chunk` has a graph's facts about another one, which have no position in the document."""
     return any(name == FACTS_KEY for name, _ in chunk_section(chunk))
 
 
 def offset_of(chunk: Chunk) -> int | None:
-    """The offset of `chunk` in its part, exact or approximate; None if unknown."""
+    """Return the offset of `chunk` in its part, exact or approximate; None if unknown."""
     return chunk.start if chunk.start is not None or chunk.origin is None else chunk.origin.near
 
 
@@ -133,10 +133,10 @@ def claimed_overlap(first: Chunk, second: Chunk) -> int:
 
 
 def is_continuation(first: Chunk, second: Chunk) -> bool:
-    """True if `second` goes on where `first` ends, or sooner, by offsets that the text bears out."""
+    """Return True if `second` goes on where `first` ends, or sooner, by offsets that the text bears out."""
     shared = overlap_by_offset(first, second)
     if shared is not None:
-        # Chunks of different parts may touch by accident, since offsets begin anew; shared text is no accident.
+        # Chunks of different parts may touch by accident, since offsets begin again; shared text is no accident.
         return shared > OFFSET_TOLERANCE or (
             shared >= -OFFSET_TOLERANCE and chunk_section(first) == chunk_section(second)
         )
@@ -147,7 +147,7 @@ def is_continuation(first: Chunk, second: Chunk) -> bool:
 
 
 def is_contained_in(inner: Chunk, outer: Chunk) -> bool:
-    """True if the text of `inner` stands in that of `outer` where their offsets say so."""
+    """Return True if the text of `inner` stands in that of `outer` where their offsets say so."""
     outer_offset, inner_offset = offset_of(outer), offset_of(inner)
     if (
         outer_offset is None
@@ -167,11 +167,11 @@ def is_contained_in(inner: Chunk, outer: Chunk) -> bool:
 CHAIN_GAP = MAX_CANDIDATE_WINDOW + 1
 """Positions left free between chunks whose distance is unknown: too far apart to be neighbors."""
 _MAX_PAGE_DIGITS = 9
-"""A page number with more digits is none to reckon with."""
+"""A page number with more digits is not a page number."""
 
 
 class KnownComplete(NamedTuple):
-    """The documents and surroundings of which the store told all: what it didn't return isn't there."""
+    """The documents and surroundings that the store returned completely: what it didn't return doesn't exist."""
 
     documents: Collection[str] = ()
     """The lookup ids of the documents that it returned whole."""
@@ -186,7 +186,7 @@ def chunk_positions(
     page_keys: Sequence[str] = (),
     complete: KnownComplete = KnownComplete(),  # noqa: B008 - it never changes
 ) -> dict[str, int]:
-    """The position of each chunk of one document, by chunk id: adjacent chunks get consecutive ones.
+    """Return the position of each chunk of one document, by chunk id: adjacent chunks get consecutive ones.
 
     An index is the position, less the `empty_indexes` indexes before it: a chunk without text leaves no gap. Chunks
     without an index follow, by page and offset as far as these are known, else in the order given. A chunk that lies in
@@ -225,7 +225,7 @@ def chunk_positions(
 
 
 def page_key(chunks: Iterable[Chunk], keys: Sequence[str]) -> str | None:
-    """The name under which all of `chunks` have a page number; a number is preferred to a label."""
+    """Return the name under which all of `chunks` have a page number; a number is preferred to a label."""
     parts = [dict(chunk_section(chunk)) for chunk in chunks]
     for name in sorted(keys, key=lambda name: "label" in name):
         if parts and all(_parse_page_number(part.get(name)) is not None for part in parts):
@@ -234,7 +234,7 @@ def page_key(chunks: Iterable[Chunk], keys: Sequence[str]) -> str | None:
 
 
 def find_containers(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """The candidate that contains it, for each one without an index that lies in another of its document; by key."""
+    """Return, by key, the container of each candidate without an index that lies in another of its document."""
     by_part: dict[tuple[str, SectionKey], list[tuple[int, int, Candidate]]] = defaultdict(list)
     for candidate in candidates:
         chunk = candidate.chunk
@@ -253,7 +253,7 @@ def find_containers(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
 
 
 def is_covered(chunk: Chunk, others: Iterable[Chunk]) -> bool:
-    """True if the middle of `chunk` lies in any of `unindexed` by the offsets: then it is of another text.
+    """Return True if the middle of `chunk` lies in any of `others` by the offsets: then it is of another text.
 
     The files of two tenants under one document id lie over each other, while a chunk of the same file that may not be
     read lies between those that may.
@@ -270,9 +270,9 @@ def is_covered(chunk: Chunk, others: Iterable[Chunk]) -> bool:
 
 
 def _sort_chains(chains: list[list[Chunk]], page: str | None) -> list[list[Chunk]]:
-    """The chains by page, then part by part, each part by offset.
+    """Return the chains by page, then part by part, each part by offset.
 
-    Parts without a page number come by their first offset. If the offsets show that they begin anew in each part, they
+    Parts without a page number come by their first offset. If the offsets show that they begin again in each part, they
     say nothing of the order of the parts, which then come as given.
     """
     by_page: dict[float, dict[SectionKey, list[tuple[float, list[Chunk]]]]] = defaultdict(lambda: defaultdict(list))
@@ -290,7 +290,7 @@ def _sort_chains(chains: list[list[Chunk]], page: str | None) -> list[list[Chunk
 
 
 def _has_offset_restarts(parts: Iterable[Sequence[tuple[float, Sequence[Chunk]]]]) -> bool:
-    """True if chunks of different parts lie over each other by their offsets without being of one text."""
+    """Return True if chunks of different parts overlap by their offsets without being of one text."""
     spans = sorted(
         ((begin, part, chain) for part, members in enumerate(parts) for begin, chain in members if begin < math.inf),
         key=lambda span: span[:2],
@@ -316,7 +316,7 @@ def _find_gapless(chunks: Sequence[Chunk], complete: KnownComplete) -> set[int]:
 
 
 def _is_next(first: Chunk, second: Chunk, page: str | None, *, is_gapless: bool) -> bool:
-    """True if nothing is stored between the two, and `second` is later on the page or begins the page after."""
+    """Return True if nothing is stored between the two, and `second` is later on the page or begins the next."""
     if not is_gapless:
         return False
     if chunk_section(first) == chunk_section(second):
@@ -327,12 +327,12 @@ def _is_next(first: Chunk, second: Chunk, page: str | None, *, is_gapless: bool)
 
 
 def _is_first(chunk: Chunk, complete: KnownComplete) -> bool:
-    """True if nothing is stored before the first known chunk of a part, supposing that `chunk` is that one."""
+    """Return True if nothing is stored before `chunk`, supposing it is the first known one of a part."""
     return chunk.lookup_id in complete.documents or chunk.prev_id is None
 
 
 def _is_last(chunk: Chunk, known: Mapping[str, Chunk], complete: KnownComplete) -> bool:
-    """True if nothing is stored behind the last known chunk of a part, supposing that `chunk` is that one."""
+    """Return True if nothing is stored after `chunk`, supposing it is the last known one of a part."""
     if chunk.lookup_id in complete.documents:
         return True
     # A missing link forward is an end only if links are kept at all: the chunk before links to this one.
@@ -346,7 +346,7 @@ def _page_number(chunk: Chunk, key: str | None) -> float:
 
 
 def _parse_page_number(value: object) -> int | None:
-    """A page's number in any form, as JSON columns have "7" for 7; None if it is no whole number."""
+    """Return a page's number in any form, as JSON columns have "7" for 7; None if it is no whole number."""
     if isinstance(value, str):
         return int(value) if value.isdecimal() and len(value) <= _MAX_PAGE_DIGITS else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -359,7 +359,7 @@ def _end_offset(chunk: Chunk) -> int:
 
 
 def _link_chains(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """The longest chains of chunks linked to each other, each in order; the chains by their first chunk as given."""
+    """Return the longest chains of linked chunks, each in order; the chains by their first chunk as given."""
     by_id = {chunk.id: chunk for chunk in chunks}
     # Either side's link will do; that of the chunk behind wins.
     following = {chunk.id: chunk.next_id for chunk in chunks if chunk.next_id in by_id}
@@ -367,7 +367,7 @@ def _link_chains(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
     followers = set(following.values())
     chains: list[list[Chunk]] = []
     visited: set[str] = set()
-    # Heads first; whatever is left then stands in a circle of links, which is cut where it is met.
+    # Heads first; whatever is left then is in a circle of links, which is cut where it is met.
     for chunk in sorted(by_id.values(), key=lambda chunk: chunk.id in followers):
         chain: list[Chunk] = []
         chunk_id: str | None = chunk.id

@@ -1,8 +1,8 @@
-"""Ids and indexes that several texts share: their chunks are told apart, and none is lost.
+"""Ids and indexes that several texts share: their chunks are kept apart, and none is lost.
 
 A splitter copies the metadata of the text it cuts, two stores both count from 0, a new version of a file is stored
 beside the old one. A shared id gets a suffix that no database allows. A shared index is doubtful: it says about where
-the chunks stand, but not what adjoins them.
+the chunks are, but not what adjoins them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ID_SEPARATOR = "\0"
 
 
 def find_by_id(chunks_by_id: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chunk | None:
-    """The chunk of the document that is known under that id; one of another document may have the same."""
+    """Return the chunk of the document that is known under that id; one of another document may have the same."""
     found = chunks_by_id.get(chunk_id)
     if found is None or found.document_id == document_id:
         return found
@@ -28,7 +28,7 @@ def find_by_id(chunks_by_id: Mapping[str, Chunk], chunk_id: str, document_id: st
 
 
 def index_by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
-    """`chunks` by the name that they are known under; of several in one document with the same id, the first."""
+    """Return `chunks` by the name that they are known under; of several in one document with the same id, the first."""
     known = {chunk.id: chunk for chunk in reversed(chunks)}
     if len(known) < len(chunks):
         for chunk in chunks:
@@ -38,12 +38,12 @@ def index_by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
 
 
 def scoped_id(chunk_id: str, document_id: str) -> str:
-    """The name that a chunk is known under if one of another document has its id."""
+    """Return the name that a chunk is known under if one of another document has its id."""
     return f"{chunk_id}{_ID_SEPARATOR}{document_id}"
 
 
 def disambiguate_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
-    """`chunks` with an id of its own for each text of a document; the first one keeps the shared id."""
+    """Return `chunks` with an id of its own for each text of a document; the first one keeps the shared id."""
     first_seen: dict[tuple[str, str], Chunk] = {}
     # Nearly always no id is shared: then nothing is copied.
     if all(
@@ -61,7 +61,7 @@ def disambiguate_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
 
 
 def disambiguate_documents(hits: Sequence[Chunk], group_key: Callable[[Chunk], Hashable]) -> Sequence[Chunk]:
-    """`hits`, with documents of their own for texts that have one id in one document.
+    """Return `hits`, with documents of their own for texts that have one id in one document.
 
     Two collections may both have a `handbook.pdf#0`. Which of them a chunk of another id is from, its metadata may say:
     `group_key` gives what the chunks of a document share. Else nobody knows, so no chunk of such a document is joined
@@ -97,7 +97,7 @@ def disambiguate_documents(hits: Sequence[Chunk], group_key: Callable[[Chunk], H
 
 
 def flag_shared_indexes(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
-    """`chunks`, with `shares_index` set in the origin of those whose index other texts of their document have, too.
+    """Return `chunks` with `shares_index` set in the origin of those whose index other texts of their document have.
 
     Their offsets then count in a part named by the index, since a splitter counts them in the text that it cut.
     """
@@ -123,12 +123,12 @@ def _with_shared_index(chunk: Chunk, section_item: tuple[str, str | int]) -> Chu
 
 
 def has_shared_index(chunk: Chunk) -> bool:
-    """True if other texts have its index, which then only says about where it stands."""
+    """Return True if other texts have its index, which then gives only its approximate position."""
     return chunk.origin is not None and chunk.origin.shares_index
 
 
 def separate_positions(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str, int]:
-    """The `positions` of one document's chunks, by id, with a position for each chunk that shares an index.
+    """Return the `positions` of one document's chunks, by id, with a position for each chunk that shares an index.
 
     Chunks of one index are spread only if each has an offset of its own: nothing else tells their order.
     """

@@ -1,8 +1,8 @@
 """The duplicates of one assembly: exact copies, near ones by words, close ones by vectors, found in this order.
 
-Each rule costs more than the one before and sees only what that left over. Exact copies go even before neighbors are
-fetched, near and close ones after. When the budget leaves out a chunk, its near duplicates get a second chance, for
-nothing says their content any more; exact copies don't, since they are just as long.
+Each rule costs more than the one before and sees only what that one kept. Exact copies go even before neighbors are
+fetched, near and close ones after. When the budget leaves out a chunk, its near duplicates get a second chance, since
+nothing else has their content; exact copies don't, since they are just as long.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]
 MatchRule = Callable[[Candidates, DateOf], dict[int, Candidate]]
-"""A function to the candidate that stands for each duplicate, by the duplicate's key."""
+"""A function to the candidate that represents each duplicate, by the duplicate's key."""
 
 
 class Duplicates:
@@ -39,7 +39,7 @@ class Duplicates:
         self._vectors: dict[int, Vector] = {}
 
     def drop_exact(self, candidates: Candidates) -> Candidates:
-        """`candidates` without exact copies."""
+        """Return `candidates` without exact copies."""
         if self._config.prefer_version == "newest":
             self._read_dates(candidates)
         return self.lineage.merge_duplicates(candidates, dedup_exact(candidates, self._date_of), EXACT_DUPLICATE)
@@ -51,7 +51,7 @@ class Duplicates:
             self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
 
     def drop_similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
-        """`candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
+        """Return `candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
         kept = self.lineage.merge_duplicates(candidates, self._find_near(candidates, self._date_of), NEAR_DUPLICATE)
         if self._config.dedup == "semantic" and len(kept) > 1:
             yield from self._collect_vectors(kept)
@@ -59,7 +59,7 @@ class Duplicates:
         return kept
 
     def reconsider(self, candidates: Iterable[Candidate], selected: Candidates, left_out: Container[int]) -> Candidates:
-        """The duplicates of candidates that the budget left out, unless they repeat one that it took.
+        """Return the duplicates of candidates that the budget left out, unless they repeat one that it took.
 
         `candidates` are all of them as they came, `left_out` has the keys of those left out. Exact copies don't count.
         """

@@ -1,8 +1,8 @@
-"""Copies and how they collapse: of chunks that say the same, one stands for the others.
+"""Copies and how they collapse: of chunks with the same text, one represents the others.
 
 A copy has the whole text of another chunk, outer white space apart. Beginnings, ids and content hashes prove nothing:
-chunks begin alike, splitters copy ids and hashes from the document to all its chunks, and stores count anew. The
-better-ranked one stands, or by date the newest; it inherits the best rank and score of those it stands for (see
+chunks begin alike, splitters copy ids and hashes from the document to all its chunks, and stores count from 0 again.
+The better-ranked one is kept, or by date the newest; it inherits the best rank and score of those it represents (see
 `tracing/lineage.py`).
 
 The text that two neighboring chunks share is not a copy but an overlap: joining strips it and keeps the rest.
@@ -27,13 +27,13 @@ _PREFIX_CHARS = 40
 
 
 def no_date(_candidate: Candidate) -> None:
-    """The date of no candidate: of copies the better-ranked one stays."""
+    """Return the date of no candidate: of copies the better-ranked one stays."""
 
 
 def dedup_exact(candidates: Sequence[Candidate], date_of: DateOf = no_date) -> dict[int, Candidate]:
-    """The candidate that stands for each copy, by the copy's key. `candidates` are best first.
+    """Return the candidate that represents each copy, by the copy's key. `candidates` are best first.
 
-    Of all copies of a text the first one stands, or by `date_of` a newer one.
+    Of all copies of a text the first one is kept, or by `date_of` a newer one.
     """
     by_prefix: dict[tuple[int, str], list[tuple[str, Candidate]]] = {}
     for candidate in candidates:
@@ -51,7 +51,7 @@ def dedup_exact(candidates: Sequence[Candidate], date_of: DateOf = no_date) -> d
 
 
 def _representatives(group: Sequence[Candidate], date_of: DateOf) -> dict[int, Candidate]:
-    """The candidate that stands for all others of a `group` of copies, by the key of each of these."""
+    """Return the candidate that represents all others of a `group` of copies, by the key of each of these."""
     representative = group[0]
     for candidate in group[1:]:
         representative = candidate if _is_newer(date_of(candidate), date_of(representative)) else representative
@@ -59,7 +59,7 @@ def _representatives(group: Sequence[Candidate], date_of: DateOf) -> dict[int, C
 
 
 def shared_hashes(candidates: Iterable[Candidate], keys: MetadataKeys) -> int:
-    """The number of `candidates` that have the content hash of another one, but not its text."""
+    """Return the number of `candidates` that have the content hash of another one, but not its text."""
     texts: dict[object, str] = {}
     shared = 0
     for candidate in candidates:
@@ -77,7 +77,7 @@ class SimilarityIndex(Protocol):
     """The candidates kept so far, by their position in the list of all."""
 
     def find(self, position: int) -> Sequence[Match]:
-        """The kept ones that make the one at position `position` superfluous, by position."""
+        """Return the kept ones that make the one at position `position` superfluous, by position."""
 
     def add(self, position: int) -> None:
         """Keep the one at position `position`."""
@@ -89,7 +89,7 @@ class SimilarityIndex(Protocol):
 def dedup_similar(
     candidates: Sequence[Candidate], index: SimilarityIndex, date_of: DateOf = no_date
 ) -> dict[int, Candidate]:
-    """The candidate that stands for each similar one, by the dropped one's key. `candidates` are best first.
+    """Return the candidate that represents each similar one, by the dropped one's key. `candidates` are best first.
 
     A candidate is dropped if one that was kept before it matches; a dropped one drops no other. If by `date_of` it is
     newer than all its matches, it is kept and they are dropped. A newer text doesn't displace one of which it is only a
@@ -139,7 +139,7 @@ def _is_newer(first: float | None, second: float | None) -> bool:
 
 
 def is_overlap(first: Candidate, second: Candidate) -> bool:
-    """True if what the two share is an overlap: they are adjacent in one document, or their offsets prove it.
+    """Return True if what they share is an overlap: they are adjacent in one document, or their offsets prove it.
 
     Joining strips the overlap and keeps the rest, however little that is; collapsing would lose the rest.
     """

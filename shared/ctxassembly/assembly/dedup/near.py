@@ -122,7 +122,7 @@ class _ContainedText:
         self._max_broken = len(self._shingles) * (1 - threshold) + repeated + _ROUNDING
 
     def can_be_in(self, other: Sequence[int]) -> bool:
-        """True if few enough shingles have a word that `other` lacks; this alone rules out edited copies."""
+        """Return True if few enough shingles have a word that `other` lacks; edited copies mostly fail this."""
         lacking = self._positions.keys() - set(other)
         broken = counted_to = 0
         for position in sorted(position for word in lacking for position in self._positions[word]):
@@ -132,7 +132,7 @@ class _ContainedText:
         return broken <= self._max_broken
 
     def is_in(self, shingles: frozenset[tuple[int, ...]]) -> bool:
-        """True if enough of its shingles are among those of a text that is no shorter."""
+        """Return True if enough of its shingles are among those of a text that is no shorter."""
         mine = self._shingles
         return 0 < len(mine) <= len(shingles) and len(mine & shingles) / len(mine) >= self._threshold
 

@@ -1,8 +1,9 @@
 """Chunks that a caller may read: where the filter is unknown, a neighbor has to agree with its hit on metadata.
 
-A search is held to a tenant, an access group or a version by metadata, and a neighbor is fetched past that search. A
-known filter goes into the store's own query. An unknown one may be on any key, so a neighbor has to agree with its hit
-on every key but those that `varying_keys.py` knows to vary within a document: else another tenant's text could be read.
+A search is filtered by the metadata of a tenant, an access group or a version, and a neighbor is fetched past that
+search. A known filter is part of the store's own query. An unknown one may be on any key, so a neighbor
+has to agree with its hit on every key but those that `varying_keys.py` knows to vary within a document: else another
+tenant's text could be read.
 
 Metadata are compared leaf by leaf, so a tenant in a nested mapping counts. A key missing on one side is disagreement;
 None is as good as missing, since Chroma drops it. Lists are sets, as access lists are. A neighbor is compared with the
@@ -79,7 +80,7 @@ class MetadataAccess:
             self._hit_signatures.setdefault(hit.document_id, {}).setdefault(signature.fixed, set()).add(signature.rank)
 
     def allows(self, chunk: Chunk) -> bool:
-        """True if `chunk` agrees with any hit of its document; else it is counted as left out."""
+        """Return True if `chunk` agrees with any hit of its document; else it is counted as left out."""
         hits = self._hit_signatures.get(chunk.document_id, {})
         fixed, rank = self.signature(chunk)
         ranks = hits.get(fixed)
@@ -89,7 +90,7 @@ class MetadataAccess:
         return False
 
     def filter_agreeing(self, chunk: Chunk, near: Sequence[tuple[int, Candidate]]) -> list[tuple[int, Candidate]]:
-        """The hits among `near` with which `chunk` agrees, with their distances. If none, it is counted as left out."""
+        """Return the hits in `near` that `chunk` agrees with, and their distances. If none, count it as left out."""
         fixed, rank = self.signature(chunk)
         found = []
         for steps, hit in near:
@@ -101,7 +102,7 @@ class MetadataAccess:
         return found
 
     def signature(self, chunk: Chunk) -> Signature:
-        """The metadata that neighbors of `chunk` have to share with it."""
+        """Return the metadata that neighbors of `chunk` have to share with it."""
         found = self._signatures.get(id(chunk))
         if found is None:
             found = self._signatures[id(chunk)] = chunk, self._make_signature(chunk)
@@ -178,7 +179,7 @@ class _MetadataParts(NamedTuple):
 def unseen_filter_warning(
     trace: Trace, remedy: str, why: str = "The filter of the search could not be seen"
 ) -> str | None:
-    """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
+    """Return the warning for a run whose filter an adapter couldn't see, or None; `remedy` is the line to write."""
     if trace.unscoped is None:
         return None
     excluded = f"; left out by {', '.join(map(repr, trace.unscoped))}" if trace.unscoped else ""
@@ -190,7 +191,7 @@ def unseen_filter_warning(
 
 
 def _to_hashable(value: Any, depth: int) -> Hashable:
-    """A hashable that is equal for equal values: lists are sets, NaN is NaN; an unknown object equals only itself."""
+    """Return an equal hashable for equal values: lists are sets, NaN is NaN; an unknown object equals only itself."""
     if type(value) in _SCALARS:
         return value if value == value else _NAN  # noqa: PLR0124 - see above
     if type(value) is Placeholder:

@@ -1,7 +1,7 @@
-"""Chunks as they come -> candidates: odd values are mended, chunks without text set aside, and both are noted.
+"""Chunks as given -> candidates: invalid values are repaired, empty chunks set aside, and both are noted.
 
-A wrong type is the caller's error and raises. A wrong value comes from a reader, a splitter or a database: it is mended
-and noted, so that one bad row doesn't cost the answer.
+A wrong type is the caller's error and raises. A wrong value comes from a reader, a splitter or a database: it is
+repaired and noted, so that one bad row doesn't cost the answer.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _ID_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class AdmittedHits:
-    """Hits as candidates, usable or not, and a note on every value that was mended."""
+    """Hits as candidates, usable or not, and a note on every value that was repaired."""
 
     candidates: tuple[Candidate, ...]
     empty: tuple[Candidate, ...]
     """Candidates with no text but white space."""
     notes: tuple[str, ...]
     hits: tuple[Hit, ...] = ()
-    """All hits in their order, as they were mended."""
+    """All hits in their order, after repair."""
 
 
 class _Notes:
-    """Notes in the order in which they come: of each kind the first few, and a count of the others."""
+    """Notes in order: of each kind the first few, and a count of the others."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject
@@ -76,7 +76,7 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
         if issues or score_issues:
             notes.add(chunk, [*issues, *score_issues])
         text = chunk.text
-        # Two texts under one index, or one id, can't both be right. Both stay: `adjacency/parted.py` tells them apart.
+        # Two texts under one index, or one id, can't both be right. `adjacency/shared_ids.py` separates them.
         shares_id = by_id.setdefault(chunk.id, text) != text
         if chunk.index is not None and by_index.setdefault((chunk.document_id, chunk.index), text) != text:
             where = f"index {chunk.index} stands twice in document {safe_repr(chunk.document_id, _ID_CHARS)}"
@@ -94,7 +94,7 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
 def admit_chunks(
     chunks: Iterable[Any], *, strict: bool = True
 ) -> tuple[tuple[Chunk, ...], tuple[Chunk, ...], tuple[str, ...]]:
-    """The chunks from a store that have text, those with nothing but white space, and the notes.
+    """Return the chunks from a store that have text, those with nothing but white space, and the notes.
 
     Raises:
         InputError: the store returned something other than chunks. If it isn't `strict`, others among chunks are left

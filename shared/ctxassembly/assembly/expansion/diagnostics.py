@@ -1,4 +1,4 @@
-"""Warnings of what hits or their store lack for neighbors and joining, each with the line that mends it.
+"""Warnings of what hits or their store lack for neighbors and joining, each with the line that fixes it.
 
 A chunk finds its neighbors by its document and its index, or by links to them. Most indexes are made without either.
 Then an assembly can't do what it is there for although nothing has failed, so silence would be the worst answer.
@@ -55,11 +55,11 @@ def diagnose(
     failure: tuple[Problem, str] | None = None,
     remedies: Mapping[Problem, str] | None = None,
 ) -> str | None:
-    """The sentence that says what `hits` or their store lack, with the remedy; None if they lack nothing.
+    """Return the sentence that says what `hits` or their store lack, with the remedy; None if they lack nothing.
 
     `returned_ids` are the ids of the chunks that the store returned, by document id; None if it wasn't asked, or
-    failed. `beside` are the ids of the hits whose surroundings it told by their offsets. `failure` is the error of
-    the store, and whether it failed or has no way to be asked.
+    failed. `offset_answered` are the ids of the hits whose neighbors it found by their offsets. `failure` is the
+    error of the store, and whether it failed or has no way to be asked.
     """
     if failure is not None and failure[0] == "method":
         return _format_message([("method", f"the store can't be asked for neighbors ({failure[1]})")], remedies)
@@ -89,7 +89,7 @@ def diagnose(
 
 
 def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] | None:
-    """The fact that pages of one file are documents of their own, and the key for the file.
+    """Return the fact that pages of one file are documents of their own, and the key for the file.
 
     Chunks of a page may be linked to each other. One with an index above 0 is of a document that somebody numbered.
     """
@@ -115,9 +115,9 @@ def unverified_gaps(
     returned_ids: Mapping[str, Collection[str]] | None,
     remedies: Mapping[Problem, str] | None = None,
 ) -> str | None:
-    """A note if nobody can tell whether `hits` lack something: each may be all there is of its document.
+    """Return a note if nobody can tell whether `hits` lack something: each may be all there is of its document.
 
-    A store that has documents of one chunk finds the hit itself when it is asked for its index; see `own.py`.
+    A store that has documents of one chunk finds the hit itself at its index; see `store_identity.py`.
     """
     first = next(iter(_first_hits(hits)), None)
     if returned_ids is None or returned_ids or first is None:
@@ -128,7 +128,7 @@ def unverified_gaps(
 
 
 def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
-    """The first hit of each document that has an index."""
+    """Return the first hit of each document that has an index."""
     found: dict[str, Chunk] = {}
     for hit in hits:
         if hit.index is not None:
@@ -137,7 +137,7 @@ def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
 
 
 def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
-    """The proof that the store misses a document: several hits are of it, and not even the first is found."""
+    """Return the proof that the store misses a document: several hits are of it, and not even the first is found."""
     hits = list(hits)
     firsts = {hit.document_id: hit for hit in _first_hits(hits)}
     for hit in hits:
@@ -151,7 +151,7 @@ def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
 def unstored_hits_warning(
     unstored: Sequence[Chunk], total: int, remedies: Mapping[Problem, str] | None = None
 ) -> str | None:
-    """The sentence that says which hits the store doesn't hold; None if there are no such `unstored`."""
+    """Return the sentence that says which hits the store doesn't hold; None if there are no such `unstored`."""
     if not unstored:
         return None
     first = safe_repr(unstored[0].id, _ID_CHARS)
@@ -161,7 +161,7 @@ def unstored_hits_warning(
 
 
 def remedies_under_filter(remedies: Mapping[Problem, str] | None) -> Mapping[Problem, str]:
-    """`remedies` of a store that holds a filter, which may exclude all that stands next to the hits."""
+    """Return `remedies` of a store that holds a filter, which may exclude all that stands next to the hits."""
     answer = {**REMEDIES, **(remedies or {})}["answer"]
     return {**(remedies or {}), "answer": f"if the filter of the search lets it through, {answer}"}
 
@@ -178,7 +178,7 @@ def _format_message(
 def _hits_without_position(
     hits: Sequence[Chunk], returned_ids: Mapping[str, Collection[str]] | None, offset_answered: Collection[str]
 ) -> list[Chunk]:
-    """The hits whose neighbors can't be told, although they have some or may have."""
+    """Return the hits whose neighbors can't be told, although they have some or may have."""
     linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
     unlinked = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id or hit.id in linked)]
     if not unlinked:
@@ -216,13 +216,13 @@ def _describe_without_position(without_position: Sequence[Chunk], total: int, ke
 
 
 def _is_indexed_elsewhere(without_position: Iterable[Chunk], hits: Iterable[Chunk]) -> bool:
-    """True if one of several retrievers gives the chunks of a document with their index, and another without."""
+    """Return True if one retriever gives the chunks of a document with their index, and another one without."""
     indexed = {hit.document_id for hit in hits if hit.index is not None}
     return any(hit.document_id in indexed for hit in without_position)
 
 
 def missing_neighbor(hits: Iterable[Chunk]) -> str | None:
-    """The proof that a neighbor of the hits isn't among them; None if that isn't certain."""
+    """Return the proof that a neighbor of the hits isn't among them; None if that isn't certain."""
     hits = list(hits)
     ids = {hit.id for hit in hits}
     indexes = {(hit.document_id, hit.index) for hit in hits}

@@ -1,6 +1,6 @@
 """Hits -> all candidates that may be used: their neighbors fetched, duplicates collapsed.
 
-The part of the flow that asks for I/O: chunks from the store, and vectors where duplicates are told by meaning.
+The part of the flow that asks for I/O: chunks from the store, and vectors where duplicates are found by meaning.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def expand_hits(
     long_chunks: LongChunks,
     log: TraceRecorder,
 ) -> Generator[Request, Sequence[Any], tuple[Candidates, Candidates]]:
-    """The neighbors of the admitted hits, and all candidates of both that may be used: hits first.
+    """Return the neighbors of the admitted hits, and all candidates of both that may be used: hits first.
 
-    What becomes of each on the way is entered in the lineage of `duplicates`.
+    The lineage of `duplicates` records what becomes of each.
     """
     hits, lineage = admitted.candidates, duplicates.lineage
     if not config.enabled:
@@ -94,7 +94,7 @@ def expand_hits(
 
 
 def _count_dropped(before: Candidates, after: Candidates, lineage: Lineage) -> Mapping[str, Any]:
-    """The reasons of those that are gone `after` a stage, as it tells them."""
+    """Return the reasons of those that are gone `after` a stage, for its outcome."""
     copies, remaining = lineage.duplicates(), {candidate.key for candidate in after}
     return count_by_reason(copies[candidate.key][1] for candidate in before if candidate.key not in remaining)
 
@@ -102,7 +102,7 @@ def _count_dropped(before: Candidates, after: Candidates, lineage: Lineage) -> M
 def _trim_long_chunks(
     candidates: Candidates, long_chunks: LongChunks, lineage: Lineage, log: TraceRecorder
 ) -> Candidates:
-    """`candidates`, with the chunks that are too long reduced to the part that is read."""
+    """Return `candidates`, with the chunks that are too long reduced to the part that is read."""
     if max([len(candidate.chunk.text) for candidate in candidates], default=0) <= MAX_CHARS:
         return candidates
     trimmed = [long_chunks.trim(candidate) for candidate in candidates]
@@ -118,7 +118,7 @@ def _trim_long_chunks(
 def _add_neighbors(
     hits: Candidates, admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[Candidates, Candidates]]:
-    """The hits with their position in the document, and their neighbors."""
+    """Return the hits with their position in the document, and their neighbors."""
     without_neighbors = {hit.rank for hit in hits if has_flag(hit.chunk, "no_neighbors", config.keys)}
     fetched = yield from _fetch_neighbors(
         [hit.chunk for hit in hits if hit.rank not in without_neighbors], admitted, config, policy, log
@@ -146,7 +146,7 @@ def _add_neighbors(
 def _fetch_neighbors(
     chunks: Sequence[Chunk], admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
 ) -> Generator[FetchChunks, Sequence[Chunk], FetchedChunks]:
-    """The store's answer on what is near `chunks`, with notes on what they or the store lack."""
+    """Return the store's answer on what is near `chunks`, with notes on what they or the store lack."""
     fetched = FetchedChunks()
     if policy.window and chunks:
         fetched = yield from fetch_neighbors(chunks, admitted, config, policy, log)
@@ -172,7 +172,7 @@ def _fetch_neighbors(
 
 
 def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: AssemblyConfig) -> list[Chunk]:
-    """The hits, of which those that the store doesn't hold are of other documents than those that it holds."""
+    """Return the hits, of which those that the store doesn't hold are of other documents than those that it holds."""
     unstored_ids = {id(hit) for hit in fetched.unstored_hits if is_in_documents(hit, fetched.known_documents)}
     taken = {hit.document_id for hit in hits}
     separated = (
@@ -182,7 +182,7 @@ def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: As
 
 
 def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[Chunk]:
-    """The hits, and in `fetched` the chunks, with one document for all that name none but are linked to each other."""
+    """Return the hits, and change the chunks in `fetched`, so that linked ones without a document share one."""
     document_map = merge_linked(hits, fetched.chunks)
     if not document_map:
         return hits
@@ -192,7 +192,7 @@ def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[C
 
 
 def _with_document_offsets(hits: list[Chunk], fetched: FetchedChunks) -> tuple[list[Chunk], list[Chunk]]:
-    """The hits and the fetched chunks that may stand beside them, both with the offsets of their documents.
+    """Return the hits and the fetched chunks that may adjoin them, both with the offsets of their documents.
 
     Parents are left out: they were fetched for these offsets alone.
     """
@@ -207,7 +207,7 @@ def _with_document_offsets(hits: list[Chunk], fetched: FetchedChunks) -> tuple[l
 def _chunk_positions(
     chunks: Iterable[Chunk], admitted: AdmittedHits, fetched: FetchedChunks, policy: FetchPolicy, config: AssemblyConfig
 ) -> Mapping[tuple[str, str], int]:
-    """The positions of `chunks`, hits and fetched ones, by document id and chunk id."""
+    """Return the positions of `chunks`, hits and fetched ones, by document id and chunk id."""
     empty_indexes: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:

@@ -58,7 +58,7 @@ class FetchPolicy:
 
 
 def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits | None) -> FetchPolicy:
-    """The surroundings that `config` asks for and `store` can give; none without a store."""
+    """Return the surroundings that `config` asks for and `store` can give; none without a store."""
     if store is None:
         return FetchPolicy()
     return FetchPolicy(
@@ -149,7 +149,7 @@ class _Fetcher:
             policy.access.add_hits(self._hits)
 
     def next_refs(self) -> tuple[ChunkRef, ...]:
-        """The references of the next round trip; none if nothing is left to ask for."""
+        """Return the references of the next round trip; none if nothing is left to ask for."""
         wanted: tuple[ChunkRef, ...] = ()
         if not self._requested:  # all around an index is known beforehand
             wanted = index_refs(self._hits, self._policy.window, self._known.values())
@@ -221,7 +221,7 @@ class _Fetcher:
 
 
 def _known_chunks(hits: Sequence[Chunk], admitted: AdmittedHits) -> tuple[Sequence[Chunk], dict[str, Chunk]]:
-    """`hits`, and all retrieved chunks by id: these are never fetched again, copies and empty chunks included.
+    """Return `hits`, and all retrieved chunks by id: these are never fetched again, copies and empty chunks included.
 
     Chunks that name no document but are linked to each other come back as of one document: as documents of their own
     each would be asked for.
@@ -238,7 +238,7 @@ def _known_chunks(hits: Sequence[Chunk], admitted: AdmittedHits) -> tuple[Sequen
 def _ask_store(
     refs: Sequence[ChunkRef], config: AssemblyConfig, log: TraceRecorder
 ) -> Generator[FetchChunks, Sequence[Chunk], _Reply]:
-    """The store's answer to `refs`.
+    """Return the store's answer to `refs`.
 
     References of several kinds are asked for together, and each kind on its own where that fails: a store that can't
     search for a document has chunks by their ids all the same. One that can't be reached isn't asked again.
@@ -283,7 +283,7 @@ def _group_by_kind(refs: Iterable[ChunkRef]) -> dict[tuple[bool, ...], list[Chun
 def _add_new(
     chunks: Iterable[Chunk], known: dict[str, Chunk], fetched: FetchedChunks, access: MetadataAccess | None
 ) -> None:
-    """Add the new chunks of those that `came` to `known`, and to `fetched` by whether they may be read."""
+    """Add the new ones of `chunks` to `known`, and to `fetched` by whether they may be read."""
     between: list[Chunk] = []
     for chunk in chunks:
         name = chunk.id
@@ -300,7 +300,7 @@ def _add_new(
 
 
 def _drop_unstorable(refs: Sequence[ChunkRef], fetched: FetchedChunks) -> tuple[ChunkRef, ...]:
-    """`refs` without those that databases refuse, which fail the whole request; these are entered in `fetched`."""
+    """Return `refs` without those that databases refuse, which would fail the request; record these in `fetched`."""
     names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
     unstorable = {name for name in names if not is_storable(name)}
     if not unstorable:
@@ -311,7 +311,7 @@ def _drop_unstorable(refs: Sequence[ChunkRef], fetched: FetchedChunks) -> tuple[
 
 
 def _only_requested(chunks: Sequence[Chunk], requested: Collection[RefKey], log: TraceRecorder) -> list[Chunk]:
-    """The chunks among `chunks` that were asked for; one note tells of all others."""
+    """Return the chunks among `chunks` that were asked for; one note counts all others."""
     unrequested = [chunk for chunk in chunks if not _is_requested(chunk, requested)]
     if unrequested:
         # Which chunks stand beside an offset, only the store can say: all of that document count as asked for.

@@ -50,7 +50,7 @@ def link_refs(
     """References to the next unknown chunks around the `hits` that have no index, in both directions.
 
     Links are followed for at most `window` steps. A chunk that was cut from a larger one finds its neighbors through
-    that one's other children. A chunk without links is asked for by its offset, `beside` chunks on each side; 0 means
+    that one's other children. A chunk without links is asked for by its offset, `per_side` chunks on each side; 0 means
     that the store can't be asked so. A document whose links are missing on a side, and that can't be asked by offset,
     is asked for whole: a reference without index and id.
 
@@ -85,7 +85,7 @@ def link_refs(
 
 
 def _page_turn_ref(chunk: Chunk, per_side: int, page_keys: Sequence[str]) -> ChunkRef | None:
-    """A reference to the pages before and after that of `chunk`, at which the links end; None without such pages."""
+    """Return a reference to the pages before and after the page of `chunk`, where the links end, if any."""
     page = page_key([chunk], page_keys)
     if chunk.start is None or page is None or chunk.lookup_id == chunk.document_id:
         return None
@@ -93,7 +93,7 @@ def _page_turn_ref(chunk: Chunk, per_side: int, page_keys: Sequence[str]) -> Chu
 
 
 def _offset_ref(chunk: Chunk, start: int, per_side: int, page: str | None) -> ChunkRef:
-    """A reference to the chunks next to `chunk` by its offset."""
+    """Return a reference to the chunks next to `chunk` by its offset."""
     grouped_by = None if chunk.lookup_id == chunk.document_id else chunk.document_id
     return ChunkRef(chunk.lookup_id, around_offset=OffsetRange(start, per_side, chunk_section(chunk), page, grouped_by))
 
@@ -129,7 +129,7 @@ def _follow_links(
 
 
 def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bool:
-    """True if the chunk on the other side is known and doesn't link back: then a missing link is no document's end."""
+    """Return True if the known chunk on the other side doesn't link back: a missing link is then no end."""
     other = known.get((chunk.prev_id if forward else chunk.next_id) or "")
     return other is not None and (other.next_id if forward else other.prev_id) != chunk.id
 
@@ -142,7 +142,7 @@ def score_neighbors(
     decay: float,
     access: MetadataAccess | None = None,
 ) -> tuple[Candidate, ...]:
-    """The chunks within `window` of a hit as candidates, nearest first, then by rank, document and position.
+    """Return the chunks within `window` of a hit as candidates, nearest first, then by rank, document and position.
 
     `chunks` come with their keys; `positions` are by document id and chunk id. A neighbor's score is its best hit's
     times `decay` per step. It is never above the hit's own, as half of a negative score would be. With a `access` a

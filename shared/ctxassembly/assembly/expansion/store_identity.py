@@ -53,23 +53,23 @@ class StoredHits:
                         self._stored.add(id(hit))
 
     def is_stored_hit(self, chunk: Chunk) -> bool:
-        """True if a hit that the store holds has the place of `chunk`: it is that hit, or a piece of its index."""
+        """Return True if a hit that the store holds has the position of `chunk`: it is the hit, or has its index."""
         return any(
             id(hit) in self._stored for place in _position_keys(chunk) for hit in self._hits_by_key.get(place, ())
         )
 
     def known_documents(self) -> set[str]:
-        """The ids of the documents of which the store holds a hit, its own ids and those that group its documents."""
+        """Return the ids of the documents of which the store holds a hit, its own and grouping ones."""
         stored = [hit for hit in self._hits if id(hit) in self._stored]
         return {name for hit in stored for name in (hit.lookup_id, hit.document_id)}
 
     def unstored_hits(self) -> list[Chunk]:
-        """The hits that the store doesn't hold although it has chunks of their document."""
+        """Return the hits that the store doesn't hold although it has chunks of their document."""
         return [hit for hit in self._hits if hit.lookup_id in self._returned_documents and id(hit) not in self._stored]
 
 
 def is_in_documents(chunk: Chunk, documents: Container[str]) -> bool:
-    """True if `chunk` is of one of `documents`, by the id that the store has for its document or by its own."""
+    """Return True if `chunk` is of one of `documents`, by the document id of the store or by its own."""
     return chunk.document_id in documents or chunk.lookup_id in documents
 
 
@@ -78,7 +78,7 @@ def _has_position(chunk: Chunk) -> bool:
 
 
 def _position_keys(chunk: Chunk) -> Iterator[object]:
-    """The places at which a chunk of the same text is the same chunk."""
+    """Return the places at which a chunk of the same text is the same chunk."""
     yield chunk.lookup_id, "id", chunk.id
     if chunk.index is not None:
         yield chunk.lookup_id, "index", chunk.index

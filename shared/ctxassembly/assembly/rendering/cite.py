@@ -38,10 +38,10 @@ def cite(
     shortened: Mapping[int, Shortened],
     config: AssemblyConfig,
 ) -> CitedText:
-    """The text that `blocks` make with `separator` between them, cited. A block without a label has no citation.
+    """Return the text that `blocks` make with `separator` between them, cited. A block without a label has no citation.
 
-    `metadata_reader` reads the metadata, as it does for the headers; `shortened` has the candidates that stand in part,
-    by key. `config` numbers the labels.
+    `metadata_reader` reads the metadata, as it does for the headers; `shortened` has, by key, the candidates that are
+    included in part. `config` numbers the labels.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited_blocks: list[Block] = []
@@ -68,7 +68,7 @@ def cite(
 
 
 def _sources(parts: Sequence[RenderedPart], begin: int) -> list[Source]:
-    """The verbatim stretches of a block that begins at `begin`; parts that go on in text and chunk make one."""
+    """Return the verbatim stretches of a block that begins at `begin`; contiguous parts make one."""
     sources: list[Source] = []
     at = begin
     for part in parts:
@@ -85,7 +85,7 @@ def _sources(parts: Sequence[RenderedPart], begin: int) -> list[Source]:
 
 
 def _span_by_candidate(parts: Sequence[RenderedPart], begin: int) -> dict[int, Span]:
-    """The span from the first to the last verbatim character of each candidate in a block, by its key."""
+    """Return the span from the first to the last verbatim character of each candidate in a block, by its key."""
     spans: dict[int, Span] = {}
     at = begin
     for part in parts:
@@ -98,7 +98,7 @@ def _span_by_candidate(parts: Sequence[RenderedPart], begin: int) -> dict[int, S
 
 
 def _passages(label: CitationBlock, spans: Mapping[int, Span], whole: Span) -> Iterator[Passage]:
-    """The passages of a label, each with the span of its candidates, or `block_span` if none has verbatim text."""
+    """Yield the passages of a label, each with the span of its candidates; `whole` if none has verbatim text."""
     for pieces in label.passages:
         found = [spans[piece.candidate.key] for piece in pieces if piece.candidate.key in spans]
         # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
@@ -107,12 +107,12 @@ def _passages(label: CitationBlock, spans: Mapping[int, Span], whole: Span) -> I
 
 
 def _is_contiguous(first: Source, second: Source) -> bool:
-    """True if `second` goes on where `first` ends, in the text as in their chunk."""
+    """Return True if `second` continues where `first` ends, in the text as in their chunk."""
     return first.span[1] == second.span[0] and first.chunk_span[1] == second.chunk_span[0]
 
 
 def _source(part: RenderedPart, candidate: Candidate, text_start: int) -> Source:
-    """The source of a verbatim part that stands at `text_start`."""
+    """Return the source of a verbatim part at `text_start`."""
     chunk, skipped = candidate.chunk, candidate.text_offset or 0
     # An offset that counts in a page or a section says nothing of the document.
     offset = chunk.start if chunk.origin is None or not chunk.origin.section else None
@@ -156,7 +156,7 @@ def _citation(
 
 
 def _snippet(text: str) -> str:
-    """The beginning of `text`, up to the last word that ends in time; a word that leaves less than half is cut."""
+    """Return the beginning of `text` up to its last whole word; if less than half would remain, that word is cut."""
     if len(text) <= SNIPPET_CHARS:
         return text
     # One more character, since a blank there says that the word before it is whole; the stroke is the next one.

@@ -1,7 +1,7 @@
 """Excerpts: the text of chunks of which only slices are kept, in reading order, each character once.
 
 Two chunks that overlap may keep different slices of the text they share. Joining them in pairs would have to know which
-of the two was shortened, and how. So chunks that continue each other are laid onto one line, the document's text as far
+of the two was shortened, and how. So chunks that continue each other are placed on one line, the document's text as far
 as they have it, overlap on overlap. Each slice becomes a span of that line. A character that two chunks keep belongs to
 the first of them, and `GAP` marks where text between two spans is left out.
 """
@@ -19,7 +19,7 @@ from ctxassembly.data.chunks import Chunk, Span
 def build_document_texts(
     candidates: Sequence[Candidate], get_join: Callable[[Chunk, Chunk, bool], Join | None]
 ) -> list[DocumentText]:
-    """`candidates`, of one document and sorted by position, laid onto as few lines as they make."""
+    """Return `candidates`, of one document and sorted by position, placed on as few lines as they make."""
     lines: list[DocumentText] = []
     position = 0
     for candidate in candidates:
@@ -46,11 +46,11 @@ class DocumentText:
 
     @property
     def text(self) -> str:
-        """The whole text, put together anew."""
+        """The whole text, put together."""
         return "".join(self._parts)
 
     def add(self, candidate: Candidate, found_join: Join) -> None:
-        """Lay `candidate` onto the line, where it meets the chunk that reaches farthest."""
+        """Place `candidate` on the line, where it meets the chunk that reaches farthest."""
         chunk = candidate.chunk
         if found_join.overlap < len(chunk.text):
             begin = self._length + len(found_join.separator) - found_join.overlap
@@ -63,7 +63,7 @@ class DocumentText:
 
 
 def _offset_in(inner: Chunk, outer: Chunk) -> int:
-    """The beginning of `inner` in `outer`, which contains it: by the offsets if they are right."""
+    """Return the beginning of `inner` in `outer`, which contains it: by the offsets if they are right."""
     if inner.start is not None and outer.start is not None:
         position = inner.start - outer.start
         if position >= 0 and outer.text.startswith(inner.text, position):
@@ -84,7 +84,7 @@ class _KeptSlice(NamedTuple):
 
 
 def _kept_slices(line: DocumentText) -> list[_KeptSlice]:
-    """The spans that each candidate keeps and no candidate before it does, in the order of the line."""
+    """Return the spans that each candidate keeps and no candidate before it does, in the order of the line."""
     taken: list[Span] = []
     slices: list[_KeptSlice] = []
     for chunk_start, candidate in line.members:
@@ -99,7 +99,7 @@ def _kept_slices(line: DocumentText) -> list[_KeptSlice]:
 
 
 def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
-    """The rest of `span` outside the spans `taken`, which are ascending and apart.
+    """Return the rest of `span` outside the spans `taken`, which are ascending and apart.
 
     >>> list(subtract_spans((0, 10), [(2, 4), (8, 12)]))
     [(0, 2), (4, 8)]
@@ -117,7 +117,7 @@ def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
 
 
 def kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
-    """The slices of the line as pieces; none if they are all blank."""
+    """Return the slices of the line as pieces; none if they are all blank."""
     text = line.text
     pieces: list[TextPiece] = []
     ends: list[int] = []
@@ -160,7 +160,7 @@ def _strip_end(pieces: list[TextPiece], ends: list[int]) -> None:
 
 
 def _leading_blank_length(gap_text: str, text: str) -> int:
-    """The length of the white space at the beginning of `text`, without the indentation of a line that begins there."""
+    """Return the length of the white space at the beginning of `text`; the indentation of its first line stays."""
     leading_blank = text[: _indent_length(text)]
     blanks = gap_text[len(gap_text.rstrip()) :] + leading_blank
     line = blanks.rfind("\n") + 1
@@ -168,7 +168,7 @@ def _leading_blank_length(gap_text: str, text: str) -> int:
 
 
 def _gap_marker(gap_text: str) -> str:
-    """The marker in place of `gap_text` text, with a line break on each side where the missing text has one."""
+    """Return the marker in place of `gap_text` text, with a line break on each side where the missing text has one."""
     before = "\n" if "\n" in gap_text[: _indent_length(gap_text)] else " "
     after = "\n" if "\n" in gap_text[len(gap_text.rstrip()) :] else " "
     return f"{before}{GAP}{after}"

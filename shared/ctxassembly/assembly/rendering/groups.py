@@ -45,11 +45,11 @@ class Size(NamedTuple):
     """Number of stretches in which a candidate has no piece, since others have its text."""
 
     def plus(self, other: Size) -> Size:
-        """The two together."""
+        """Return the two together."""
         return Size(*map(add, self, other))
 
     def minus(self, other: Size) -> Size:
-        """The size without `other`."""
+        """Return the size without `other`."""
         return Size(*map(sub, self, other))
 
 
@@ -146,7 +146,7 @@ class DocumentGroup:
         return [candidate for passage in self.passages[max(begin, 0) : end] for candidate in passage.candidates]
 
     def has_gap_for(self, new: Candidate, get_join: GetJoin) -> bool:
-        """True if `new` would stand between two of its stretches and meet neither."""
+        """Return True if `new` would stand between two of its stretches and meet neither."""
         at = bisect(self.passages, reading_key(new), key=_reading_start)
         if not 0 < at < len(self.passages):
             return False
@@ -181,11 +181,11 @@ class LabelRun:
 def extend_group(
     key: object, group: DocumentGroup | None, new: Sequence[Candidate], get_join: GetJoin
 ) -> DocumentGroup:
-    """`group` with `new`, which are in reading order: only the stretches that they meet are joined anew."""
+    """Return `group` with `new`, which are in reading order: only the stretches that they meet are joined again."""
     relevance = min([(candidate.rank, candidate.distance) for candidate in new])
     if group is None:
         return DocumentGroup(key, join(new, get_join), relevance)
-    # The stretches [begin:end] are joined anew with `new`: those between them, and on either side those that they meet.
+    # The stretches [begin:end] are joined again with `new`: those between them, and those they meet on either side.
     existing = group.passages
     end = bisect(existing, reading_key(new[-1]), key=_reading_start)
     begin = bisect(existing, reading_key(new[0]), hi=end, key=_reading_start)
@@ -222,7 +222,7 @@ def label_runs(
     summary: str,
     get_source: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
 ) -> list[LabelRun]:
-    """The runs of a document: its labels by `cite`, which are read in `order`.
+    """Return the runs of a document: its labels by `cite`, which are read in `order`.
 
     With `is_by_document` all its labels make one run. `get_source` gives source and first page, by which some orders
     sort.
@@ -240,7 +240,7 @@ def label_runs(
 
 
 def added_texts(new: Sequence[Candidate], existing: Sequence[Candidate], get_join: GetJoin) -> list[str]:
-    """The texts that `new` add to `existing`, all of one document, both in reading order.
+    """Return the texts that `new` add to `existing`, all of one document, both in reading order.
 
     They are a lower bound: what is hard to foresee is left out.
     """
@@ -259,7 +259,7 @@ def added_texts(new: Sequence[Candidate], existing: Sequence[Candidate], get_joi
 
 
 def _exclusive_texts(merged: Sequence[Candidate], added_keys: Container[int], get_join: GetJoin) -> list[str]:
-    """The text of each of `added_keys` that neither of its two neighbors has; shared text is the first one's."""
+    """Return the text of each of `added_keys` that neither of its two neighbors has; shared text is the first one's."""
     texts: list[str] = []
     before = None
     for candidate, after in zip(merged, [*merged[1:], None], strict=True):
@@ -275,7 +275,7 @@ def _exclusive_texts(merged: Sequence[Candidate], added_keys: Container[int], ge
 
 
 def _kept_text_in(span: Span, candidate: Candidate) -> list[str]:
-    """The text of a candidate that stands in the span that is its own, slice by slice."""
+    """Return the text of a candidate that stands in the span that is its own, slice by slice."""
     begin, end = span
     text = candidate.chunk.text
     return [text[max(start, begin) : min(stop, end)] for start, stop in candidate.spans if start < end and stop > begin]
@@ -284,7 +284,7 @@ def _kept_text_in(span: Span, candidate: Candidate) -> list[str]:
 def _exclusive_span(
     before: Candidate | None, candidate: Candidate, after: Candidate | None, get_join: GetJoin
 ) -> Span | None:
-    """The span of a candidate that neither of the two beside it has; None if the one before contains it."""
+    """Return the span of a candidate that neither of the two beside it has; None if the one before contains it."""
     text = candidate.chunk.text
     begin = _overlap_with(before, candidate, get_join) if before else 0
     if begin == len(text):  # what comes after it continues the one that contains it
@@ -304,7 +304,7 @@ def _overlap_with(first: Candidate, second: Candidate, get_join: GetJoin) -> int
 def _labels_by_run(
     candidates: Sequence[Candidate], labels: Sequence[CitationBlock], is_by_document: bool
 ) -> list[tuple[Sequence[CitationBlock], tuple[int, ...]]]:
-    """The labels of each run, and its relevance: a document's by its best hit, a label's by its best chunk.
+    """Return the labels of each run, and its relevance: a document's by its best hit, a label's by its best chunk.
 
     A chunk without text of its own counts for the label before it, which contains it.
     """
@@ -323,7 +323,7 @@ def _labels_by_run(
 
 
 def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str) -> list[CitationBlock]:
-    """The labels of one document's `passages` by `cite`; they are read in `order`."""
+    """Return the labels of one document's `passages` by `cite`; they are read in `order`."""
     label_passages: list[Sequence[tuple[TextPiece, ...]]]
     if cite == "document":
         label_passages = [passages]
@@ -344,7 +344,7 @@ def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str) ->
 
 
 def _assign_shared_text(passage: Sequence[TextPiece], order: str) -> Sequence[TextPiece]:
-    """The pieces, with the text that two chunks share in the one that is read first.
+    """Return the pieces, with the text that two chunks share in the one that is read first.
 
     Joined, they have it in the earlier one of the document. Where the order depends on what else stands, between the
     two (`edges`, `interleaved`), the better-ranked one counts as read first.
@@ -371,7 +371,7 @@ _DOCUMENT_ORDERS = ("documents", "document_order", "stable")
 
 
 def _strip_leading_blank(pieces: tuple[TextPiece, ...]) -> tuple[TextPiece, ...]:
-    """The pieces without the blank that a chunk begins with inside a line, where the text before it is another label's.
+    """Return the pieces without the blank at the beginning of a chunk inside a line that another label has begun.
 
     The indentation of a line that begins there stays.
     """
@@ -384,7 +384,7 @@ def _strip_leading_blank(pieces: tuple[TextPiece, ...]) -> tuple[TextPiece, ...]
 
 
 def _separate_pieces(pieces: Sequence[TextPiece]) -> list[TextPiece]:
-    """The pieces of one chunk as they stand without what other chunks have between them."""
+    """Return the pieces of one chunk as they stand without what other chunks have between them."""
     separated = [pieces[0]._replace(separator="")]
     for piece in pieces[1:]:
         last = separated[-1]
@@ -399,11 +399,11 @@ def _separate_pieces(pieces: Sequence[TextPiece]) -> list[TextPiece]:
 
 
 def best_candidate(passages: Sequence[tuple[TextPiece, ...]]) -> Candidate:
-    """The best-ranked of their chunks, a hit before a neighbor."""
+    """Return the best-ranked of their chunks, a hit before a neighbor."""
     candidates = [piece.candidate for passage in passages for piece in passage]
     return min(candidates, key=rank_key) if len(candidates) > 1 else candidates[0]
 
 
 def rank_key(candidate: Candidate) -> tuple[bool, int, int]:
-    """A key by which the best candidate comes first: hits before neighbors."""
+    """Return a key by which the best candidate comes first: hits before neighbors."""
     return candidate.distance > 0, candidate.rank, candidate.distance

@@ -30,15 +30,15 @@ class JoinedPassage:
         self.last_chunk = last_chunk
         """The chunk that reaches farthest: a later chunk continues this one or none."""
         self.cache: dict[object, Any] = {}
-        """Measures of the passage, remembered: it stays as it is, whatever joins other stretches."""
+        """Cached measures of the passage, which stays as it is, whatever joins other stretches."""
 
 
 def join(candidates: Sequence[Candidate], get_join: Callable[[Chunk, Chunk, bool], Join | None]) -> list[JoinedPassage]:
-    """The stretches of `candidates`, which are of one document and sorted by position.
+    """Return the stretches of `candidates`, which are of one document and sorted by position.
 
-    `joint(a, b, adjacent)` is how b continues a; None begins a new stretch. A chunk that adds nothing has no piece.
-    Blank lines around a passage and white space after it belong to no piece. Of a shortened candidate only the kept
-    slices are written, with a marker where text is left out.
+    `get_join(a, b, is_adjacent)` is how b continues a; None begins a new stretch. A chunk that adds nothing has no
+    piece. Blank lines around a passage and white space after it belong to no piece. Of a shortened candidate only the
+    kept slices are written, with a marker where text is left out.
     """
     # Shortened chunks take the longer way: what is kept of each is cut out of the line they make together.
     if any(candidate.kept_spans is not None for candidate in candidates):
@@ -75,7 +75,7 @@ def join(candidates: Sequence[Candidate], get_join: Callable[[Chunk, Chunk, bool
 
 
 def trim_passage(pieces: Sequence[TextPiece]) -> tuple[TextPiece, ...]:
-    """The pieces without the blank lines before and the white space after them; at least one has other text."""
+    """Return the pieces without the blank lines before and the white space after them; at least one has other text."""
     kept = list(pieces)
     while len(kept) > 1 and not kept[-1].text.strip():
         kept.pop()
@@ -93,7 +93,7 @@ def trim_passage(pieces: Sequence[TextPiece]) -> tuple[TextPiece, ...]:
 
 
 def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None) -> Join | None:
-    """The joint by which `second` continues `first`, which comes before it; None if there is a gap between them.
+    """Return the join by which `second` continues `first`, which comes before it; None if there is a gap between them.
 
     Chunks that are not `is_adjacent` by their position are joined only if their offsets prove that nothing is between
     them. For chunks of different pages or sections only shared text is such a proof, never touching offsets.
@@ -133,6 +133,6 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
 
 
 def _is_gap(first: Chunk, second: Chunk) -> bool:
-    """True if text is missing between two chunks with a gap by their offsets: no link says that they adjoin."""
+    """Return True if text is missing between two chunks whose offsets leave a gap: no link says that they adjoin."""
     is_linked = first.next_id == second.id or second.prev_id == first.id
     return not is_linked and chunk_section(first) == chunk_section(second)

@@ -2,16 +2,16 @@
 
 Joining, ordering, rendering and counting meet here, so that the budget weighs exactly what is written in the end.
 
-A layout is a value. Whoever chooses asks it (`fits`, `token_count_with`) as often as needed, gets another one from
-`with_candidates`, and hands that back: no layout that somebody else holds changes below their hands. Two layouts share
-all groups that don't differ, so another one costs no more than the groups that change.
+A layout is a value. Selection queries it (`fits`, `token_count_with`) as often as needed and gets another one from
+`with_candidates`; no layout ever changes. Two layouts share all groups that don't differ, so another one costs no more
+than the groups that change.
 
-A question is answered in one of three ways, the cheapest that will do:
+Each query uses the cheapest of three ways:
 
-1. `might_fit` foresees: a lower bound of the tokens that candidates add, without joining or rendering anything.
+1. `might_fit` computes a lower bound of the tokens that candidates add, without joining or rendering anything.
 2. Where counts add up, the groups that change are joined, rendered and counted, and exchanged in the sum of all
-   (`sizes.py`). So a try costs what it changes, not what stands: without a query, 1,000 hits take a fifth of the time
-   that the straightforward assembler takes (`tests/bench/README.md`).
+   (`measure.py`). So a trial costs what it changes, not what is selected already: without a query, 1,000 hits take a
+   fifth of the time that the straightforward assembler takes (`tests/bench/README.md`).
 3. Elsewhere all is rendered and counted: with an encoding that promises nothing, below the headers of a function of the
    caller's, and with less than a full header.
 """
@@ -42,7 +42,7 @@ from ctxassembly.wording.metadata_labels import MetadataReader
 
 
 class Trial(NamedTuple):
-    """A layout with `candidates` besides: the groups that change, and the size of the whole context."""
+    """A layout with `candidates` added: the groups that change, and the size of the whole context."""
 
     candidates: Sequence[Candidate]
     changed: Mapping[object, DocumentGroup]
@@ -54,7 +54,7 @@ class Trial(NamedTuple):
 class Layout:
     """The selected candidates, grouped by document and in the configured order, and their rendered cost.
 
-    A supplement stands before or after all of them and is in every count, but in no label.
+    A supplement comes before or after all of them and is in every count, but in no label.
     """
 
     typesetter: Typesetter
@@ -87,31 +87,31 @@ class Layout:
         return not self.groups
 
     def has_candidate(self, candidate: Candidate) -> bool:
-        """True if `candidate`, or a part of it, is selected."""
+        """Return True if `candidate`, or a part of it, is selected."""
         return candidate.key in self._selected_keys
 
     def text_tokens(self, candidate: Candidate) -> int:
-        """The tokens of the candidate's text alone; estimated where even its beginning is too much."""
+        """Return the tokens of the candidate's text alone; estimated where even its beginning is too much."""
         return self.typesetter.counter.estimate(candidate.text, self.max_tokens)
 
     def chars_per_token(self, candidate: Candidate) -> float:
-        """The characters of a token in the text of `candidate`: of the best one, it is a guess for the others."""
+        """Return the characters per token in the text of `candidate`: the best one's is a guess for the others."""
         return len(candidate.text) / max(self.text_tokens(candidate), 1)
 
     def header_tokens(self, candidate: Candidate) -> int:
-        """The tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
+        """Return the tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
         return self.typesetter.header_tokens(candidate)
 
     def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
-        """About how many characters each of `candidates` adds beside those before it, without what it shares."""
+        """Return about how many characters each of `candidates` adds beside those before it, without what it shares."""
         return self.typesetter.added_lengths(candidates)
 
     def document_texts(self, candidates: Iterable[Candidate]) -> Iterator[DocumentText]:
-        """The text that `candidates` make document by document, in the order of the documents' first candidates."""
+        """Yield the text that `candidates` make, by document, in the order of the documents' first candidates."""
         return self.typesetter.document_texts(candidates)
 
     def labels(self) -> list[CitationBlock]:
-        """The labels, from the first one on."""
+        """Return the labels, from the first one on."""
         return [label for placed_run in self._placed_runs for label in placed_run.rendered_labels]
 
     @cached_property
@@ -121,11 +121,11 @@ class Layout:
         return frozenset(piece.candidate.key for piece in pieces)
 
     def blocks(self, detail: HeaderDetail = HeaderDetail.FULL) -> list[list[RenderedPart]]:
-        """The parts of each label's block."""
+        """Return the parts of each label's block."""
         return [block for placed_run in self._placed_runs for block in self.typesetter.blocks(placed_run, detail)]
 
     def might_fit(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> bool:
-        """False only if `candidates` are sure not to fit, which is found without rendering anything.
+        """Return False only if `candidates` are sure not to fit, which is found without rendering anything.
 
         What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
         """
@@ -152,7 +152,7 @@ class Layout:
         return not typesetter.counter.exceeds(chain(texts, others), free_tokens)
 
     def fits(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> bool:
-        """True if the whole context keeps within `max_tokens` and `max_characters` with `candidates` besides."""
+        """Return True if the context with `candidates` added keeps within `max_tokens` and `max_characters`."""
         max_length = self.max_tokens * MAX_TOKEN_CHARS if self.typesetter.counter.additive else math.inf
         has_long = any(
             len(candidate.chunk.text) > max_length or candidate.text_offset is not None for candidate in candidates
@@ -165,17 +165,17 @@ class Layout:
         return trial.tokens <= self.max_tokens and trial.characters <= self.max_characters
 
     def token_count_with(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> int:
-        """The tokens of the whole context with `candidates` besides."""
+        """Return the tokens of the whole context with `candidates` added."""
         return self._trial(candidates, detail).tokens
 
     def header_share(self, candidate: Candidate, detail: HeaderDetail) -> float:
-        """The share of the tokens that is written around `candidate` alone; of the characters if that is more."""
+        """Return the share of the budget that header and footer of `candidate` take, in tokens or characters."""
         whole, bare = self._trial([candidate], detail), self._trial([candidate], HeaderDetail.NONE)
         tokens, characters = whole.tokens - bare.tokens, whole.characters - bare.characters
         return max(tokens / self.max_tokens, characters / self.max_characters)
 
     def with_candidates(self, candidates: Sequence[Candidate]) -> Layout:
-        """The layout with `candidates` selected besides, whether they fit or not."""
+        """Return the layout with `candidates` selected, too, whether they fit or not."""
         trial = self._trial(candidates, HeaderDetail.FULL)
         total_size, fixed_tokens = self.total_size, self.fixed_tokens
         if self.typesetter.is_additive:
@@ -218,7 +218,7 @@ class Layout:
     def _foresee_change(
         self, group: DocumentGroup, measured: MeasuredGroup, new: Sequence[Candidate]
     ) -> tuple[int, list[str]]:
-        """The most tokens that `new` may free in the `group` that they join, and texts that they are sure to add."""
+        """Return the most tokens that `new` may free in the `group` they join, and texts that they are sure to add."""
         typesetter = self.typesetter
         # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
         if len(group.passages) > MANY_PASSAGES and self._is_separate_passage(new, group, measured):
@@ -229,7 +229,7 @@ class Layout:
         return measured.fixed_tokens - measured.total.verbatim_tokens, added
 
     def _is_separate_passage(self, new: Sequence[Candidate], group: DocumentGroup, measured: MeasuredGroup) -> bool:
-        """True if `new` would be one passage more among many, and change nothing else but the pages in the header."""
+        """Return True if `new` would add one passage among many and otherwise change only the pages in the header."""
         if len(new) > 1 or self.typesetter.config.cite != "document":
             return False
         (candidate,) = new
@@ -243,7 +243,7 @@ class Layout:
         return is_later and group.has_gap_for(candidate, self.typesetter.get_join)
 
     def _trial(self, candidates: Sequence[Candidate], detail: HeaderDetail, *, exact: bool = True) -> Trial:
-        """The size of the whole context with `candidates`.
+        """Return the size of the whole context with `candidates`.
 
         If it needn't be `exact`, the header may lack a page of a candidate that doesn't fit anyway.
         """
@@ -264,7 +264,7 @@ class Layout:
     def _trial_by_sums(
         self, candidates: Sequence[Candidate], changed: Mapping[object, DocumentGroup], *, exact: bool
     ) -> Trial | None:
-        """The try as a sum of what all groups take; None if something of it can't be counted apart."""
+        """Return the try as a sum of what all groups take; None if something of it can't be counted apart."""
         if not self.typesetter.is_additive:
             return None
         if not exact and len(candidates) == 1 and len(next(iter(changed.values())).passages) > MANY_PASSAGES:
@@ -296,13 +296,13 @@ class Layout:
     def _swapped_sizes(
         self, changed: Mapping[object, DocumentGroup], *, exact: bool
     ) -> tuple[list[MeasuredGroup], list[MeasuredGroup]]:
-        """The sizes of the groups that `changed` stand in for, and their own."""
+        """Return the sizes of the groups that `changed` stand in for, and their own."""
         measured = self.typesetter.measure_group
         removed = [measured(self.groups[key]) for key in changed if key in self.groups]
         return removed, [measured(group, exact=exact) for group in changed.values()]
 
     def _last_separator_tokens(self, changed: Mapping[object, DocumentGroup]) -> int:
-        """The tokens by which a separator after all blocks would lengthen them."""
+        """Return the tokens that a separator after all blocks adds."""
         typesetter = self.typesetter
         if typesetter.order == "documents":
             return typesetter.measure_group(self._last_group_with(changed)).separator_tokens
@@ -313,7 +313,7 @@ class Layout:
         return typesetter.measure_group(changed[key] if key in changed else self.groups[key]).separator_tokens
 
     def _last_group_with(self, changed: Mapping[object, DocumentGroup]) -> DocumentGroup:
-        """The group that comes last in the order of documents once `changed` stand."""
+        """Return the group that comes last in the order of documents with `changed`."""
         last_group = self.last_group
         if (
             last_group is not None
@@ -328,7 +328,7 @@ class Layout:
 def empty_layout(
     config: AssemblyConfig, counter: TokenCounter, summaries: Mapping[str, str], supplement: Sequence[RenderedPart] = ()
 ) -> Layout:
-    """The layout of nothing but a `supplement`; `summaries` has the page summaries by document id."""
+    """Return the layout of nothing but a `supplement`; `summaries` has the page summaries by document id."""
     typesetter = Typesetter(config, counter, summaries, supplement)
     return Layout(typesetter, counter.tokens(typesetter.supplement))
 

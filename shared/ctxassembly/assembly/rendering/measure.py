@@ -1,7 +1,7 @@
 """Groups set into blocks of text for one config: joined, divided into labels, arranged, written, measured.
 
-It knows what is the same for every selection: the config, how two chunks meet, what a group has been found to take. So
-all the layouts of one assembly share one typesetter, and what it found out for one it needn't find out for the next.
+It has what is the same for every selection: the config, the joins of chunks, the measured sizes of groups. So all
+layouts of one assembly share one typesetter and its caches.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from ctxassembly.wording.formats import shows_labels
 #     '------------------ portion ----------''----------------- portion -----------------''-- ...
 #
 # So a group's size is a sum over its stretches, and a context's a sum over its groups. A candidate that joins a
-# document changes one or two stretches: their portions are counted anew, the others keep their numbers.
+# document changes one or two stretches: their portions are counted again, the others keep their numbers.
 #
 # Three things depend on more than their portion, and each has its rule:
 #
-# - The label's number depends on all groups before it. A number of up to three digits is one token wherever it stands,
+# - The label's number depends on all groups before it. A number of up to three digits is one token everywhere,
 #   so portions are counted with the label 1, and `label_digits` adds what longer numbers take, from their number alone.
-# - The header may name the page of a passage further down. It is written anew only if pages or the best chunk change.
+# - The header may name the page of a passage further down. It is written again only if pages or the best chunk change.
 # - The last separator is not written. `MeasuredGroup.separator_tokens` has what it takes, to be taken off for the last
 # group.
 #
@@ -62,7 +62,7 @@ DIGITS_PER_TOKEN = 3
 MAX_PAGE_TOKENS_LOST = 12
 """The most tokens that a header may lose when a page joins those it names: two numbers between which a gap closes."""
 MIN_MARKER_TOKENS = 2
-"""The fewest tokens of a marker, whatever stands after it."""
+"""The fewest tokens of a marker, whatever follows it."""
 EMPTY_SIZE = Size()
 
 
@@ -83,7 +83,7 @@ class SizeMeter:
         self._footer = ""
 
     def label_digits(self, label_count: int) -> tuple[int, int]:
-        """The tokens and the characters by which the numbers of so many labels exceed one digit each."""
+        """Return the tokens and the characters by which the numbers of so many labels exceed one digit each."""
         first, step = self._first_label, self._label_step
         last = first + (label_count - 1) * step
         tokens = characters = 0
@@ -96,16 +96,16 @@ class SizeMeter:
         return tokens, characters
 
     def max_saving(self, candidate: Candidate, measured: MeasuredGroup) -> int:
-        """The most tokens that a group may lose when `candidate` comes between two markers, its own text apart."""
+        """Return the most tokens a group may lose when `candidate` comes between two markers, its own text apart."""
         new = set(self._renderer.particulars.pages_of(candidate.chunk)).difference(measured.pages)
         return MAX_PAGE_TOKENS_LOST * len(new) - MIN_MARKER_TOKENS
 
     def separator_tokens(self, label: CitationBlock) -> int:
-        """The tokens that go if nothing comes after the block of a label."""
+        """Return the tokens that go if nothing comes after the block of a label."""
         return self._labels_size(label.passages[-1], "")[1]
 
     def measure_group(self, group: DocumentGroup, summary: str, *, exact: bool = True) -> MeasuredGroup:
-        """The size of `group`. If it needn't be `exact`, its header may be that from before, which lacks a page."""
+        """Return the size of `group`. Unless `exact`, its header may be the previous one, which lacks a page."""
         if group.measured is None or (exact and not group.measured.is_exact):
             group.measured = self._measure_group(group, summary, exact=exact)
         return group.measured
@@ -128,7 +128,7 @@ class SizeMeter:
         return MeasuredGroup(whole, middle, separator_tokens, fixed_tokens, preamble, best, pages, exact)
 
     def _middle_size(self, group: DocumentGroup, previous: MeasuredGroup | None) -> Size:
-        """The size of all stretches but the first and the last; of a changed group only the changes are looked at."""
+        """Return the size of all stretches but the first and last; for a changed group only changes are measured."""
         passages = group.passages
         if group.previous is None or previous is None:
             return _sum_sizes([self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]])
@@ -150,7 +150,7 @@ class SizeMeter:
     def _preamble(
         self, group: DocumentGroup, previous: MeasuredGroup | None, summary: str, *, exact: bool
     ) -> tuple[Candidate, tuple[Page, ...], str, bool]:
-        """The best candidate, the pages, the text before the first passage, and True if that names all pages.
+        """Return the best candidate, the pages, the text before the first passage, and True if that names all pages.
 
         Where each label has a header of its own, that text is the summary, which belongs below the first one.
         """
@@ -204,7 +204,7 @@ class SizeMeter:
         )
 
     def _passage_size(self, passage: JoinedPassage, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
-        """The size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
+        """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
 
         Also the tokens of it that go if nothing comes after the separator.
         """
@@ -242,7 +242,7 @@ class SizeMeter:
     def _portion_size(
         self, previous: TokenSpan, passage: Sequence[TextPiece], after: Sequence[RenderedPart] | None
     ) -> tuple[Size, int]:
-        """The size from one cut to the next: in a marker, or behind the parts `after` the last passage of a block."""
+        """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
         counter, is_first = self._counter, not previous.characters
         parts = self._renderer.passage(passage, is_first=is_first)
         pieces = [counter.measure(part.text) for part in parts]
@@ -299,7 +299,7 @@ class PlacedRun(NamedTuple):
 class Typesetter:
     """Joins, arranges, writes and measures groups for one config.
 
-    `summaries` has the page summaries by document id; a `supplement` stands before or after all blocks.
+    `summaries` has the page summaries by document id; a `supplement` comes before or after all blocks.
     """
 
     def __init__(
@@ -334,7 +334,7 @@ class Typesetter:
         """True if a lower bound of what candidates add is known without writing them."""
 
     def group_candidates(self, candidates: Iterable[Candidate]) -> dict[object, list[Candidate]]:
-        """`candidates` by the key of the group that they would join or make."""
+        """Return `candidates` by the key of the group that they would join or make."""
         members: dict[object, list[Candidate]] = {}
         for candidate in candidates:
             # Passed through, every hit is a group of its own: nothing is joined and the order stays.
@@ -345,14 +345,14 @@ class Typesetter:
     def changed_groups(
         self, groups: Mapping[object, DocumentGroup], candidates: Iterable[Candidate]
     ) -> dict[object, DocumentGroup]:
-        """The groups that `candidates` would make or change in `groups`, by their key."""
+        """Return the groups that `candidates` would make or change in `groups`, by their key."""
         return {
             key: extend_group(key, groups.get(key), sorted(new, key=reading_key), self.get_join)
             for key, new in self.group_candidates(candidates).items()
         }
 
     def get_join(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
-        """The joint at which `second` continues `first`; None if there is a gap between them."""
+        """Return the joint at which `second` continues `first`; None if there is a gap between them."""
         key = (id(first), id(second), is_adjacent)
         if key not in self._joins:
             config = self.config
@@ -360,12 +360,12 @@ class Typesetter:
         return self._joins[key]
 
     def document_texts(self, candidates: Iterable[Candidate]) -> Iterator[DocumentText]:
-        """The text that `candidates` make document by document, in the order of the documents' first candidates."""
+        """Yield the text that `candidates` make, by document, in the order of the documents' first candidates."""
         for members in self.group_candidates(candidates).values():
             yield from build_document_texts(sorted(members, key=reading_key), self.get_join)
 
     def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
-        """About how many characters each of `candidates` adds beside those before it, without what it shares."""
+        """Return about how many characters each of `candidates` adds beside those before it, without what it shares."""
         known: dict[tuple[str, int], Candidate] = {}
         for candidate in candidates:
             document_id, position = candidate.chunk.document_id, candidate.position
@@ -379,14 +379,14 @@ class Typesetter:
             yield max(length, 0)
 
     def header_tokens(self, candidate: Candidate) -> int:
-        """The tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
+        """Return the tokens of what is written above the text of `candidate`, if it has a label of its own."""
         whole = TextPiece(candidate, 0, len(candidate.chunk.text), "")
         label = CitationBlock([(whole,)], candidate, self._summaries.get(candidate.chunk.document_id, ""))
         header_parts = self.renderer.header_parts(self.renderer.header_and_footer(1, label)[0], label)
         return sum(self.counter.count(part.text) for part in header_parts)
 
     def min_header_tokens(self, candidate: Candidate) -> int:
-        """A lower bound on the tokens of its header, if `candidate` stands below a label of its own."""
+        """Return a lower bound on the tokens of its header, if `candidate` has a label of its own."""
         pages = self.renderer.particulars.pages([candidate.chunk])
         header, _ = self.renderer.header_and_footer(1, CitationBlock([], candidate, ""), pages=pages)
         known = self.counter.measure(header)
@@ -398,11 +398,11 @@ class Typesetter:
         )
 
     def measure_group(self, group: DocumentGroup, *, exact: bool = True) -> MeasuredGroup:
-        """The size of `group`; if it needn't be `exact`, its header may lack a page that it gets."""
+        """Return the size of `group`; if it needn't be `exact`, its header may lack a page that it gets."""
         return self.meter.measure_group(group, self._summaries.get(group.document_id, ""), exact=exact)
 
     def place_runs(self, groups: Iterable[DocumentGroup]) -> list[PlacedRun]:
-        """The runs of all `groups` as they are read."""
+        """Return the runs of all `groups` as they are read."""
         runs = [run for group in groups for run in self._label_runs(group)]
         label, with_summary = self.config.first_label, set()
         placed_runs = []
@@ -415,7 +415,7 @@ class Typesetter:
         return placed_runs
 
     def measure_all(self, groups: Iterable[DocumentGroup], detail: HeaderDetail) -> TokenSpan:
-        """All `groups` written and measured as a whole, with the supplement beside them."""
+        """Return all `groups` written and measured as a whole, with the supplement beside them."""
         pieces: list[TokenSpan] = []
         for placed_run in self.place_runs(groups):
             pieces += (self.separator, self._measure_run(placed_run, detail))
@@ -424,7 +424,7 @@ class Typesetter:
         return self.counter.chain((self.opening, *pieces[1:], self.closing))
 
     def blocks(self, placed_run: PlacedRun, detail: HeaderDetail) -> list[list[RenderedPart]]:
-        """The blocks of a run, as they are measured and then written: mostly the same ones."""
+        """Return the blocks of a run, as they are measured and then written: mostly the same ones."""
         run, label, shows_summary = placed_run
         key = (label, shows_summary, detail)
         if run.rendered is None or run.rendered[0] != key:
@@ -458,7 +458,7 @@ class Typesetter:
         return group.runs
 
     def _source_and_page(self, candidates: Sequence[Candidate]) -> tuple[str, int | str | None]:
-        """The source of a document's `candidates` and their first page, where they are ordered by that."""
+        """Return the source of a document's `candidates` and their first page, where they are ordered by that."""
         if self.order != "document_order":
             return "", None
         particulars = self.renderer.particulars

@@ -29,7 +29,7 @@ class SortKeys(NamedTuple):
 
 
 def arrange(items: Sequence[T], order: Order, get_keys: Callable[[T], SortKeys]) -> list[T]:
-    """`items` in reading order. Ties break by document, then by position."""
+    """Return `items` in reading order. Ties break by document, then by position."""
     ranked = sorted(
         items, key=lambda item: (get_keys(item).relevance, get_keys(item).document_id, get_keys(item).position)
     )
@@ -37,12 +37,13 @@ def arrange(items: Sequence[T], order: Order, get_keys: Callable[[T], SortKeys])
         return document_order(ranked, get_keys)
     if order == "stable":
         return stable(ranked, get_keys)
-    return _BY_RANK[order](ranked)
-
-
-def relevance(ranked: Sequence[T]) -> list[T]:
-    """Best first, which suits a context that fills little of the window, and readers who stop early."""
-    return list(ranked)
+    if order == "edges":
+        return edges(ranked)
+    if order == "interleaved":
+        return interleaved(ranked)
+    if order == "reverse":  # best last, next to a question that follows: Wang et al. (2024) found it to work best
+        return ranked[::-1]
+    return ranked  # "relevance", and "documents", whose units are whole documents
 
 
 def edges(ranked: Sequence[T]) -> list[T]:
@@ -58,14 +59,9 @@ def edges(ranked: Sequence[T]) -> list[T]:
 def interleaved(ranked: Sequence[T]) -> list[T]:
     """From both ends inwards: 1 3 5 ... 6 4 2; three give 1 3 2. The best is first for even and odd numbers alike.
 
-    The same motive as `edges`; here the worst stand in the middle and relevance rises towards both ends.
+    The same motive as `edges`; here the worst are in the middle and relevance rises towards both ends.
     """
     return [*ranked[::2], *ranked[1::2][::-1]]
-
-
-def reverse(ranked: Sequence[T]) -> list[T]:
-    """Best last, nearest to a question that follows the context, where Wang et al. (2024) found it to work best."""
-    return list(ranked[::-1])
 
 
 def document_order(items: Sequence[T], get_keys: Callable[[T], SortKeys]) -> list[T]:
@@ -96,12 +92,3 @@ def _page(page: int | str | None) -> tuple[int, int, str]:
     if page is None:
         return 0, 0, ""
     return (1, page, "") if isinstance(page, int) else (2, 0, page)
-
-
-_BY_RANK: dict[str, Callable[[Sequence[T]], list[T]]] = {
-    "documents": relevance,  # of units that are whole documents
-    "relevance": relevance,
-    "edges": edges,
-    "interleaved": interleaved,
-    "reverse": reverse,
-}

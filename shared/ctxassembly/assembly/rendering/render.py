@@ -1,11 +1,10 @@
 """The only writer of labels, separators, markers and summaries, and the only code that alters a document's text.
 
-Text from a document must not pass for ours: a forged label would be cited as a source. `wording/neutral.py` decides
-which characters are replaced, by what. Everything else is verbatim, and every part knows the slice of its chunk.
+Text from a document must not pass for ours: a forged label would be cited as a source. `wording/label_guards.py`
+decides which characters are replaced, by what. Everything else is verbatim, and every part has the slice of its chunk.
 
-Blocks are written again and again while the budget is filled. So passages, slices and headings are remembered: none of
-them depends on what else stands in the context. The number of a label is put in last; it changes nothing else in a
-header.
+Blocks are written many times while the budget is filled. So passages, slices and headings are cached: none of them
+depends on the rest of the context. The number of a label is inserted last; it changes nothing else in a header.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n
 PASSAGE_MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
 CACHE_BYTES = 8 * 1024 * 1024
-"""Bytes of the texts that are remembered as harmless: some 4,000 of 1,500 characters."""
+"""Bytes of the texts that are cached as harmless: some 4,000 of 1,500 characters."""
 MAX_VARIANTS = 4
-"""Most ways to read a text that are remembered: by format, and by whether it begins a line and goes on."""
+"""Most ways to read a text that are cached: by format, and by whether it begins a line and continues."""
 
 _HARMLESS = TextCache[tuple[tuple[str, str | None, bool, bool, bool], ...]](CACHE_BYTES)
 """The ways to read each text in which nothing of it is replaced."""
 
 
 class Renderer:
-    """The writer of one context's blocks, with a memory of the headings, slices and passages written so far."""
+    """The writer of one context's blocks, with a cache of the headings, slices and passages written so far."""
 
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
@@ -64,7 +63,7 @@ class Renderer:
         self._custom_cache: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: CitationBlock, detail: HeaderDetail = HeaderDetail.FULL) -> list[RenderedPart]:
-        """The parts of block `number`: header, summary, and passages with markers between."""
+        """Return the parts of block `number`: header, summary, and passages with markers between."""
         header, footer = self.header_and_footer(number, label, detail)
         parts = self.header_parts(header, label, detail)
         for at, passage in enumerate(label.passages):
@@ -76,7 +75,7 @@ class Renderer:
     def header_parts(
         self, header: str, label: CitationBlock, detail: HeaderDetail = HeaderDetail.FULL
     ) -> list[RenderedPart]:
-        """The parts before the passages of a block: its header, and a summary unless the first passage has it."""
+        """Return the parts before the passages of a block: header, and a summary unless the first passage has it."""
         parts = [RenderedPart(header + "\n")] if header else []
         if detail is HeaderDetail.FULL:
             parts += [RenderedPart(line + "\n") for line in self._header_lines(label.best_candidate.chunk)]
@@ -85,7 +84,7 @@ class Renderer:
         return parts
 
     def _header_lines(self, chunk: Chunk) -> list[str]:
-        """The values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
+        """Return the values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
         lines: list[str] = []
         for key in self._config.header_keys:
             value = None if chunk.is_hidden_from_model(key) else to_text(get_path(chunk.metadata, key))
@@ -95,7 +94,7 @@ class Renderer:
         return lines
 
     def passage(self, passage: Sequence[TextPiece], *, is_first: bool) -> list[RenderedPart]:
-        """The parts of one passage, which depend on no other one; `is_first` is True if its block begins with it."""
+        """Return the parts of one passage; `is_first` is True if its block begins with it. No other passage matters."""
         key = (id(passage), is_first)
         if key in self._passages:
             return self._passages[key][1]
@@ -118,13 +117,13 @@ class Renderer:
     def footer_parts(
         self, footer: str, passage: Sequence[TextPiece], detail: HeaderDetail = HeaderDetail.FULL
     ) -> list[RenderedPart]:
-        """The parts after `passage`, the last one of a block: a marker if its end was cut, and the footer."""
+        """Return the parts after `passage`, the last one of a block: a marker if its end was cut, and the footer."""
         # Only the last passage needs a marker of its own: between two there is one anyway.
         parts = [RenderedPart(f" {GAP}")] if detail < HeaderDetail.NONE and _is_end_cut(passage) else []
         return [*parts, RenderedPart("\n" + footer)] if footer else parts
 
     def supplement(self, text: str, *, is_cut: bool) -> list[RenderedPart]:
-        """The parts of supplementary `text` after its separator; before documents a rule ends it."""
+        """Return the parts of supplementary `text` after its separator; before documents a rule ends it."""
         parts = [RenderedPart((self._config.supplement_separator or self._language.supplement) + "\n")]
         escaped_parts = self._escape_text(text)
         parts += _trim_parts(escaped_parts, is_first=True) if self._config.sanitize and escaped_parts else escaped_parts
@@ -141,7 +140,7 @@ class Renderer:
         detail: HeaderDetail = HeaderDetail.FULL,
         pages: Sequence[int | str] | None = None,
     ) -> Lines:
-        """The header and the footer of a block; `pages` are the pages of its chunks, if known already."""
+        """Return the header and the footer of a block; `pages` are the pages of its chunks, if known already."""
         if detail is HeaderDetail.NONE:
             return "", ""
         form = self._config.format
@@ -162,7 +161,7 @@ class Renderer:
         return format_spec.header(number, self._headings[key]), format_spec.footer
 
     def _heading(self, number: int, label: CitationBlock, pages: Sequence[int | str] = ()) -> Heading:
-        """The heading with the fields that its format needs; a caller's function gets all of them."""
+        """Return the heading with the fields that its format needs; a caller's function gets all of them."""
         reader, chunk, form = self.particulars, label.best_candidate.chunk, FORMATS.get(self._format_name)
         source = "" if form and "source" not in form.needs else self._safe_value(reader.source(chunk))
         safe_pages = tuple(self._safe_value(page) if isinstance(page, str) else page for page in pages)
@@ -179,7 +178,7 @@ class Renderer:
         )
 
     def _safe_value(self, line: str) -> str:
-        """A `line` of metadata that forges no label, and no line of ours if the format puts no label before it."""
+        """Return a `line` of metadata that forges no label, and no line of ours if the format writes no label."""
         line = self._sanitize_line(line)
         if not shows_labels(self._format_name):
             line = escape_labels(line, self._format_name, self._guard)
@@ -189,7 +188,7 @@ class Renderer:
         return sanitize_line(line) if self._config.sanitize else line
 
     def _custom_lines(self, form: Any, number: int, label: CitationBlock) -> Lines:
-        """The lines of a caller's function, called once per heading: the text counted is the text written."""
+        """Return the lines of a caller's function, called once per heading: the text counted is the text written."""
         pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
         heading, metadata = self._heading(number, label, pages), label.best_candidate.chunk.metadata
         # By the metadata, which stay the same object however a chunk is cut.
@@ -206,7 +205,7 @@ class Renderer:
     def _render_piece(
         self, piece: TextPiece, is_line_start: bool, is_continued: bool
     ) -> tuple[list[RenderedPart], bool]:
-        """The parts of `piece`, and True if the text after it begins a line, as the piece does if `is_line_start`."""
+        """Return the parts of `piece`, which begins a line if `is_line_start`, and True if the text after it does."""
         key = (piece.candidate.key, piece.start, piece.end, is_line_start, is_continued)
         if key not in self._slices:
             text = piece.text
@@ -225,7 +224,7 @@ class Renderer:
         is_line_start: bool = True,
         is_continued: bool = False,
     ) -> list[RenderedPart]:
-        """`text`, which begins at `start` in the candidate's, as verbatim parts with our replacements between."""
+        """Return `text`, at `start` in the candidate's text, as verbatim parts with our replacements between."""
         replaced = self._replacements(text, is_line_start=is_line_start, is_continued=is_continued)
         if not replaced:
             return [RenderedPart(text, candidate, start, start + len(text))] if text else []
@@ -243,7 +242,7 @@ class Renderer:
         return parts
 
     def _replacements(self, text: str, *, is_line_start: bool, is_continued: bool) -> Mapping[int, tuple[int, str]]:
-        """What is replaced in `text`. Mostly nothing, which is remembered from one assembly to the next."""
+        """Return the replacements in `text`; that there are none, as in most texts, is cached across assemblies."""
         sanitize = self._config.sanitize
         variant = (self._format_name, self._config.supplement_separator, is_line_start, is_continued, sanitize)
         harmless = _HARMLESS.get(text)
@@ -264,13 +263,13 @@ class Renderer:
 
 
 def _strip_indent(piece: TextPiece) -> TextPiece:
-    """`piece` without leading white space, to begin a text with: callers strip the ends of a context."""
+    """Return `piece` without leading white space, to begin a text with: callers strip the ends of a context."""
     text = piece.text
     return piece._replace(start=piece.start + len(text) - len(text.lstrip()))
 
 
 def _trim_parts(parts: Sequence[RenderedPart], *, is_first: bool) -> list[RenderedPart]:
-    """`parts` without white space at the end, and at the beginning if a block `is_first` so: a deletion leaves some."""
+    """Return `parts` without white space at the end; if they begin a block (`is_first`), also at the beginning."""
     remaining = [*parts]
     while remaining and not (text := remaining[-1].text.rstrip()):
         remaining.pop()
@@ -284,13 +283,13 @@ def _trim_parts(parts: Sequence[RenderedPart], *, is_first: bool) -> list[Render
 
 
 def _is_end_cut(passage: Sequence[TextPiece]) -> bool:
-    """True if the chunk that `passage` ends with goes on, or may do so beyond what was read of it."""
+    """Return True if the chunk that `passage` ends with goes on, or may do so beyond what was read of it."""
     candidate, end = passage[-1].candidate, passage[-1].end
     is_read = candidate.text_offset is None
     return candidate.kept_spans is not None and not (is_read and not candidate.chunk.text[end:].strip())
 
 
 def _contains_summary(passage: Sequence[TextPiece], summary: str) -> bool:
-    """True if `passage` has the `summary` in its text, white space apart."""
+    """Return True if `passage` has the `summary` in its text, white space apart."""
     text = "".join(piece.separator + piece.text for piece in passage)
     return one_line(summary) in one_line(text)

@@ -7,7 +7,6 @@ import pytest
 
 from builders import decision, hits_of, numbered, split
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
-from ctxassembly.assembly.adjacency import overlap
 from ctxassembly.assembly.rendering.join import find_join, overlap_length
 from stopwatch import grows_less
 
@@ -269,17 +268,6 @@ def test_time_is_linear_on_hostile_text(kind: str):
         return lambda: find_join(first, second, True, 20, None)
 
     assert grows_less(joining, 10_000, 320_000, 130)
-
-
-def test_what_was_found_of_two_texts_is_remembered_and_of_others_found_anew(monkeypatch: pytest.MonkeyPatch):
-    end, text = "the end of one chunk.", "the end of one chunk. And on, to another end."
-    assert overlap_length(f"A text and {end}", text, 20) == len(end)
-    monkeypatch.setattr(overlap, "_find_overlap", lambda *_: 7)
-    assert overlap_length("".join(["A text", f" and {end}"]), "".join([text[:9], text[9:]]), 20) == len(end)
-    assert overlap_length(f"No text and {end}", text, 20) == 7
-    assert overlap_length(f"No text and {end}", text, 21) == 7
-    assert overlap_length(f"No text and {end}", text, 21, 9) == 7
-    assert overlap_length(f"A text and {end}", text, 21, 9) == 7
 
 
 def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():

@@ -7,7 +7,7 @@ import pytest
 
 from builders import cited, count, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
-from ctxassembly.assembly.rendering.order import edges, interleaved, relevance, reverse
+from ctxassembly.assembly.rendering.order import edges, interleaved
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABCDEFG" for n in range(10)}
 
@@ -24,14 +24,12 @@ def read(names: str, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("rule", "function", "orders"),
     [
-        ("best first", relevance, ["", "A", "AB", "ABC", "ABCD", "ABCDE"]),
         ("A B C D E -> A C D E B; three or fewer: descending", edges, ["", "A", "AB", "ABC", "ACDB", "ACDEB"]),
         (
             "1 3 5 ... 6 4 2, the same end for even and odd n; three give 1 3 2",
             interleaved,
             ["", "A", "AB", "ACB", "ACDB", "ACEDB", "ACEFDB", "ACEGFDB"],
         ),
-        ("best last", reverse, ["", "A", "BA", "CBA", "DCBA", "EDCBA"]),
     ],
 )
 def test_by_rank(rule: str, function: Any, orders: list[str]):
