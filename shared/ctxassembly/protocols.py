@@ -68,7 +68,7 @@ class Store(Protocol):
     - `holds_filter` says how the caller's search filters. True: every chunk that comes back has passed its filter.
       False: the search has no filter. None, or no attribute: unknown.
     - `finds_offsets` is True if the store answers references with `beside`. Others are never sent any.
-    - `place` and `filters` are those of `SimilarityIndex`, for a cache of answers.
+    - `place` and `filters` are as in `SimilarityIndex`, for a cache of answers.
     - `remedies` maps problems to the line that fixes them, for warnings: "place" (hits don't say where they stand),
       "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
       out.
@@ -196,7 +196,7 @@ class Index(Protocol):
     >>> [hit.chunk.id for hit in retrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()).hits]
     ['gastro#0']
 
-    It may be a store of neighbors, too. `holds_filter` and `finds_offsets` are then those of `Store`.
+    It may be a store of neighbors, too. `holds_filter` and `finds_offsets` are then as in `Store`.
 
     A cache of answers needs to know what an index filters by itself. `place` names where its chunks are, as a text or a
     tuple of texts, equal for two indexes over the same ones; `filters` has the filters that it is under, a tuple or

@@ -1,6 +1,6 @@
 """Values of any kind as text, for notes, messages and views.
 
-The values come from callers: a `repr` may raise, a list may hold itself, and an object may print its address in memory.
+The values come from callers: a `repr` may raise, a list may contain itself, and an object may print its address in memory.
 Here writing one never raises, stops after a number of characters, and gives the same text in every run.
 """
 
@@ -30,7 +30,7 @@ _BRACKETS: dict[type, str] = {list: "[ ]", tuple: "( )", set: "{ }", frozenset: 
 def safe_repr(value: object, max_chars: int = MAX_CHARS) -> str:
     """Return the beginning of the `repr` of `value`, at most `max_chars` characters, without memory addresses.
 
-    Builtins and dataclasses are written only as far as they are shown. If a `repr` raises, the type's name stands in.
+    Builtins and dataclasses are written only as far as they are shown. If a `repr` raises, the type's name is shown.
 
     >>> safe_repr(object()), safe_repr(list(range(1000)), 20)
     ('<object object>', '[0, 1, 2, 3, 4, 5, 6')
@@ -97,7 +97,7 @@ def to_text(value: object) -> str | None:
 def to_id(value: object) -> str | None:
     """Return `value` as an id; None if it is empty, a container, or has no text that is stable between runs.
 
-    A string of any class stands for itself. An object whose text is its address in memory has no lasting one.
+    A string of any class is its own id. An object whose text is its address in memory has no lasting one.
 
     >>> to_id("a.pdf"), to_id(7), to_id([7]), to_id(object())
     ('a.pdf', '7', None, None)

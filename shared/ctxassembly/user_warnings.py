@@ -50,7 +50,7 @@ def with_remedy(fact: str, remedy: str) -> str:
 
 
 class _BothWarning(FilterNotSeenWarning, NothingToJoinWarning):
-    """One warning for both reasons: whoever asks for one of the categories gets it."""
+    """One warning for both reasons: a filter on either category matches it."""
 
 
 _BothWarning.__name__ = _BothWarning.__qualname__ = FilterNotSeenWarning.__name__  # as Python prints it
@@ -95,7 +95,7 @@ class WarnOnce:
 
     def _is_first(self, category: type[Warning], key: object) -> bool:
         mark = object()
-        # One operation, so that of several threads one warns.
+        # A single atomic operation, so that only one of several threads warns.
         return self._issued.setdefault((category, key), mark) is mark
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Names of indexes and stores, by which the key of a kept answer tells one from another."""
+"""Names of indexes and stores, by which the key of a cached answer distinguishes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ctxassembly.data.filters import MAX_LEVELS, check_levels, is_filter
 from ctxassembly.errors import FilterNotSeenWarning
 from ctxassembly.user_warnings import WarnOnce, with_remedy
 
-# What one call may read, as plain data: the filters that hold for it, and the places that they hold in.
+# The reach of one call, as plain data: the filters that apply to it, and the places that they apply to.
 #
 # A kept answer is found again only by a call that may read the same. So its key has every filter, wherever it was
 # given: with the call, in a retriever, an index, a store, an assembler. Where one can't be written as data, nothing is
@@ -77,7 +77,7 @@ def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
         ConfigError: a filter is nested too deep.
     """
     is_unfiltered = facts.get("neighbors") == "unfiltered"
-    check_levels(facts, 2 * MAX_LEVELS)  # they hold filters in a few levels of their own
+    check_levels(facts, 2 * MAX_LEVELS)  # they contain filters, in a few levels of their own
     try:
         return Reach(
             {
@@ -175,7 +175,7 @@ def index_identity(index: Any) -> Any:
 def location_of(thing: Any) -> Any:
     """Return the `place` of an index or store, equal for two over the same chunks; for others a token.
 
-    A token means the object itself, in this process: what is held in memory has no other name.
+    A token means the object itself, in this process: objects in memory have no other name.
     """
     return getattr(thing, "place", None) or object_token(thing)
 

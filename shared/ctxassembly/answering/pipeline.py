@@ -1,7 +1,7 @@
 """An answer as a generator: understand -> search -> assemble -> ask -> resolve.
 
 It yields requests and is sent replies, as the flows of assembly and retrieval do. Between them it yields pieces of the
-answer, which nobody answers: the driver hands them to whoever reads the stream. Its value is the `Answer`.
+answer, which need no reply: the driver passes them to the reader of the stream. Its value is the `Answer`.
 
 A fault has one of three ends. Without understanding, or without one of several searches, the chain goes on, and the
 answer says so. Where nothing usable was found it abstains, and no model is asked. Where no search answers, or the model

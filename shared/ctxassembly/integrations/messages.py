@@ -42,7 +42,7 @@ class HistoryMessage(NamedTuple):
 def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
     """Return the answered questions, each with its answer and the chunks that it cited.
 
-    Several messages of one side in a row are one. What stands before the first question, a question still without an
+    Several messages of one side in a row are one. Text before the first question, a question still without an
     answer, and messages without text are left out.
 
     >>> messages = [HistoryMessage(True, "May I eat?"), HistoryMessage(False, "No [1].")]

@@ -1,4 +1,4 @@
-"""A context as search results: a result for each block, an excerpt for each chunk that stands in it.
+"""A context as search results: a result for each block, an excerpt for each chunk in it.
 
 Models that cite search results natively name a result and a range of its excerpts. So an excerpt is of one chunk alone,
 and such a citation leads back to that chunk without a search.
@@ -7,7 +7,7 @@ and such a citation leads back to that chunk without a search.
   no labels or tags that a document could forge. With `sanitize=True` it is sanitized, as the text of the context is.
 - Text between two chunks (a line break, or the marker of a gap) begins the excerpt after it, and the marker of a cut
   ends the last one. So the excerpts of a result, joined by nothing, read as the passages of the block do.
-- Lines that stand above the text (`header_keys`, a page summary) are an excerpt of no chunk, the first one. The header
+- Lines above the text (`header_keys`, a page summary) are an excerpt of no chunk, the first one. The header
   itself becomes the title.
 - A supplement is a result of its own, of one excerpt that is of no chunk.
 """
@@ -148,7 +148,7 @@ def _chunk_excerpts(passages: Sequence[Passage], sources: Sequence[Source]) -> I
         begin, end = passage.span
         passage_sources = [
             source for source in sources if begin <= source.span[0] < end
-        ]  # a repeated hit stands in two passages
+        ]  # a repeated hit is in two passages
         run: list[TextPiece] = []
         separator = _PASSAGE_GAP if number else ""
         for piece in passage.pieces:

@@ -1,7 +1,7 @@
 """Searching: whom to ask for what, and what a failure means.
 
-A channel that fails is done without, and the trace says so, as long as another one answers. The index is asked for both
-of its channels at once; where that fails, it is asked for each alone, so that one doesn't take the other along.
+If a channel fails and another one answers, retrieval continues without it, and the trace has a note. Both channels of
+the index are searched in one request; if that fails, each is searched alone, so that one failure affects one channel.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def send_requests(
             name = "vector and keyword" if _is_hybrid_search(request) else channel
             log.notes.append(f"{name}: failed ({describe_error(answer)}), done without")
     if separate_requests:
-        # Both were asked at once, and one of them is to blame, as where the vectors are those of another model.
+        # Both were in one request, and one of them may be at fault, for example with vectors of another model.
         replies |= yield from send_requests(separate_requests, config, log)
     return replies
 

@@ -73,7 +73,7 @@ class Resolution(NamedTuple):
     names: tuple[str, ...]
     """To be appended to the query: of the nodes and of what they lead to, without those that it has already."""
     words: Mapping[str, str]
-    """For each node's id the words of the query that stand for it."""
+    """For each node's id the words of the query that name it."""
 
 
 UNRESOLVED = Resolution((), (), MappingProxyType({}))

@@ -245,7 +245,7 @@ class AnswerChain:
     ) -> AnswerChain:
         """Return the chain over `index`. `retrieve_arguments` are further arguments of `retrieve`, such as `embed`.
 
-        `labels` are those of one conversation, so that no label of it means two sources. `scorer` is what `assemble`
+        `labels` are the labels of one conversation, so that none refers to two sources. `scorer` is what `assemble`
         takes.
         """
         check_scorer(scorer)

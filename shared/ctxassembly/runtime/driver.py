@@ -134,10 +134,10 @@ def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finis
         return _Finished(end.value)
 
 
-# Flows whose stages somebody watches.
+# Observed flows.
 #
 # `on_stage` is called where the requests of the flow are answered: what a stage asks for is asked between its beginning
-# and its end, in the same context variables, and so it stands below the span of the stage.
+# and its end, in the same context variables, so its span is below the span of the stage.
 
 
 def drive_observed(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], on_stage: Any) -> Result:
