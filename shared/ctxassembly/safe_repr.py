@@ -1,7 +1,7 @@
 """Values of any kind as text, for notes, messages and views.
 
-The values come from callers: a `repr` may raise, a list may contain itself, and an object may print its address in memory.
-Here writing one never raises, stops after a number of characters, and gives the same text in every run.
+The values come from callers: a `repr` may raise, a list may contain itself, and an object may print its address in
+memory. Here writing one never raises, stops after a number of characters, and gives the same text in every run.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def build_prompt(
 ) -> Prompt:
     """Build the prompt for the answer to `question`, which names the `unanswered` parts to the model.
 
-    The question may be a stranger's: lines of it that could pass for ours, such as a forged source, are neutralized like
-    such lines of documents.
+    The question may be a stranger's: lines of it that could pass for ours, such as a forged source, are neutralized
+    like such lines of documents.
     """
     form = context.format if context.format in FORMATS else "numbered"
     rules = (*config.extra_rules, *unanswered_lines(context, unanswered))
