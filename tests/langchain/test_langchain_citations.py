@@ -190,7 +190,7 @@ def test_several_contexts_of_one_conversation_are_told_apart_by_their_labels() -
     sources = [one["extras"]["sources"] for one in message.content_blocks[0]["annotations"]]  # type: ignore[typeddict-item]
     for read, found in zip((first, second), sources, strict=True):
         assert [source["span"] for source in found] == [list(source.span) for source in read.provenance]
-    with pytest.raises(InputError, match="label 1 is that of two sources"):
+    with pytest.raises(InputError, match="label 1 refers to two sources"):
         resolve_citations(AIMessage("It is [1]."), [context(HITS[:1]), context(HITS[1:])])
 
 

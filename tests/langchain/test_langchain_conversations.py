@@ -87,7 +87,7 @@ def test_without_labels_a_mistaken_answer_is_refused() -> None:
     state = agent([calls("falcon in A"), calls("ember in B"), AIMessage("It is [1].")], None).invoke(
         {"messages": [HumanMessage("What is what?")]}
     )
-    with pytest.raises(InputError, match=r"label 1 is that of two sources, .* assemble .* with one labels=Labels\(\)"):
+    with pytest.raises(InputError, match=r"label 1 refers to two sources, .* pass the same labels=Labels\(\)"):
         resolve("It is [1].", state["messages"])
 
 

@@ -57,7 +57,7 @@ def test_what_does_not_copy_stands_as_text_and_is_told() -> None:
     assert made.metadata["tree"] == {"a": 1, "self": {"again": "..."}}
     assert made.metadata["author"] == "Ada"
     assert told([made]) == [
-        "hit 'A#3': metadata 'lock', 'rows': can't be copied, stands as text",
+        "hit 'A#3': metadata 'lock', 'rows': can't be copied, replaced by its text",
         "hit 'A#3': metadata 'tree': refers to itself, cut there",
     ]
     assert (odd.metadata["lock"], list(rows)) == (lock, [0, 1, 2])

@@ -75,7 +75,7 @@ async def test_the_sources_of_several_engines_have_labels_of_their_own(awaited: 
 def test_without_them_sources_that_share_a_label_are_refused() -> None:
     response = engine(None).query("What of all?")
     assert labels_of(response.source_nodes) == ["1", "2", "1", "2", "1", "2"]
-    with pytest.raises(InputError, match=r"label 1 is that of two sources, 'A.txt' and 'B.txt'"):
+    with pytest.raises(InputError, match=r"label 1 refers to two sources, 'A.txt' and 'B.txt'"):
         resolve("Of A [1].", response)
 
 

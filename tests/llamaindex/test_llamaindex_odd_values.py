@@ -70,7 +70,7 @@ def test_what_does_not_copy_stands_as_text_and_is_told() -> None:
     assert made.node.source_node is not None
     assert made.node.source_node.metadata == {"lock": "<unlocked _thread.lock object>", "by": "Ada"}
     assert told([made]) == [
-        "hit 'A-0': metadata 'lock', 'rows': can't be copied, stands as text",
+        "hit 'A-0': metadata 'lock', 'rows': can't be copied, replaced by its text",
         "hit 'A-0': metadata 'tree': refers to itself, cut there",
     ]
     assert (node.metadata["lock"], list(rows)) == (lock, [0, 1, 2])

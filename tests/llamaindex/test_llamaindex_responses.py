@@ -198,7 +198,7 @@ def test_the_engines_of_sub_questions_share_labels(index: VectorStoreIndex, shar
     if shared:
         assert [one.label for one in resolve(response).citations] == ["2", "4"]
         return
-    with pytest.raises(InputError, match=r"label . is that of two sources.*labels=Labels\(\)"):
+    with pytest.raises(InputError, match=r"label . refers to two sources.*labels=Labels\(\)"):
         resolve(response)
 
 

@@ -50,9 +50,8 @@ def _reader_arguments(sources: Any) -> dict[str, Any]:
         other = citations.setdefault(citation.label, citation)
         if _identity(other) != _identity(citation):
             raise InputError(
-                f"label {citation.label} is that of two sources, {safe_repr(other.source)} and "
-                f"{safe_repr(citation.source)}: "
-                "assemble what is read together with one labels=Labels()"
+                f"label {citation.label} refers to two sources, {safe_repr(other.source)} and "
+                f"{safe_repr(citation.source)}: pass the same labels=Labels() to both assemblies"
             )
     return {
         "citations": tuple(citations.values()),

@@ -42,10 +42,10 @@ _INTEGER_BOUND = 1 << MAX_INTEGER_BITS
 _MAX_CHECKED = 5_000
 """Most values checked at once. An embedding may be among them."""
 
-NO_COPY = "can't be copied, stands as text"
+NO_COPY = "can't be copied, replaced by its text"
 NO_READING = "can't be read, left out"
 NO_TEXT = "the key is no text, read as its text"
-TOO_LONG = "is a number too long to write, stands as its size"
+TOO_LONG = "is a number too long to write, replaced by its size"
 CIRCULAR = "refers to itself, cut there"
 TOO_DEEP = f"has more than {MAX_LEVELS} levels, cut there"
 TOO_MANY = f"has more than {MAX_VALUES:,} values, cut there"
@@ -291,10 +291,10 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
     if not document_id:
         # Its index would place it among the chunks of a document that nobody knows.
         document_id, index = chunk_id, None
-        issues.append(Issue("missing document ids", "no document id, stands as a document of its own"))
+        issues.append(Issue("missing document ids", "no document id, treated as a document of its own"))
     if not is_mapping and given_metadata is not None:
         issues.append(
-            Issue("metadata", f"metadata {safe_repr(given_metadata, _MAX_VALUE_CHARS)} are no mapping, left out")
+            Issue("metadata", f"metadata {safe_repr(given_metadata, _MAX_VALUE_CHARS)} is no mapping, left out")
         )
     issues += [Issue("metadata", note) for note in metadata_notes]
     sanitized = Chunk(

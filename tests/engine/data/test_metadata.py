@@ -38,16 +38,16 @@ def test_flat_metadata_are_not_copied_to_be_read():
 @pytest.mark.parametrize(
     ("rule", "value", "stands", "odd"),
     [
-        ("a lock", threading.Lock(), "<unlocked _thread.lock object>", "can't be copied, stands as text"),
-        ("a generator", numbers(), "<generator object numbers>", "can't be copied, stands as text"),
+        ("a lock", threading.Lock(), "<unlocked _thread.lock object>", "can't be copied, replaced by its text"),
+        ("a generator", numbers(), "<generator object numbers>", "can't be copied, replaced by its text"),
         ("a circle", circular_list(), [1, "..."], "refers to itself, cut there"),
         ("a circle", circular_dict(), {"a": 1, "self": {"again": "..."}}, "refers to itself, cut there"),
-        ("a long integer", 10**5_000, "<int of 16,610 bits>", "is a number too long to write, stands as its size"),
+        ("a long integer", 10**5_000, "<int of 16,610 bits>", "is a number too long to write, replaced by its size"),
         (
             "in a list",
             [1, [threading.Lock()]],
             [1, ["<unlocked _thread.lock object>"]],
-            "can't be copied, stands as text",
+            "can't be copied, replaced by its text",
         ),
     ],
     ids=safe_repr,
@@ -88,7 +88,7 @@ def test_mappings_are_read_as_far_as_they_can_be():
 
 def test_a_note_names_a_few_keys_and_counts_the_rest():
     _, (note,) = make_readable({f"k{n}": threading.Lock() for n in range(10_000)})
-    assert note == "metadata 'k0', 'k1', 'k2' and 9,997 more: can't be copied, stands as text"
+    assert note == "metadata 'k0', 'k1', 'k2' and 9,997 more: can't be copied, replaced by its text"
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -13,7 +13,7 @@ from ctxassembly.errors import CtxAssemblyError, InputError
 A = [words_of("A", n) for n in range(9)]
 
 
-OF_ITS_OWN = "no document id, stands as a document of its own"
+OF_ITS_OWN = "no document id, treated as a document of its own"
 
 
 def admitted(chunk: Any) -> tuple[Chunk, tuple[str, ...]]:
@@ -116,8 +116,8 @@ def test_chunks_without_a_document_id_are_documents_of_their_own_and_have_no_nei
     [
         ("none, as a column without a value", None, {}, None),
         ("any mapping", MappingProxyType({"source": "a.pdf"}), {"source": "a.pdf"}, None),
-        ("no text", '{"source": "a.pdf"}', {}, 'metadata \'{"source": "a.pdf"}\' are no mapping, left out'),
-        ("no list", [1], {}, "metadata [1] are no mapping, left out"),
+        ("no text", '{"source": "a.pdf"}', {}, 'metadata \'{"source": "a.pdf"}\' is no mapping, left out'),
+        ("no list", [1], {}, "metadata [1] is no mapping, left out"),
     ],
 )
 def test_odd_metadata(rule: str, given: Any, metadata: dict, note: str | None):
