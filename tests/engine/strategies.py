@@ -300,7 +300,6 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "order": draw(st.sampled_from(ORDERS)),
         "supplement_position": draw(st.sampled_from(["before", "after"])),
         "supplement_max_tokens": draw(st.sampled_from([1000, 1000, 12, 40])),
-        "supplement_default": draw(st.sampled_from(["add", "add", "suppress"])),
         "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }
     return effective(drawn)

@@ -98,7 +98,6 @@ _CHOICES: dict[str, Any] = {
     "order": settings.Order,
     "separator": settings.Separator,
     "cite": settings.Cite,
-    "supplement_default": settings.SupplementDefault,
     "supplement_position": settings.SupplementPosition,
     "on_store_error": settings.OnStoreError,
 }

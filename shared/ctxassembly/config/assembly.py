@@ -52,7 +52,6 @@ Dedup = Literal["exact", "near", "semantic", "none"]
 PreferVersion = Literal["score", "newest"]
 Compress = Literal["none", "extractive", "llm"]
 SupplementPosition = Literal["before", "after"]
-SupplementDefault = Literal["add", "suppress"]
 OnStoreError = Literal["degrade", "raise"]
 Neighbors = Literal["auto", "filtered", "unfiltered"]
 
@@ -260,8 +259,6 @@ class AssemblyConfig:
     supplement_gate: Annotated[Callable[[Any], bool], "a function of a SupplementGateInput"] | None = None
     """In place of the threshold, a function of a `SupplementGateInput`: the query, the best score, the best vector
     similarity of all hits, the caller's intent."""
-    supplement_default: SupplementDefault = "add"
-    """The rule if no gate decides: "add" it, or "suppress" it unless the caller forces it."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -145,7 +145,7 @@ def _gate_reason(hits: Sequence[Candidate], query: str | None, intent: str | Non
         is_open = config.supplement_gate(SupplementGateInput(query, best_score, _max_similarity(hits, config), intent))
         return "" if is_open else "as supplement_gate decided"
     if threshold is None or best_score is None:
-        return "" if config.supplement_default == "add" else "no gate opens it"
+        return ""
     if best_score < threshold:
         return ""
     return f"the best hit's score {best_score:g} reaches supplement_threshold {threshold:g}"

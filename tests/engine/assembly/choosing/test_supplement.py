@@ -226,20 +226,21 @@ def test_where_nobody_knows_the_gate_sees_nothing():
 @pytest.mark.parametrize(
     ("rule", "scores", "options", "stands"),
     [
-        ("there is no gate", [0.9], {}, False),
-        ("nothing was retrieved", [], {"supplement_threshold": 0.5}, False),
-        ("nothing is scored", [None], {"supplement_threshold": 0.5}, False),
+        ("there is no gate", [0.9], {}, True),
+        ("nothing was retrieved", [], {"supplement_threshold": 0.5}, True),
+        ("nothing is scored", [None], {"supplement_threshold": 0.5}, True),
         ("the gate is shut", [0.9], {"supplement_threshold": 0.5}, False),
         ("the gate opens", [0.4], {"supplement_threshold": 0.5}, True),
+        ("a function shuts it", [], {"supplement_gate": lambda seen: False}, False),
         ("a function opens", [], {"supplement_gate": lambda seen: True}, True),
         ("a function opens", [], {"supplement_threshold": lambda query, score: True}, True),
     ],
 )
-def test_it_can_be_suppressed_unless_the_gate_opens(rule: str, scores: list[Any], options: Any, stands: bool):
+def test_only_a_gate_suppresses_it(rule: str, scores: list[Any], options: Any, stands: bool):
     hits = hits_of([hit.chunk for hit in HITS][: len(scores)], *scores)
-    context = supplemented(FACTS, hits, supplement_default="suppress", **options)
+    context = supplemented(FACTS, hits, **options)
     assert bool(context.supplement) is stands
-    assert supplemented(Supplement(FACTS, force=True), hits, supplement_default="suppress", **options).supplement
+    assert supplemented(Supplement(FACTS, force=True), hits, **options).supplement
 
 
 def test_two_gates_are_an_error():
