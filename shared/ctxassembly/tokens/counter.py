@@ -183,10 +183,6 @@ class TokenCounter:
             known = self._measures.get(text)
         return self._measure(text) if known is None else known
 
-    def record(self, text: str, measured: TokenSpan) -> None:
-        """Remember the measure of `text`, which was found by adding up."""
-        self._measures.put(text, measured)
-
     def chain(self, pieces: Iterable[TokenSpan]) -> TokenSpan:
         """Return the measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""
         head, inner, pending, characters = None, 0, "", 0
@@ -273,26 +269,14 @@ class TokenCounter:
         return self._measures.put(text, TokenSpan(head, inner, tail, len(text))).inner_count
 
 
-def is_token_boundary(text: str, offset: int) -> bool:
-    """Return True if no token crosses `offset` in `text`, whatever surrounds it."""
-    return _SAFE.match(text, offset) is not None
-
-
-def boundary_range(text: str) -> tuple[int, int] | None:
-    """Return the first and the last safe place in `text`; None if there is none."""
-    first = _SAFE.search(text)
-    if first is None:
-        return None
-    last = _UP_TO_LAST_SAFE.match(text, first.end())
-    return first.end(), last.end() if last else first.end()
-
-
 def _split_at_boundaries(text: str) -> tuple[str, str, str | None]:
     """Return `text` cut at its first and its last safe place; the third part is None if there is no safe place."""
-    inside = boundary_range(text)
-    if inside is None:
+    first = _SAFE.search(text)
+    if first is None:
         return text, "", None
-    begin, end = inside
+    begin = first.end()
+    last = _UP_TO_LAST_SAFE.match(text, begin)
+    end = last.end() if last else begin
     return text[:begin], text[begin:end], text[end:]
 
 

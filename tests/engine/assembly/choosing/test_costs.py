@@ -1,4 +1,4 @@
-"""Counts of sentences, added up, beside counts of what is written of them."""
+"""Token counts of sentences that add up, or are estimated by characters."""
 
 from __future__ import annotations
 
