@@ -1,1 +1,1 @@
-"""Choosing: from candidates that may stand to those that do, by their value for a query and by the budget."""
+"""Selection of the candidates in a context, by their relevance to a query and within the budget."""

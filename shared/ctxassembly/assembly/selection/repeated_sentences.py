@@ -349,7 +349,7 @@ def _remove_runs(
         last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
         run = max(runs[first:last], key=_run_chars, default=longest)
         owner = texts[run.other_line].owners[run.other_start]
-        assert owner is not None  # noqa: S101 - what stands is kept by someone
+        assert owner is not None  # noqa: S101 - every kept sentence has an owner
         lost_spans = tuple(gap for span in slices for gap in subtract_spans(span, kept))
         _record(repeated, candidate, owner, _shift_spans(kept, -begin), _shift_spans(lost_spans, -begin))
 
