@@ -40,7 +40,7 @@ _NUMERIC_KEYS = SCORE_KEYS[1:]
 
 
 class HitTrace(NamedTuple):
-    """One hit: its places and scores in the channels, and why it is where it is. None for what is unknown."""
+    """One hit: its ranks and scores in the channels, and the reasons for its rank. None means unknown."""
 
     rank: int
     """From 0."""
@@ -57,7 +57,7 @@ class HitTrace(NamedTuple):
 
 
 class DroppedChunk(NamedTuple):
-    """A chunk that was found and is no hit: the step after which it wasn't there, and the reason."""
+    """A chunk that was found and is no hit: the step that dropped it, and the reason."""
 
     chunk_id: str
     step: str
@@ -65,14 +65,14 @@ class DroppedChunk(NamedTuple):
 
 
 def hit_traces(context: ContextData | None, retrieved: Retrieved | None) -> list[HitTrace]:
-    """The hits of `retrieved`, else those of `context` whose metadata say how they were found; best first."""
+    """Return the hits of `retrieved`, else those of `context` whose metadata says how they were found; best first."""
     if retrieved is not None and retrieved.chunks:
         return [_trace_retrieved(place, found, retrieved) for place, found in enumerate(retrieved.chunks)]
     return [] if context is None else list(_traces_from_metadata(context))
 
 
 def dropped_chunks(retrieved: Retrieved, max_chunks: int) -> tuple[list[DroppedChunk], int]:
-    """At most `max_chunks` chunks that came the farthest without becoming hits, and the number of the others."""
+    """Return at most `max_chunks` chunks that were dropped last, and the number of the others."""
     hits = {found.chunk.id for found in retrieved.chunks}
     ids = dict.fromkeys(
         chunk_id for step in reversed(retrieved.trace.steps) for chunk_id in step.ids if chunk_id not in hits
@@ -99,7 +99,7 @@ def _trace_retrieved(rank: int, found: RetrievedChunk, retrieved: Retrieved) -> 
 
 
 def _rank_reasons(found: RetrievedChunk, retrieved: Retrieved) -> Iterator[str]:
-    """The reasons for its place: what raised it, the factors on its score, its words, and the steps that moved it."""
+    """Yield the reasons for a rank: boosts, the factors on the score, the words, and the steps that moved the chunk."""
     words = ", ".join(f"“{word}”" for word in found.because_of)
     if "rescue" in found.channels:
         yield f"rescued: no better chunk has {words}" if words else "rescued"
@@ -142,13 +142,13 @@ def _traces_from_metadata(context: ContextData) -> Iterator[HitTrace]:
 
 
 def _as_number(value: Any) -> float | None:
-    """A value of metadata, which come from anywhere, if it is a number."""
+    """Return a value of metadata, which comes from anywhere, if it is a number."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
     return value if is_number else None
 
 
 def count_by_channel(traces: Sequence[HitTrace]) -> str:
-    """The number of hits from each channel, in words."""
+    """Return the number of hits from each channel, in words."""
     counts = Counter(name for way in traces for name in way.found_by.split(" + ") if name)
     return "; ".join(f"{pluralize(hits, 'hit')} by {name}" for name, hits in counts.items())
 
@@ -162,7 +162,7 @@ _NUMERIC_COLUMNS = (2, 3, 4, 5)
 
 
 def retrieval_html(retrieved: Retrieved) -> Html:
-    """The view of a retrieval alone, without the style sheet."""
+    """Return the view of a retrieval alone, without the style sheet."""
     traces = hit_traces(None, retrieved)
     documents = _name_documents(traces)
     query_line = (
@@ -175,7 +175,7 @@ def retrieval_html(retrieved: Retrieved) -> Html:
 
 
 def retrieval_section(context: ContextData, names: DocumentNames) -> Html:
-    """The part of a context's page: from its retrieval, else as far as its hits' metadata tell; empty if they don't."""
+    """Return the part of a context's page: from its retrieval, else from its hits' metadata; empty if both lack it."""
     retrieved = context.retrieved
     traces = hit_traces(context, retrieved)
     if not traces and retrieved is None:
@@ -229,14 +229,14 @@ def _hits_table(
 
 
 def _channel_cell(rank: int | None, value: float | None) -> Html:
-    """The rank in a channel with the score below it; the score alone, if the channel scored it without finding it."""
+    """Return the rank in a channel with its score; the score alone, if the channel scored it without finding it."""
     if rank is None and value is None:
         return join_html("–")
     return join_html("–" if rank is None else f"{rank + 1}.", " ", tag("span", format_score(value), class_="cxa-does"))
 
 
 def _retrieval_details(retrieved: Retrieved) -> Html:
-    """The steps, the chunks that they lost, and the notes."""
+    """Return the steps, the chunks that they dropped, and the notes."""
     trace = retrieved.trace
     parts = [tag("p", trace.summary, class_="cxa-soft")]
     if trace.steps:
@@ -269,7 +269,7 @@ def _steps_table(trace: RetrievalTrace) -> Html:
 
 
 def _name_documents(traces: Sequence[HitTrace]) -> dict[str, NamedDocument]:
-    """A name, a letter and a look for each document, in the order of the hits."""
+    """Return a name, a letter and a look for each document, in the order of the hits."""
     read = MetadataReader(MetadataKeys())
     sources: dict[str, str] = {}
     for way in traces:

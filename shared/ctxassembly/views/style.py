@@ -1,4 +1,4 @@
-"""The look of a view: one palette for light and dark, and one style sheet whose rules apply inside the view only.
+"""The look of a view: a palette for light and dark, and a style sheet whose rules apply inside the view only.
 
 Color never carries meaning alone: a document has a letter and a border of its own as well, and a hit a filled dot.
 """
@@ -41,12 +41,12 @@ CONTRAST_PAIRS = (
 
 
 def document_class(number: int) -> str:
-    """The CSS classes with the color and the border of document `number`, from 0."""
+    """Return the CSS classes with the color and the border of document `number`, from 0."""
     return f"cxa-d{number % COLOR_COUNT} cxa-b{number % len(BORDERS)}"
 
 
 def document_letter(number: int) -> str:
-    """The letter of document `number`, from 0: A to Z, then AA.
+    """Return the letter of document `number`, from 0: A to Z, then AA.
 
     >>> document_letter(0), document_letter(26)
     ('A', 'AA')
