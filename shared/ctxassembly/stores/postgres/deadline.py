@@ -127,9 +127,9 @@ class _Fetch:
         if self._has_connection:
             return _timeout_message(self.timeout_seconds)
         return (
-            f"no answer from Postgres within {self.timeout_seconds:g} s; the statement was given up while it waited for a "
-            "connection and was not sent. If all connections of the pool are in use, run fewer queries at once, raise timeout_seconds, or "
-            "raise pool_size if the engine is your own"
+            f"no answer from Postgres within {self.timeout_seconds:g} s; the statement was given up while it waited "
+            "for a connection and was not sent. If all connections of the pool are in use, run fewer queries at once, "
+            "raise timeout_seconds, or raise pool_size if the engine is your own"
         )
 
     def cancel(self) -> None:
