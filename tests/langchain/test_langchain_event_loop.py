@@ -102,7 +102,7 @@ async def test_a_node_of_a_graph_writes_its_context_beside_the_loop(slow: Slow) 
     node: Any = context_node(ContextAssembler(config=slow.config), query="question")
     graph: Any = StateGraph(State).add_node("read", node).add_edge(START, "read").add_edge("read", END).compile()
     given = {"question": "water?", "documents": DOCUMENTS}
-    state = await slow.leaves_the_loop_free(lambda: graph.ainvoke(given), "count", "plain")
+    state = await slow.leaves_the_loop_free(lambda: graph.ainvoke(given), "count", "to_plain")
     assert state["context"]["text"]
 
 
@@ -110,7 +110,7 @@ async def test_a_middleware_counts_and_writes_beside_the_loop(slow: Slow) -> Non
     model = Scripted(*[calls("topic1 before1"), AIMessage("It is [1].")] * 2)
     middleware = ContextMiddleware(ContextAssembler(config=slow.config))
     graph = agent_of(model, search(index(*pages("before.pdf")).as_retriever()), middleware=middleware)
-    await slow.leaves_the_loop_free(lambda: graph.ainvoke(asked("What is topic1?")), "count", "plain")
+    await slow.leaves_the_loop_free(lambda: graph.ainvoke(asked("What is topic1?")), "count", "to_plain")
 
 
 async def test_a_tool_writes_what_it_found_beside_the_loop(slow: Slow) -> None:
@@ -118,7 +118,7 @@ async def test_a_tool_writes_what_it_found_beside_the_loop(slow: Slow) -> None:
         index(*DOCUMENTS).as_retriever(), "leaflets", "Searches.", assembler=ContextAssembler(config=slow.config)
     )
     call = {"name": "leaflets", "args": {"query": "water?"}, "id": "1", "type": "tool_call"}
-    assert (await slow.leaves_the_loop_free(lambda: tool.ainvoke(call), "count", "plain")).artifact["text"]
+    assert (await slow.leaves_the_loop_free(lambda: tool.ainvoke(call), "count", "to_plain")).artifact["text"]
 
 
 async def test_an_answer_chain_assembles_and_tells_beside_the_loop(slow: Slow) -> None:

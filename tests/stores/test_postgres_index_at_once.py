@@ -109,7 +109,7 @@ def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: py
 
 def test_threads_create_the_same_table(database_url: str):
     made = together(*[lambda: PostgresIndex.create(database_url, dimensions=16)] * 4)
-    assert {index.home.name for index in made} == {"chunks"}
+    assert {index.table.name for index in made} == {"chunks"}
     assert made[0].add(chunks(), progress=False).added == 5
 
 

@@ -27,7 +27,7 @@ SETTINGS: dict[str, Any] = {
     "name": "artsenlijst",
     "type_words": {"arts": ("arts", "artsen")},
     "lists": ListRule(types=("arts",)),
-    "facts": {"arts": "Dr. {name} is verbonden aan {afdeling} op {campus}."},
+    "statements": {"arts": "Dr. {name} is verbonden aan {afdeling} op {campus}."},
 }
 
 

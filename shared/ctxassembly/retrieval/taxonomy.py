@@ -265,7 +265,7 @@ def _check_template(template: Any) -> None:
     except (TypeError, ValueError):
         names = [""]
     if not all(name.isidentifier() for name in names):
-        raise ConfigError("facts", "templates with names in braces", template)
+        raise ConfigError("statements", "templates with names in braces", template)
 
 
 def node_predicate(condition: Any) -> Callable[[Node], bool] | None:

@@ -156,8 +156,11 @@ def test_from_dicts_and_from_a_file(tmp_path: Path):
         (lambda: Node("", "type", "name"), "node.id must be a non-empty string, got ''"),
         (lambda: Node("a", "type", None), "node.name must be a non-empty string, got None"),  # type: ignore[arg-type]
         (lambda: Node("a", "type", "name", "alias"), "node.aliases must be a sequence of strings"),  # type: ignore[arg-type]
-        (lambda: Taxonomy(NODES, statements={"doctor": "{name"}), "facts must be templates with names in braces"),
-        (lambda: Taxonomy(NODES, statements={"doctor": "{} works"}), "facts must be templates with names in braces"),
+        (lambda: Taxonomy(NODES, statements={"doctor": "{name"}), "statements must be templates with names in braces"),
+        (
+            lambda: Taxonomy(NODES, statements={"doctor": "{} works"}),
+            "statements must be templates with names in braces",
+        ),
         (lambda: ListRule(intents="list"), "lists.intents must be a tuple of strings"),  # type: ignore[arg-type]
         (lambda: ListRule(phrases=("(",)), r"lists.phrases must be made of regular expressions \("),
     ],

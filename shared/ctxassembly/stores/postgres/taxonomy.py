@@ -45,7 +45,7 @@ def read_taxonomy(
         relations: the name of the table with columns `source`, `type` and `target`.
         schema: the schema of both.
         timeout_seconds: for the wait for a connection and the answer.
-        settings: the settings of `Taxonomy`: `name`, `triggered_by`, `type_words`, `lists`, `facts`.
+        settings: the settings of `Taxonomy`: `name`, `triggered_by`, `type_words`, `lists`, `statements`.
 
     Raises:
         ConfigError: there is no such table, a column is missing, or the rows make no taxonomy.
