@@ -134,11 +134,8 @@ class ContextRetriever(BaseRetriever):
         question, config = self._build_question(query, filter), ensure_config(config)
         with ambient_config(config):
             retrieved = self._run_retrieval(question, k)
-        context = (
-            self.filtered_assembler(question.filter)
-            .as_context()
-            .invoke(self._assembler_inputs(retrieved, question), config)
-        )
+        assembler = self.filtered_assembler(question.filter).as_context()
+        context = assembler.invoke(self._assembler_inputs(retrieved, question), config)
         return replace(context, retrieved=retrieved)
 
     async def acontext(
@@ -153,11 +150,8 @@ class ContextRetriever(BaseRetriever):
         question, config = self._build_question(query, filter), ensure_config(config)
         with ambient_config(config):
             retrieved = await self._arun_retrieval(question, k)
-        context = (
-            await self.filtered_assembler(question.filter)
-            .as_context()
-            .ainvoke(self._assembler_inputs(retrieved, question), config)
-        )
+        assembler = self.filtered_assembler(question.filter).as_context()
+        context = await assembler.ainvoke(self._assembler_inputs(retrieved, question), config)
         return replace(context, retrieved=retrieved)
 
     @override

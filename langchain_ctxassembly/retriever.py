@@ -180,19 +180,13 @@ class ContextAssemblyRetriever(BaseRetriever):
             ConfigError: the retriever has a `k`: a context has all labels that its budget allows.
         """
         config = self._context_config(config)
-        arguments = {} if filter is None else {"filter": filter}
-        with ambient_config(config):
-            search = self._visible_search(config, arguments)
-            documents = self.retriever.invoke(query, config, **arguments)
+        search, documents = self._search(query, filter, config)
         return self.assembler.as_context(search=search).invoke(self._assembler_inputs(documents, query), config)
 
     async def acontext(self, query: str, *, filter: Any = None, config: RunnableConfig | None = None) -> Context:
         """Async version of `context`."""
         config = self._context_config(config)
-        arguments = {} if filter is None else {"filter": filter}
-        with ambient_config(config):
-            search = self._visible_search(config, arguments)
-            documents = await self.retriever.ainvoke(query, config, **arguments)
+        search, documents = await self._asearch(query, filter, config)
         return await self.assembler.as_context(search=search).ainvoke(self._assembler_inputs(documents, query), config)
 
     @override
@@ -205,10 +199,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         filter: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        arguments = {} if filter is None else {"filter": filter}
-        with ambient_config(config):
-            search = self._visible_search(config, arguments)
-            documents = self.retriever.invoke(query, config, **arguments)
+        search, documents = self._search(query, filter, config)
         return self._limit_labels(
             k, self.assembler.invoke(self._assembler_inputs(documents, query), config, search=search)
         )
@@ -223,10 +214,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         filter: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        arguments = {} if filter is None else {"filter": filter}
-        with ambient_config(config):
-            search = self._visible_search(config, arguments)
-            documents = await self.retriever.ainvoke(query, config, **arguments)
+        search, documents = await self._asearch(query, filter, config)
         return self._limit_labels(
             k, await self.assembler.ainvoke(self._assembler_inputs(documents, query), config, search=search)
         )
@@ -237,6 +225,22 @@ class ContextAssemblyRetriever(BaseRetriever):
                 "k", "None where the whole context is asked for, whose budget says how much it has", self.k
             )
         return ensure_config(config)
+
+    def _search(
+        self, query: str, condition: Any, config: RunnableConfig
+    ) -> tuple[VisibleSearch | None, list[Document]]:
+        arguments = {} if condition is None else {"filter": condition}
+        with ambient_config(config):
+            search = self._visible_search(config, arguments)
+            return search, self.retriever.invoke(query, config, **arguments)
+
+    async def _asearch(
+        self, query: str, condition: Any, config: RunnableConfig
+    ) -> tuple[VisibleSearch | None, list[Document]]:
+        arguments = {} if condition is None else {"filter": condition}
+        with ambient_config(config):
+            search = self._visible_search(config, arguments)
+            return search, await self.retriever.ainvoke(query, config, **arguments)
 
     def _visible_search(self, config: RunnableConfig, arguments: Mapping[str, Any]) -> VisibleSearch | None:
         """Return the search of this call, read before it runs, so that a filter set later doesn't apply to its hits."""

@@ -57,8 +57,7 @@ class Spans:
 
         def on_stage(event: StageEvent) -> None:
             if isinstance(event, StageBegan):
-                above: Any = self._open_stages[-1].run.get_child() if self._open_stages else manager
-                self._enter_run(above.on_chain_start(None, dict(event.inputs), name=event.span_name))
+                self._enter_run(self._start_run(event, manager))
                 return
             run = self._leave_run()
             if isinstance(event, StageEnded):
@@ -77,8 +76,7 @@ class Spans:
 
         async def on_stage(event: StageEvent) -> None:
             if isinstance(event, StageBegan):
-                above: Any = self._open_stages[-1].run.get_child() if self._open_stages else manager
-                self._enter_run(await above.on_chain_start(None, dict(event.inputs), name=event.span_name))
+                self._enter_run(await self._start_run(event, manager))
                 return
             run = self._leave_run()
             if isinstance(event, StageEnded):
@@ -98,6 +96,11 @@ class Spans:
         if not isinstance(above, BaseCallbackManager) or above.parent_run_id is None:
             return False
         return any(not handler.ignore_chain for handler in above.handlers)
+
+    def _start_run(self, event: StageBegan, manager: Any) -> Any:
+        """Start the run of a stage, below that of the innermost open stage; awaitable if `manager` is async."""
+        above = self._open_stages[-1].run.get_child() if self._open_stages else manager
+        return above.on_chain_start(None, dict(event.inputs), name=event.span_name)
 
     def _enter_run(self, run: Any) -> None:
         """Make `run` the parent of every later call, by the config and by the ambient context."""

@@ -393,33 +393,29 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def _arguments_for_nodes(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         hits, supplement = read_nodes(nodes, self.config.keys)
-        arguments = self._base_arguments(hits, query)
-        return arguments if arguments["supplement"] is not None else {**arguments, "supplement": supplement}
+        return self._base_arguments(hits, query, supplement)
 
     def _arguments_for_retrieved(self, retrieved: Retrieved) -> dict[str, Any]:
-        arguments = self._base_arguments(retrieved.hits, retrieved.query)
-        return (
-            arguments
-            if arguments["supplement"] is not None
-            else {**arguments, "supplement": supplement_from_retrieval(retrieved)}
-        )
+        return self._base_arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
 
     def _arguments_for_request(self, request: Assemble, labels: Labels) -> dict[str, Any]:
-        arguments = self._base_arguments(request.hits, request.query)
-        defaults = {"supplement": request.supplement, "labels": labels}
-        return {**arguments, **{name: value for name, value in defaults.items() if arguments[name] is None}}
+        return self._base_arguments(request.hits, request.query, request.supplement, labels)
 
-    def _base_arguments(self, hits: Sequence[Hit], query: str | None) -> dict[str, Any]:
+    def _base_arguments(
+        self, hits: Sequence[Hit], query: str | None, supplement: SupplementInput, labels: Labels | None = None
+    ) -> dict[str, Any]:
+        """Return the arguments of `assemble`; `supplement` and `labels` are used if the postprocessor has none."""
+        own_supplement, own_labels = resolve_supplement(query, self.supplement), resolve_labels(self.labels)
         return {
             "hits": hits,
             "config": self.config,
             "query": query,
             "store": self._filtered_store(query),
-            "supplement": resolve_supplement(query, self.supplement),
+            "supplement": supplement if own_supplement is None else own_supplement,
             "embeddings": self._embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
-            "labels": resolve_labels(self.labels),
+            "labels": labels if own_labels is None else own_labels,
         }
 
     def _filtered_store(self, query: str | None) -> Any:

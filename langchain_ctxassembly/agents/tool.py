@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
-from langchain_core.runnables.config import merge_configs, patch_config
+from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, Field
@@ -23,17 +23,15 @@ from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.outputs import Content, check_content, to_tool_output
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-
-# The labels of an agent's contexts, as they follow from the state of the branch that the agent is in.
-#
-# Nothing is remembered here: a state restored from a checkpoint gives the labels that it gave before, in any process.
+from langchain_ctxassembly.search.caller_filter import bound_config
 
 
 def continue_labels(
     config: AssemblyConfig, state: Any, *, call_id: str | None = None, evidence: str | None = None
 ) -> AssemblyConfig:
-    """Return `config` with labels after all that the `state` has, in its contexts and in what its messages carry.
+    """Return `config` with labels after all those in `state`, in its contexts and in its messages.
 
+    Nothing but the state is read, so a state restored from a checkpoint gives the same labels again, in any process.
     Contexts under the key `evidence` don't count: a context is made of them.
 
     Tools that one message calls run at the same time, and none sees what the others find. So the call `call_id`, the
@@ -181,9 +179,7 @@ def _unwrap(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig,
     if isinstance(runnable, DynamicRunnable):
         return _unwrap(*runnable.prepare(config))
     if isinstance(runnable, RunnableBinding):
-        merged = merge_configs(runnable.config, config)
-        merged = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
-        retriever, config, arguments = _unwrap(runnable.bound, merged)
+        retriever, config, arguments = _unwrap(runnable.bound, bound_config(runnable, config))
         return retriever, config, {**arguments, **runnable.kwargs}
     return runnable, config, {}
 

@@ -127,16 +127,19 @@ def ambient_config(config: RunnableConfig) -> Iterator[None]:
         var_child_runnable_config.reset(token)
 
 
+def bound_config(binding: Any, config: RunnableConfig | None) -> RunnableConfig:
+    """Return the config of the runnable in `binding`, merged in LangChain's order."""
+    merged = merge_configs(binding.config, config)
+    return merge_configs(merged, *(factory(merged) for factory in binding.config_factories))
+
+
 def _find_search(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> SearchCall | None:
     kind = type(runnable)
     for known in (VectorStoreRetriever, ScoredRetriever):
         if isinstance(runnable, known) and _inherits_search(known, kind):
             return SearchCall(runnable.vectorstore, {**runnable.search_kwargs, **arguments})
     if kind in (RunnableBinding, RunnableRetry):
-        # In the order in which LangChain merges them for the bound runnable.
-        merged = merge_configs(runnable.config, config)
-        merged = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
-        return _find_search(runnable.bound, merged, {**runnable.kwargs, **arguments})
+        return _find_search(runnable.bound, bound_config(runnable, config), {**runnable.kwargs, **arguments})
     if kind in (RunnableConfigurableFields, RunnableConfigurableAlternatives):
         prepared, config = runnable.prepare(config)
         return _find_search(prepared, config, arguments)

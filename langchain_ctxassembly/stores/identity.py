@@ -35,8 +35,7 @@ def is_langchain_class(kind: type) -> bool:
     return kind.__module__.partition(".")[0].startswith("langchain")
 
 
-# ruff: noqa: SLF001  what is private here has no public way in: the engine of PGVector, the collection of Chroma
-
+# ruff: noqa: SLF001 - the engine of PGVector and the collection of Chroma have no public names
 
 Location = tuple[Hashable, ...]
 """Equal for two vector stores over the same documents."""

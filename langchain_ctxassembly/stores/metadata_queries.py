@@ -1,8 +1,14 @@
 """Neighbors by document and index in their metadata, for the vector stores whose query can ask for these.
 
-Chroma and Qdrant find a neighbor so whatever its id is. Two things are asked for in more than one form: each key under
-which metadata may hold the value (`keys.lookup_keys`, `keys.index`), and a document id that reads as a number, since a
-chunk's id is text and its metadata may have the number. Indexes are asked for as integers; 7.0 and "7" aren't found.
+Chroma and Qdrant find a neighbor by these whatever its id is. A query tries each key that may hold the value
+(`keys.lookup_keys`, `keys.index`), and a document id that is a number both as text and as a number, since metadata may
+hold either. Indexes are queried as integers; 7.0 and "7" aren't found.
+
+Neighbors of chunks without an index are found by their offsets. Chroma can't sort by an offset and stop after the first
+few, and Qdrant only with an index on it; a query for all chunks that begin before an offset would return half of the
+document. So the first query covers a range around the offset, `NEAR_CHARS` for each chunk wanted on a side. If it
+returns too few, mostly at the ends of a page or a document, a second query reads the rest of the section and the page
+before or after it. Both read only ids and metadata; the texts of the neighbors are fetched afterwards.
 """
 
 from __future__ import annotations
@@ -17,15 +23,6 @@ from langchain_core.documents import Document
 from ctxassembly.data.chunks import ChunkRef, OffsetRange, SectionKey
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
-
-# Neighbors of chunks without an index, by their offsets, in vector stores that can be asked for a range of numbers.
-#
-# Chroma can't sort by an offset and stop after the first few, and Qdrant only where there is an index on it. A query
-# for all chunks that begin before an offset would bring half of the document. So the first query asks for a stretch
-# around the offset, `NEAR_CHARS` for each chunk that is wanted on a side. Where it brings too few, which is mostly so
-# at the ends of a page or of a document, a second query asks for the rest of the part, and for the page before or after
-# it. Both read ids and metadata alone; the texts of those that are wanted are fetched afterwards.
-
 
 NEAR_CHARS = 4_000
 """Characters on each side of an offset that the first query covers, for each chunk wanted there."""
@@ -122,7 +119,7 @@ def _page_range(target: OffsetTarget, keys: MetadataKeys, step: int) -> Iterator
 
 
 def _shared_metadata(target: OffsetTarget) -> SectionKey:
-    """Return the metadata that the chunks of the target's section share: its page number, or all without pages."""
+    """Return the metadata that chunks of the target's section share: its page number, or all of it without pages."""
     part, page = target.around_offset.section, target.around_offset.page_key
     return part if page is None else ((page, dict(part)[page]),)
 

@@ -11,6 +11,7 @@ from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
 from ctxassembly.answering.requests import AskModel, ModelReply
+from ctxassembly.conversations.sources import get_field
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.models import is_blocking
 
@@ -131,7 +132,7 @@ def _full_reply(response: ChatResponse) -> ModelReply:
 def _finish_and_usage(response: ChatResponse) -> ModelReply:
     """Return finish reason and tokens of a response, or of the last one of a stream, as each provider reports them."""
     raw = response.raw
-    usages = (_get_part(raw, "usage"), _get_part(raw, "usage_metadata"), response.additional_kwargs)
+    usages = (get_field(raw, "usage"), get_field(raw, "usage_metadata"), response.additional_kwargs)
     return ModelReply(
         "", _finish(response), _first(usages, INPUT_TOKEN_KEYS, int), _first(usages, OUTPUT_TOKEN_KEYS, int)
     )
@@ -139,16 +140,12 @@ def _finish_and_usage(response: ChatResponse) -> ModelReply:
 
 def _finish(response: ChatResponse) -> str | None:
     raw = response.raw
-    choices = (next(iter(_get_part(raw, name) or ()), None) for name in ("choices", "candidates"))
-    objects = (*choices, raw, _get_part(raw, "delta"), _get_part(raw, "incomplete_details"), response.additional_kwargs)
+    choices = (next(iter(get_field(raw, name) or ()), None) for name in ("choices", "candidates"))
+    objects = (*choices, raw, get_field(raw, "delta"), get_field(raw, "incomplete_details"), response.additional_kwargs)
     finish = _first(objects, FINISH_KEYS)
     return None if finish is None else str(finish)
 
 
 def _first(objects: Iterable[Any], names: Iterable[str], kind: type = object) -> Any:
-    values = (_get_part(object_, name) for object_ in objects for name in names)
+    values = (get_field(object_, name) for object_ in objects for name in names)
     return next((value for value in values if value is not None and isinstance(value, kind)), None)
-
-
-def _get_part(object_: Any, name: str) -> Any:
-    return object_.get(name) if isinstance(object_, Mapping) else getattr(object_, name, None)

@@ -25,8 +25,8 @@ from ctxassembly.runtime.services import map_output
 
 
 @dataclass(frozen=True)
-class NodeEmbeddings:
-    """A LlamaIndex embedding model with `embed_documents` and `aembed_documents`."""
+class _Embeddings:
+    """A LlamaIndex embedding model with the methods that the engine calls."""
 
     model: BaseEmbedding
 
@@ -37,13 +37,6 @@ class NodeEmbeddings:
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Async version of `embed_documents`."""
         return await self.model.aget_text_embedding_batch(texts)
-
-
-@dataclass(frozen=True)
-class QueryEmbedding:
-    """A LlamaIndex embedding model with `embed_query` and `aembed_query`."""
-
-    model: BaseEmbedding
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query."""
@@ -56,7 +49,7 @@ class QueryEmbedding:
 
 def as_query_embedding(embed_model: Any) -> Any:
     """Return the embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
-    return QueryEmbedding(embed_model) if isinstance(embed_model, BaseEmbedding) else embed_model
+    return _Embeddings(embed_model) if isinstance(embed_model, BaseEmbedding) else embed_model
 
 
 def as_embeddings(embeddings: Any) -> Any:
@@ -66,7 +59,7 @@ def as_embeddings(embeddings: Any) -> Any:
         ConfigError: `embeddings` can't embed.
     """
     if isinstance(embeddings, BaseEmbedding):
-        return NodeEmbeddings(embeddings)
+        return _Embeddings(embeddings)
     if (
         embeddings is None
         or callable(embeddings)

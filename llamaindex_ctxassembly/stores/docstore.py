@@ -17,10 +17,8 @@ from ctxassembly.data.metadata_keys import MetadataKeys, get_path
 from ctxassembly.safe_repr import to_id
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 
-# The nodes that answer references, for stores that can be asked by id and for whole documents alone.
-#
-# Such a store can't find a node by its index in a document: all nodes of the document are read, and those that were
-# asked for are picked out here.
+# A docstore can be queried only by id and for whole documents, not by the index of a node in its document. So all nodes
+# of the document are read, and the requested ones are selected here.
 
 
 class PageRequest(NamedTuple):
