@@ -10,8 +10,6 @@ from copy import copy
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import as_predicate
@@ -38,6 +36,8 @@ class Cosines:
         Raises:
             InputError: they differ in length, or aren't made of numbers.
         """
+        import numpy as np  # here, so that naming a MemoryIndex loads nothing heavy
+
         units = [_unit(vector) for vector in vectors]
         self.dimensions = len(units[0]) if units else 0
         for place, unit in enumerate(units):
