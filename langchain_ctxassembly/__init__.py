@@ -81,7 +81,8 @@ _EXTRA_PACKAGES = frozenset(
 )
 """Import names of the packages that the extras bring."""
 _LANGGRAPH_MODULES = frozenset({"agents.middleware", "agents.node", "agents.state"})
-"""The homes that need LangGraph, which the extra "agents" brings; the others beside them need langchain-core alone."""
+"""The modules that need LangGraph, which the extra "agents" installs. Other modules need only langchain-core, except
+the Postgres ones."""
 
 
 def __getattr__(name: str) -> Any:

@@ -72,10 +72,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     holds what no document does: facts from a graph or a database. Without a "query", a text under "question" or "input"
     is taken for it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
 
-    Parameters: `config` has the settings; `store` the chunks next to a hit; `filter`, `neighbors` and
-    `transform_fetched` say which of those may be read; `labels` are those of a conversation; `embeddings` and `llm` are
-    what `dedup="semantic"` and `compress="llm"` work with; `scorer` tells which sentences answer, where the words of
-    the query don't.
+    Parameters: `config` has the settings; `store` has the chunks next to a hit; `filter`, `neighbors` and
+    `transform_fetched` limit which of these chunks may be read; `labels` continue the numbering of a conversation;
+    `dedup="semantic"` uses `embeddings` and `compress="llm"` uses `llm`; `scorer` scores how relevant sentences are,
+    in addition to the words of the query.
 
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
@@ -130,7 +130,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     may be async, for the async methods."""
     labels: Any = None
     """The `Labels()` of a conversation, from which each run takes the next ones; or a function without arguments that
-    returns those of the running conversation, or None. Without labels each run begins with `config.first_label`."""
+    returns the labels of the current conversation, or None. Without labels a run begins with `config.first_label`."""
 
     _warnings: WarnOnce = PrivateAttr(default_factory=WarnOnce)
     """Its warnings. Copies share it; so does an assembler that is made from the config of a call."""

@@ -1,7 +1,7 @@
 """A `ContextAssembler` with configurable fields or alternatives, whose `as_context()` follows the config of the call.
 
-With LangChain's own classes, `as_context()` would be that of the default assembler, and a filter given in the config of
-a call would not hold.
+With LangChain's own classes, `as_context()` would use the default assembler, and a filter set in the config of a call
+would not apply.
 """
 
 from __future__ import annotations

@@ -52,10 +52,10 @@ class ContextRetriever(BaseRetriever):
     Drink water until two hours before.
     Ferritin is measured in the morning.
 
-    For one call, `invoke(query, k=20, filter=...)` sets the number of chunks to retrieve, and a filter beside the
-    retriever's own: both hold, in every channel and for the neighbors of the hits. `retrieve(query)` gives the hits
-    and how they came to their places, `context(query)` the context and the decision on each chunk. They take a
-    `Question`, too, with what else is known of it.
+    For one call, `invoke(query, k=20, filter=...)` sets the number of chunks to retrieve, and a filter in addition to
+    the retriever's own: both apply, in every channel and to the neighbors of the hits. `retrieve(query)` returns the
+    hits and how each was ranked, `context(query)` the context and the decision on each chunk. Both also accept a
+    `Question`, which can carry more than the query text.
 
     Each step of the retrieval is a run below the retriever's, `ctxassembly.search` or `ctxassembly.fuse`, whose outputs
     are counts and ids; the stages of the assembly are below the run of its `ContextAssembler`.
@@ -204,7 +204,7 @@ class ContextRetriever(BaseRetriever):
         return reach_over(self.index, condition, self.assembler.effective_config, channels, **own)
 
     def call_filter(self, condition: Any) -> Any:
-        """Return the filter of a call: the retriever's own, that of its assembler, and `condition`."""
+        """Return the filter of a call: the retriever's own filter, its assembler's filter and `condition`."""
         assembler_filter = self.assembler.filter if self.assembler.store is None else None
         # A function may test a document, which no index has.
         return _combine_filters(

@@ -33,7 +33,7 @@ class _OpenStage(NamedTuple):
 
 
 class Spans:
-    """The stages of one assembly or retrieval as runs below that of `config`."""
+    """The stages of one assembly or retrieval as child runs of the run of `config`."""
 
     def __init__(self, config: RunnableConfig) -> None:
         self._parent_config = config
@@ -98,7 +98,7 @@ class Spans:
         return any(not handler.ignore_chain for handler in above.handlers)
 
     def _start_run(self, event: StageBegan, manager: Any) -> Any:
-        """Start the run of a stage, below that of the innermost open stage; awaitable if `manager` is async."""
+        """Start the run of a stage as a child of the innermost open stage; awaitable if `manager` is async."""
         above = self._open_stages[-1].run.get_child() if self._open_stages else manager
         return above.on_chain_start(None, dict(event.inputs), name=event.span_name)
 

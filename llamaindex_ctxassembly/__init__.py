@@ -94,7 +94,7 @@ _REQUIRED_PACKAGES = {
     "stores.postgres": ("sqlalchemy",),
     "stores.numbering": ("llama_index.vector_stores.postgres", "sqlalchemy"),
 }
-"""What homes need beside LlamaIndex's core."""
+"""The packages that a module needs in addition to LlamaIndex's core."""
 _EXTRA_PACKAGES = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
 """Import names of the packages that the extras bring."""
 

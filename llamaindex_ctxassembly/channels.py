@@ -56,7 +56,7 @@ class VisibleSearch:
 
     retriever: VectorIndexRetriever
     filters: Any
-    """Its own, and those of the call."""
+    """The retriever's own filters and the filters of the call."""
 
     @property
     def is_exhaustive(self) -> bool:
@@ -83,7 +83,7 @@ class VisibleSearch:
 def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSearch | None:
     """Return the search of `retriever` with its own filters and the `filters` of a call; None if it can't be seen.
 
-    Only that of a vector index' retriever can: any other may filter by itself.
+    Only the search of a vector index' retriever can be seen: any other retriever may filter by itself.
     """
     if not isinstance(retriever, VectorIndexRetriever):
         return None
@@ -111,7 +111,7 @@ def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | N
     """Return `retriever` for one call: with `limit` chunks, if it has a limit, and `filters` in addition to its own.
 
     Raises:
-        ConfigError: it takes no filters, or its own are of another form; the error is that of `parameter`.
+        ConfigError: the retriever takes no filters, or its own have another form; the error names `parameter`.
     """
     # A copy: another call may use the retriever at the same time.
     configured: Any = copy(retriever)

@@ -236,8 +236,8 @@ def _with_index_store(
     """Return `postprocessor` with the index as its store of neighbors, if it has none, filtered by `filters`.
 
     Raises:
-        ConfigError: its own store can't apply them. A filter of its own replaces those that the retriever is
-            made with, not those of a call.
+        ConfigError: the postprocessor's own store can't apply them. The postprocessor's own filter replaces the
+            retriever's filters, but not the filters of a call.
     """
     own = (postprocessor.store, postprocessor.docstore, postprocessor.vector_store)
     has_own = any(store is not None for store in own)

@@ -63,7 +63,7 @@ class AssembledNodes(NamedTuple):
 
     @classmethod
     def build(cls, nodes: Sequence[NodeWithScore], context: Context) -> AssembledNodes:
-        """Return the nodes of `context`, one per label, and those of `nodes` that are media, without an event."""
+        """Return the nodes of `context`, one per label, and the media among `nodes`, without an event."""
         payload = ContextPayload(context)
         media = [
             NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in nodes if is_media(scored)
@@ -123,9 +123,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     >>> node.metadata["citation"]["label"]
     '1'
 
-    Output. The nodes joined by a blank line, as `compact` joins them, are exactly `Context.text`. Their metadata have
-    the citation, the chunk ids and the scores, and those of the first node the trace. If labels begin with 1,
-    `source_nodes[i - 1]` is label i; after a supplement that comes first, `source_nodes[i]` is.
+    Output. The nodes joined by a blank line, as `compact` joins them, are exactly `Context.text`. The metadata
+    of each node has the citation, the chunk ids and the scores; the metadata of the first node also has the trace. If
+    labels begin with 1, `source_nodes[i - 1]` is label i; after a leading supplement, `source_nodes[i]` is.
 
     Order. It must be the last postprocessor. Nothing that splits or numbers nodes again may follow: in a
     CitationQueryEngine, which does, it warns. `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE` ask any other
@@ -176,7 +176,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     `labels` are the `Labels()` of a conversation, from which each run takes the next ones. The engines of a
     SubQuestionQueryEngine share one, an agent's tool keeps one, and all their sources have different labels. A function
-    without arguments may return those of the running conversation, or None. Without labels each run begins with
+    without arguments may return the labels of the current conversation, or None. Without labels each run begins with
     `config.first_label`.
 
     `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. If the

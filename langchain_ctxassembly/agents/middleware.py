@@ -158,7 +158,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
                 are counted instead. None: the window that `TokenBudget.for_model` knows.
             filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter that
                 neighbors must pass, as `ContextAssembler(filter=...)` takes it.
-            tools: names of the tools whose artifacts are read; None reads those of all tools.
+            tools: names of the tools whose artifacts are read; None reads the artifacts of all tools.
             token_counter: a function from messages to tokens, such as `model.get_num_tokens_from_messages`. None counts
                 texts, calls and names in the model's own encoding, and 4 tokens more for each message.
 

@@ -39,8 +39,8 @@ def context_node(
 ) -> Runnable[Any, dict[str, Any]]:
     """Return a node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
 
-    A `ContextAssembler` assembles the documents that the state has; a retriever searches for the query first. Labels go
-    on after those of the contexts, and of the messages, that the state has already under any key.
+    A `ContextAssembler` assembles the documents in the state; a retriever searches for the query first. Labels continue
+    after the labels of all contexts and messages that the state already has, under any key.
 
     >>> from typing import Annotated, TypedDict
     >>> from langchain_core.documents import Document

@@ -40,10 +40,11 @@ def add_contexts(existing: Any, new: Any) -> list[Context]:
 
 
 class ContextChannel(BinaryOperatorAggregate[Any]):
-    """A channel of a LangGraph state for contexts, which a checkpoint holds as plain data: nothing to register.
+    """A channel of a LangGraph state for contexts, saved in checkpoints as plain data: nothing to register.
 
-    In the annotation of a list it keeps those of all turns, as `add_contexts` does; else the last one. Nodes write a
-    `Context` or its dict. `context_node` writes the dict, so that the writes that a checkpoint keeps are plain as well.
+    If it annotates a list, it keeps the contexts of all turns, as `add_contexts` does; otherwise only the last one.
+    Nodes write a `Context` or its dict. `context_node` writes the dict, so that the writes that a checkpoint keeps are
+    plain as well.
 
     >>> from typing import Annotated, TypedDict
     >>> from langgraph.graph import START, StateGraph

@@ -142,8 +142,8 @@ class _ToolSearch:
     retriever: Runnable[str, Any]
     content: Content
 
-    # LangChain finds `config` by its type and `callbacks` by its name. The config is that of the tool's caller; the
-    # callbacks make what runs here a part of the tool's own run.
+    # LangChain finds `config` by its type and `callbacks` by its name. The config is the caller's; the callbacks make
+    # everything that runs here part of the tool's own run.
 
     def run(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
         retriever, config, arguments = self._prepare_call(patch_config(config, callbacks=callbacks))

@@ -40,12 +40,12 @@ class Turn(NamedTuple):
         return "\n".join(queries) or last_question(self.messages)
 
     def other_messages(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """Return those of `messages`, the state's, whose text the calls of this turn don't change."""
+        """Return the messages of the state, `messages`, whose text the calls of this turn don't change."""
         own = {self.messages[call.message_index].id for call in self.calls}
         return [message for message in messages if message.id not in own]
 
     def with_context(self, context: Context) -> list[AnyMessage]:
-        """Return all messages: that of the first call has the context, those of the others name their labels."""
+        """Return all messages: the first call's message has the context, each other call's message names its labels."""
         messages = list(self.messages)
         first, *others = self.calls
         messages[first.message_index] = _rewrite(
@@ -57,7 +57,7 @@ class Turn(NamedTuple):
         return messages
 
     def without_text(self) -> list[AnyMessage]:
-        """Return all messages, with empty text in those of the calls."""
+        """Return all messages, with empty text in the messages of the calls."""
         indexes = {call.message_index for call in self.calls}
         return [
             message.model_copy(update={"content": ""}) if index in indexes else message
@@ -108,7 +108,7 @@ def last_question(messages: Sequence[AnyMessage]) -> str | None:
 
 
 def changed_messages(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return those of `after` that aren't the same objects as `before`."""
+    """Return the messages of `after` that aren't the same objects as in `before`."""
     return [new for old, new in zip(before, after, strict=True) if old is not new]
 
 
@@ -122,7 +122,7 @@ def _rewrite(message: AnyMessage, text: str, status: str, artifact: Any) -> AnyM
 
 
 def _query_argument(arguments: Any) -> str | None:
-    """Return the query among a tool's arguments: that of this name, else the only text."""
+    """Return the query among a tool's arguments: the argument named "query", else the only text."""
     if not isinstance(arguments, dict):
         return None
     texts = [value for value in arguments.values() if isinstance(value, str)]

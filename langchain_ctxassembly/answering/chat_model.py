@@ -58,7 +58,7 @@ SCHEMA_NAME = "question"
 
 
 def with_token_limit(llm: Runnable[Any, Any], max_tokens: int) -> Runnable[Any, Any]:
-    """Return `llm` with answers of at most `max_tokens`, for those of its models that have a field for the limit."""
+    """Return `llm` with answers limited to `max_tokens`, for each of its models that has a field for the limit."""
     return _replace_models(llm, partial(_limit_model, max_tokens=max_tokens))
 
 

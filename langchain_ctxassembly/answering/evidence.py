@@ -225,7 +225,7 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Retriever
 
 
 def _apply_assembler_filter(assembler: ContextAssembler, cited: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Return those of `cited` that pass the assembler's own filter, in the form of its store."""
+    """Return the hits of `cited` that pass the assembler's own filter, in the form of its store."""
     if not is_filter(assembler.filter):
         return cited
     return _filter_hits(cited, predicate(getattr(assembler.store, "vectorstore", None), assembler.filter))

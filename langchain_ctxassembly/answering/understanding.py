@@ -20,9 +20,9 @@ def understanding_chain(
 ) -> Runnable[Any, QueryUnderstanding]:
     """Return a runnable from `{"input": ..., "chat_history": ...}` to a `QueryUnderstanding`.
 
-    It holds the intent, the rewritten question, the filter and the sub-questions that `config` requests. The model is
-    called once, and not at all if `config` requests nothing. If the call fails, or the reply has the wrong form, the
-    question stays unchanged, with a note. Arguments are those of `answer_chain`.
+    The result has the intent, the rewritten question, the filter and the sub-questions that `config` requests. The
+    model is called once, and not at all if `config` requests nothing. If the call fails, or the reply has the wrong
+    form, the question stays unchanged, with a note. The arguments are the same as for `answer_chain`.
 
     >>> from ctxassembly.answering import AnswerConfig, Intent
     >>> from langchain_core.language_models import FakeListChatModel

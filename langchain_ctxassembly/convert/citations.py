@@ -146,7 +146,7 @@ def _to_standard_annotation(citation: Any) -> Any:
 
 
 Annotations = list[list[Annotation]]
-"""Those of each text block."""
+"""The annotations of each text block."""
 
 
 def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
@@ -167,11 +167,11 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
     >>> resolved.response_metadata["ctxassembly"]
     {'unknown': ['2']}
 
-    - Labels, as `Context.resolve` reads them: `start_index` and `end_index` are those of the marker in the text of its
-      block. A marker of two labels has two annotations. The text stays as it is.
-    - Native citations of `search_result` blocks, as ChatAnthropic gives them. They hold for the whole text block. An
-      answer with any of these is not read for labels. For several contexts, or messages, give those that were sent, in
-      their order: the model counts all search results of a request.
+    - Labels, as `Context.resolve` reads them: `start_index` and `end_index` are the offsets of the marker in the text
+      of its block. A marker of two labels has two annotations. The text stays as it is.
+    - Native citations of `search_result` blocks, as ChatAnthropic returns them. They apply to the whole text block. An
+      answer with any of these is not read for labels. If several contexts, or messages, were sent, pass all of them in
+      the order sent: the model counts all search results of a request.
 
     `cited_text` is the snippet of the best chunk, or what the model cited natively. `extras` have the `label`,
     `document_id`, `chunk_ids`, `reference`, `pages`, and as `sources` the stretches of the context that are meant, with
@@ -242,7 +242,7 @@ def _resolve_native(texts: Sequence[Any], existing: Annotations, context: Any) -
 
 
 def _resolve_labels(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
-    """Return the annotations of each text, with those of the labels in it, and the labels that lead nowhere."""
+    """Return the annotations of each text, with one for each label in it, and the labels that match no citation."""
     ends = list(accumulate(len(block["text"]) for block in texts))
     resolved = resolve("".join(block["text"] for block in texts), context, mode="keep")
     citations = {citation.label: citation for citation in resolved.citations}

@@ -81,7 +81,7 @@ def documents_from(payload: ContextPayload) -> list[Document]:
         Document(
             id=block.citation.best_chunk_id if block.citation else "supplement",
             page_content=block.text,
-            # Callers may change the metadata of a document: those of the citation must stay as they are.
+            # Callers may change the metadata of a document: the citation's own metadata must stay as it is.
             metadata={**(copy_metadata(block.citation.metadata) if block.citation else {}), **added},
         )
         for block, added in zip(payload.context.blocks, block_metadata(payload), strict=True)

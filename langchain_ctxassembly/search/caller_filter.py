@@ -60,10 +60,10 @@ def current_search(
 ) -> VisibleSearch | None:
     """Return the one search that `retriever` makes if it is called now under `config` with `arguments`.
 
-    Nothing is called but what LangChain itself calls to make up configs. A vector store's retriever is seen through
-    retries, bound arguments, configurable fields and alternatives, and through `WRAPPERS`. None where the search can't
-    be told: any other runnable, or a retriever of one's own that may filter by itself. A vector store of one's own may,
-    too, and so may an argument that isn't known: then the filter isn't all.
+    Only what LangChain itself calls to resolve configs is called. A vector store's retriever is found behind retries,
+    bound arguments, configurable fields and alternatives, and behind `WRAPPERS`. Returns None if the search can't be
+    determined: for any other runnable, or a custom retriever, which may filter by itself. A custom vector store or an
+    unknown argument may filter, too: the filter returned is then not the only one.
     """
     found = _find_search(retriever, config, arguments)
     if found is None:
@@ -178,7 +178,7 @@ def _find_stable_search(
 ) -> SearchCall | None:
     """Return the search of `runnable` if it is the same under `config` and under the ambient one; else None.
 
-    A retriever inside another is given the ambient config alone, so that of the call may not reach it.
+    A retriever inside another gets only the ambient config, so the config of the call may not reach it.
     """
     found, other = (_find_search(runnable, given, arguments) for given in (config, None))
     if found is None or other is None or found.vectorstore is not other.vectorstore:

@@ -26,8 +26,8 @@ def restrict_store(store: Any, condition: Any, search: VisibleSearch | None) -> 
     store hold everybody's.
 
     Raises:
-        ConfigError: a filter has a form that can't be applied. That of `search` is ignored if the store has a filter of
-            its own, which then takes its place.
+        ConfigError: a filter has a form that can't be applied. The filter of `search` is ignored if the store has its
+            own filter, which then replaces it.
     """
     original, store = store, apply_filter(store, condition, getattr(store, "vectorstore", None))
     if (

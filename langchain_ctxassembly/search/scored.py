@@ -40,7 +40,7 @@ class ScoredRetriever(BaseRetriever):
     """A retriever over a vector store that writes the score of each document into its metadata.
 
     A higher score is better, even if the store returns distances: `as_scores` distinguishes the two. The arguments of a
-    call are added to those of every search, as `VectorStoreRetriever` does it.
+    call are added to the arguments of every search, as in `VectorStoreRetriever`.
     """
 
     vectorstore: InstanceOf[VectorStore]
@@ -100,7 +100,7 @@ class ScoredRetriever(BaseRetriever):
 
 
 def unknown_arguments(arguments: Iterable[str]) -> list[str]:
-    """Return those of a search's arguments that might filter in a way unknown here, by name."""
+    """Return the names of a search's arguments that might filter in a way unknown here."""
     return sorted(set(arguments) - KNOWN_ARGUMENTS)
 
 

@@ -1,1 +1,1 @@
-"""Stores of neighbors over LangChain's vector stores, each held to a filter in its own form."""
+"""Stores of neighbors over LangChain's vector stores, each filtered in the form of its vector store."""

@@ -213,7 +213,7 @@ def _qdrant_predicate(vectorstore: Any, condition: Any) -> Predicate:
 GENERIC = FilterDialect(_generic_predicate)
 """A function Document -> bool, or a mapping as `as_predicate` describes it. `InMemoryVectorStore` takes the first."""
 POSTGRES = FilterDialect(_generic_predicate)
-"""Held to in SQL by `PGVectorNeighbors`; elsewhere as far as `as_predicate` knows its operators."""
+"""Applied in SQL by `PGVectorNeighbors`; elsewhere by `as_predicate`, as far as it knows the operators."""
 CHROMA = FilterDialect(
     _generic_predicate,
     _chroma_select,

@@ -71,7 +71,8 @@ async def anumber_stored_chunks(
 
         numbers = await anumber_stored_chunks(vectorstore)
 
-    `numbers.unordered` names documents that could not be numbered here: store them anew, as `number_chunks` gives them.
+    `numbers.unordered` names documents that could not be numbered here: store them again, as `number_chunks` returns
+    them.
     """
     number_table = _numbering_task(vectorstore, keys, trust_insertion_order)
     if isinstance(vectorstore, PGVector):

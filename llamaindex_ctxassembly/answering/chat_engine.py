@@ -49,7 +49,7 @@ class AnswerChatEngine(BaseChatEngine):
     Args:
         engine: what answers. Several conversations may share it.
         memory: where the conversation is kept; None means a `ChatMemoryBuffer` of 8,000 tokens.
-        mode: the mode of the next questions; None means that of `engine`.
+        mode: the mode of the next questions; None means the mode of `engine`.
         filters: the filters of this conversation's user.
     """
 

@@ -106,7 +106,7 @@ class GenericRetrieverEvidence:
         return self._to_retrieved(request, nodes)
 
     def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """Return the postprocessor for a call: neighbors must pass the retriever's own filters and those of the call.
+        """Return the postprocessor for a call: neighbors must pass both the retriever's own filters and the call's.
 
         Raises:
             ConfigError: neighbors can't be restricted to these filters: the postprocessor is set to "unfiltered", or
@@ -180,7 +180,7 @@ def _is_filter(filters: Any) -> bool:
 
 
 def _filter_hits(cited: tuple[Hit, ...], filters: Any) -> tuple[Hit, ...]:
-    """Return those of `cited` that pass the filters, in whichever form."""
+    """Return the hits of `cited` that pass the filters, in any form."""
     if not isinstance(filters, MetadataFilters):
         return keep_passing(cited, [as_predicate(filters)])
     allowed_ids = {id(chunk) for chunk in filter_chunks(filters, [hit.chunk for hit in cited])}

@@ -25,7 +25,7 @@ class SyncLLM:
     """LLMs with sync methods; async callers run them in a thread."""
 
     def __init__(self, llm: BaseLLM, models: Mapping[str, BaseLLM]) -> None:
-        """Return `models` are those of modes, in the place of `llm`."""
+        """Use the LLM in `models` for a mode that is there, else `llm`."""
         self._llm, self._models = llm, models
 
     def ask(self, request: AskModel) -> ModelReply:

@@ -44,7 +44,7 @@ FILTER_REMEDY = (
 
 
 def messages_of(history: Any) -> list[ChatMessage]:
-    """Return the messages of the user and the assistant in a chat history, without those of the system and of tools.
+    """Return the user and assistant messages in a chat history, without system and tool messages.
 
     Raises:
         InputError: `history` is not a list of ChatMessage.
@@ -57,7 +57,7 @@ def messages_of(history: Any) -> list[ChatMessage]:
 
 
 def labels_after(messages: Sequence[ChatMessage]) -> Labels:
-    """Return labels that continue after those of the answers in `messages`."""
+    """Return labels that continue after the labels of the answers in `messages`."""
     return Labels.after([message for message in messages if MESSAGE_KEY in message.additional_kwargs])
 
 
@@ -112,7 +112,7 @@ class AnswerRun(answer_run.AnswerRun):
     def __init__(
         self, parts: ChainParts, request: AnswerRequest, labels: Labels | None = None, *, is_streamed: bool = False
     ) -> None:
-        """`labels` are those of the conversation; None means those after the history of `request`."""
+        """Use the `labels` of the conversation; None means the labels that follow the history of `request`."""
         question, messages = request.question, messages_of(request.history)
         condition = parts.evidence.call_filters(request.filters)
         self._labels = labels_after(messages) if labels is None else labels

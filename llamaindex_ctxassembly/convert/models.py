@@ -91,7 +91,7 @@ def async_text_model(llm: Any) -> Any:
 
 
 def is_blocking(llm: BaseLLM) -> bool:
-    """Return True if its `acomplete` is that of CustomLLM, which awaits nothing, so that no deadline would hold."""
+    """Return True if the LLM inherits `acomplete` from CustomLLM, which awaits nothing, so no deadline would apply."""
     return getattr_static(type(llm), "acomplete") is getattr_static(CustomLLM, "acomplete")
 
 

@@ -126,11 +126,11 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
 
 
 def _hidden_from_header(metadata: Any, hidden_from_model: frozenset[str], keys: MetadataKeys) -> frozenset[str]:
-    """Return those of the `unread` keys that may not be in a label either.
+    """Return the keys of `hidden_from_model` that may not be in a label either.
 
-    Three cases don't count. SimpleDirectoryReader excludes its keys, `file_name` among them, on its own account.
-    DoclingNodeParser excludes its raw metadata, which hold the page and the file. And nodes that were assembled before
-    exclude all their metadata, because their text has them already.
+    Three cases don't count. SimpleDirectoryReader excludes its keys, `file_name` among them, by default.
+    DoclingNodeParser excludes its raw metadata, which has the page and the file. And nodes that were assembled before
+    exclude all their metadata, because their text has it already.
     """
     if not hidden_from_model or (
         type(metadata) is dict and "citation" in metadata and hidden_from_model >= metadata.keys()
@@ -299,7 +299,7 @@ def add_media_notes(context: Context, nodes: Iterable[NodeWithScore]) -> Context
 
 
 def media_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
-    """Return a note that names those of `nodes` with an image, audio or video and no text; empty if there are none."""
+    """Return a note that names the `nodes` with an image, audio or video and no text; empty if there are none."""
     node_ids = [safe_repr(scored.node.node_id, 80) for scored in nodes if is_media(scored)]
     if not node_ids:
         return []
@@ -327,8 +327,8 @@ def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[No
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
     the hits that it was made of. It has no offsets, since its text is more than one slice. `block_metadata` adds
-    `citation`, `chunk_ids` and `scores` to the metadata, and `trace` to those of the first node. No metadata are in the
-    prompt.
+    `citation`, `chunk_ids` and `scores` to the metadata of each node, and `trace` to the metadata of the first node. No
+    metadata is included in the prompt.
 
     The label of an image's caption is an ImageNode with that image, the first one if there are several. `cited_media`
     in the metadata has the path, URL and MIME type of each image, audio or video whose text the label has.
@@ -373,7 +373,7 @@ def _make_node(
     source: RelatedNodeInfo | None,
     image: dict[str, Any] | None = None,
 ) -> TextNode:
-    # Callers may change the metadata of a node: those of the citation must stay as they are.
+    # Callers may change the metadata of a node: the citation's own metadata must stay as it is.
     metadata = {**copy_metadata(own_metadata), **added}
     kind: Any = TextNode if image is None else LabeledImage
     node: TextNode = kind(

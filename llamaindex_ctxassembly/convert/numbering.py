@@ -39,9 +39,9 @@ def number_chunks(
     NEXT follow the numbers, all other relationships the ids that change. What is there and right stays, the ids but for
     random ones too; so it may be called again. Inputs are never changed.
 
-    Two documents under one file name, such as those of two tenants, need a document id each beforehand, in
-    `metadata["document_id"]`. Else they are numbered as one, or, in two calls, get the same ids, and the index replaces
-    the one by the other.
+    Two documents with the same file name, such as the documents of two tenants, each need a document id beforehand, in
+    `metadata["document_id"]`. Otherwise they are numbered as one, or, in two calls, get the same ids, and the index
+    replaces one with the other.
 
     Args:
         nodes: all nodes of each document, in reading order; of a HierarchicalNodeParser its leaves.

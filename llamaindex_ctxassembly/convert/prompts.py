@@ -61,8 +61,8 @@ def citation_templates(
     `engine.update_prompts({"response_synthesizer:text_qa_template": templates.text_qa})`. The English grounded ones are
     `CITATION_QA_TEMPLATE`, `CITATION_REFINE_TEMPLATE`, `CITATION_CONTEXT_PROMPT` and `CITATION_CONTEXT_REFINE_PROMPT`.
 
-    A chat engine fills the context of each turn into the system message, and what was said before follows it: give the
-    postprocessor `labels=Labels()`, so that labels of earlier answers aren't those of other sources.
+    A chat engine puts the context of each turn into the system message, and the chat history follows it: pass
+    `labels=Labels()` to the postprocessor, so that labels in earlier answers don't refer to other sources.
 
     Args:
         style: "grounded", "strict" or "soft", as `system_prompt` describes them.
@@ -143,7 +143,7 @@ def token_budget(
         conversation: the tokens of a chat engine's memory.
         generation: the tokens of the answer, if more than the `num_output` of the metadata. Where that is -1, for no
             limit, it is 256, as LlamaIndex has it.
-        buffer: the tokens that response modes leave free, and any others that aren't counted, such as those of tools.
+        buffer: the tokens that response modes leave free, and any others that aren't counted, such as tool definitions.
         context_cap: the most tokens of the context; None means no cap.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Stores of neighbors over LlamaIndex's docstores and vector stores, each held to the caller's filter."""
+"""Stores of neighbors over LlamaIndex's docstores and vector stores, each filtered by the caller's filter."""

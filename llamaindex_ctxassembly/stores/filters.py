@@ -48,9 +48,9 @@ def _normalize_group(filters: MetadataFilters) -> MetadataFilters | None:
 
 
 def filter_chunks(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Return those of `chunks` that pass `filters` in every LlamaIndex store; all of them if there are no filters.
+    """Return the `chunks` that pass `filters` in every LlamaIndex store; all of them if there are no filters.
 
-    A chunk without the key passes neither NE nor NIN: where no key means "anybody", say so by IS_EMPTY.
+    A chunk without the key passes neither NE nor NIN: if a missing key means "anybody", use IS_EMPTY.
     """
     normalized = normalize_filters(filters)
     return (

@@ -1,8 +1,8 @@
 """Turn retrieved chunks into the context that a language model reads: joined, within budget, cited, explained.
 
 The protocols of stores, indexes and models are in `ctxassembly.protocols`, the types of retrieval in
-`ctxassembly.retrieval` and those of answer chains in `ctxassembly.answering`. Each name is imported on first use, so
-importing the package costs next to nothing.
+`ctxassembly.retrieval` and the types of answer chains in `ctxassembly.answering`. Each name is imported on first use,
+so importing the package costs next to nothing.
 """
 
 from __future__ import annotations

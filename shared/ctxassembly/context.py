@@ -41,7 +41,7 @@ class Context(ContextData):
     """
 
     def __post_init__(self) -> None:
-        # LangGraph restores an object by calling its class with the saved values: here those of `to_dict`.
+        # LangGraph restores an object by calling its class with the saved values: here the values of `to_dict`.
         if isinstance(self.trace, Mapping):
             from ctxassembly.serialization.saved_context import load_context
 

@@ -69,9 +69,10 @@ def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
     "OwnRetriever may filter in a way that can't be seen."
 
     Args:
-        told: the facts whose hidden filters somebody has told: they are named by the objects that hide them.
-        facts: each by its name. None says that there is none. Of `neighbors="unfiltered"` nothing hides a filter:
-            whoever says so lets everybody read everything.
+        told: names of the facts whose hidden filters the caller has declared: the object that hides a filter then
+            serves as its name.
+        facts: each by its name. None means that there is none. With `neighbors="unfiltered"`, an object that may
+            filter isn't a reason against caching, since this setting lets everybody read everything.
 
     Raises:
         ConfigError: a filter is nested too deep.
@@ -97,11 +98,11 @@ class _UnnamedError(Exception):
 def _to_plain_data(value: Any, *, is_unfiltered: bool, is_told: bool, what: str = "a filter") -> Any:
     """Return `value` as plain data.
 
-    A hidden object is named by its token if everybody may read all, or somebody has told its filter. So is a function
-    whose filter is told; where everybody may read all, it could be one of the call.
+    A hidden object is named by its token if everybody may read everything, or if the caller has declared its filter. A
+    function is named only if its filter is declared: otherwise it could be specific to the call.
 
     Raises:
-        _UnnamedError: it can't be told from another one.
+        _UnnamedError: the value can't be distinguished from another one.
     """
     named = partial(_to_plain_data, is_unfiltered=is_unfiltered, is_told=is_told, what=what)
     if isinstance(value, HiddenFilter):

@@ -23,14 +23,14 @@ from ctxassembly.safe_repr import describe_error
 
 
 def keep_passing(cited: Sequence[Hit], predicates: Sequence[Callable[[Any], bool]]) -> tuple[Hit, ...]:
-    """Return those of `cited` that pass all of `predicates`."""
+    """Return the hits of `cited` that pass all `predicates`."""
     return tuple(hit for hit in cited if all(test(hit.chunk) for test in predicates))
 
 
 def keep_agreeing(cited: Sequence[Hit], found: Sequence[Hit], config: AssemblyConfig | None = None) -> tuple[Hit, ...]:
-    """Return those of `cited` that agree with the hits `found` by a search whose filter can't be seen.
+    """Return the hits of `cited` that agree with the hits `found` by a search whose filter can't be seen.
 
-    As a neighbor has to, each agrees with a hit of its document on all metadata but those that vary within one.
+    Like a neighbor, each must match a hit of its document on all metadata, except keys that vary within a document.
     """
     scope = MetadataAccess(config or AssemblyConfig())
     scope.add_hits(hit.chunk for hit in found)

@@ -1,9 +1,9 @@
 """One call before retrieval: intent, a standalone question, filters, sub-questions.
 
-Everything that is switched on is asked for in one call, and a call is made only if its answer could change anything: a
-question without a conversation before it needs no rewriting. The user's words stand in the prompt as JSON, so that no
-quotation mark ends them, and what comes back is only ever used as a label, as words to search by or as a narrower
-filter: an instruction hidden in it gets no further.
+One call requests everything that is switched on, and the call is made only if its answer could change anything: a
+question without a chat history needs no rewriting. The user's words are included in the prompt as JSON, so that no
+quotation mark ends them, and the reply is used only as a label, as search terms or as a narrower filter: an
+instruction hidden in it has no other effect.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def contains_quote(text: str, quote: str) -> bool:
 
 
 class SourceQuotes:
-    """Tells whether the markers of an answer are quoted from a source. They have to be asked about in order."""
+    """Checks whether the markers of an answer are quoted from a source. Markers must be checked in order."""
 
     def __init__(self, texts: Callable[[], Iterable[str]]) -> None:
         self._texts = texts
@@ -158,7 +158,7 @@ BLANKS = " \t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 
 
 class SpokenText:
-    """Joins the text around markers, which comes in pieces of any size.
+    """Joins the text around markers; the text arrives in pieces of any size.
 
     Blanks before a marker go with it. So do a comma or semicolon between two markers, and whatever parts a marker at
     the beginning of a line from its text. A blank that parts two words stays.
@@ -198,12 +198,12 @@ class SpokenText:
         self._is_after_marker, self._has_comma = True, False
 
     def close(self) -> list[str]:
-        """Return the text still held back at the end of the answer."""
+        """Return the text still pending at the end of the answer."""
         held, self._pending = self._pending, []
         return held
 
     def _flush(self, text: str) -> list[str]:
-        """Decide on the held blanks by `text`, which begins with none, and hold back the blanks at its end."""
+        """Keep or drop the pending blanks based on `text`, which begins with none; its last blanks become pending."""
         spoken = self._pending
         if self._is_after_marker and self._begins_line:
             spoken = []
@@ -251,7 +251,7 @@ class Mark(NamedTuple):
     span: Span
     """Start and end in the answer as it was given."""
     labels: tuple[str, ...]
-    """Those of its labels that the context has."""
+    """The labels of the marker that the context has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +282,9 @@ class Resolved:
 
 
 class AnswerReader:
-    """A reader of an answer that comes in pieces of any size.
+    """A reader of an answer that arrives in pieces of any size.
 
-    `feed` gives back the text that no later piece can change. After `close`, `resolved` has the citations.
+    `feed` returns the text that no later piece can change. After `close`, `resolved` has the citations.
 
     >>> reader = AnswerReader([], mode="remove")
     >>> [reader.feed(piece) for piece in ("Drink wa", "ter [", "1", "].")], reader.close()

@@ -124,10 +124,10 @@ def compare(
 ) -> Comparison:
     """Assemble `hits` under each of `configs`, and compare the contexts.
 
-    All arguments except two are those of `assemble`. `names` are the names of the configurations, by default the
-    settings in which they differ. `evidence` should be read by the model, and is marked in the texts. A text counts if
-    a passage has it, whatever its white space, and if no chunk has it then also whatever its capitals and punctuation.
-    A span of a document counts by the share of its characters that the context has.
+    All arguments except `names` and `evidence` are the same as for `assemble`. `names` are the names of the
+    configurations, by default the settings in which they differ. `evidence` should be read by the model, and is marked
+    in the texts. A text counts if a passage has it, whatever its white space, and if no chunk has it then also whatever
+    its capitals and punctuation. A span of a document counts by the share of its characters that the context has.
 
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
@@ -175,8 +175,8 @@ def compare_budgets(
 ) -> Slider:
     """Assemble `hits` under each of `budgets`, the smallest first, and return the contexts as a slider for a notebook.
 
-    Each of `budgets`, a number of tokens, replaces the `max_tokens` of `config`. The other arguments are those of
-    `compare`.
+    Each of `budgets`, a number of tokens, replaces the `max_tokens` of `config`. The other arguments are the same
+    as for `compare`.
 
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]

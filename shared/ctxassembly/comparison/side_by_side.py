@@ -99,7 +99,7 @@ def slider_html(stops: Sequence[ComparisonRow], setting: str) -> Html:
 
 
 def documents_by_id(rows: Sequence[ComparisonRow]) -> dict[str, NamedDocument]:
-    """Return all documents of `rows` by id; first those of `document_sources`, with the same letters."""
+    """Return all documents of `rows` by id; the documents of `document_sources` come first, with the same letters."""
     return name_documents({**document_sources(rows), **document_sources(rows, None)})
 
 

@@ -11,7 +11,7 @@ from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 
 LabelsArgument = Union["Labels", Callable[[], "Labels | None"], None]
-"""The `labels` of an adapter: those of one conversation, or a function that gives those of the running one."""
+"""The `labels` of an adapter: the labels of one conversation, or a function that returns the current ones."""
 
 
 class Labels:

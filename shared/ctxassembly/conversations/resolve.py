@@ -34,7 +34,7 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
 
 
 def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
-    """Return a reader for an answer over `sources`, given as to `resolve`, that comes in pieces.
+    """Return a reader for a streamed answer over `sources`, which are passed as to `resolve`.
 
     Raises:
         InputError: as `resolve` does.

@@ -70,8 +70,8 @@ class Source:
 class Citation:
     """A label's way back to source characters, and the description of the source that a reader gets.
 
-    Source, section, sheet, row, start line, page, score and metadata are those of the best chunk cited. Each string is
-    one line. A row, a line or a page that is no whole number is given as its text. None means unknown.
+    Source, section, sheet, row, start line, page, score and metadata are taken from the best chunk cited. Each string
+    is one line. A row, line or page that is not a whole number is kept as text. None means unknown.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> chunk = Chunk("gastro#0", "gastro", "Drink water.", metadata={"source": "gastro.pdf", "page": 3})

@@ -270,8 +270,8 @@ def combine_filters(
 #
 # A filter keeps tenants apart, so all that is unclear excludes. A key that is lacking passes no comparison, not even
 # `$ne`, and neither under `$not`, as NULL passes none in SQL; two values of types that have no order are neither above
-# nor below each other; True is not 1. A filter in an unknown form raises: if it were skipped, everybody's chunks would
-# come in.
+# nor below each other; True is not 1. A filter in an unknown form raises an error: if it were skipped, everybody's
+# chunks would be included.
 
 
 class HasMetadata(Protocol):

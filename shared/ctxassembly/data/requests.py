@@ -13,7 +13,7 @@ from ctxassembly.data.trace import StageBegan, StageEnded
 
 @dataclass(frozen=True, slots=True)
 class FetchChunks:
-    """A request for chunks. The reply has those of `refs` that exist, in any order."""
+    """A request for chunks. The reply has the chunks of `refs` that exist, in any order."""
 
     refs: tuple[ChunkRef, ...]
 

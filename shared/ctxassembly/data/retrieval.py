@@ -152,8 +152,8 @@ class RetrievedChunk:
 
     chunk: Chunk
     score: float
-    """On one scale from fusion on: the best of fusion has 1. A chunk with a place of its own has that of its
-    neighbor in the list, so that scores never rise."""
+    """All scores from fusion on have one scale: the best fused chunk has 1. A chunk inserted at a fixed place has the
+    score of its neighbor in the list, so that scores never rise."""
     channels: tuple[Channel, ...]
     """The channels that found it, in the order of searching."""
     similarity: float | None = None

@@ -1,9 +1,9 @@
-"""Blocks of a context, as adapters hand them on in documents and nodes, read as the chunks that they were made of.
+"""Blocks of a context, as adapters return them in documents and nodes, read as the chunks that they were made of.
 
-A block comes in again where one assembly is behind another: a retry around a retriever of ours, an ensemble of them, a
-compressor, a checkpoint. Its metadata say which stretch of its text is from which chunk. The text itself is taken from
-the block alone, so a mask or a filter between the two assemblies holds, and metadata that only look like ours bring in
-nothing that the text of their document doesn't have: it is assembled, and made harmless, as that of any other.
+A block is assembled again if one assembly follows another: a retry around one of our retrievers, an ensemble of them, a
+compressor, a checkpoint. The block's metadata maps each part of its text to a chunk. The text itself is taken only from
+the block, so a mask or a filter between the two assemblies still applies. Forged metadata can't add anything that the
+text of its document doesn't have: that text is assembled, and made harmless, like any other.
 """
 
 from __future__ import annotations

@@ -82,10 +82,10 @@ class ContextPayload:
 def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
     """Return the metadata to add to each block of a context, in order.
 
-    A block has `citation`, `chunk_ids`, `scores` of its hits by chunk id, and `pieces`, from which another assembly has
-    its chunks again. Only the first block has the `trace`: it is the whole context's, and longer than its text. The
-    citation comes without its own metadata, since adapters put those beside it. The block of a supplement has no
-    citation but `supplement`, which is True, and the `seal` by which this process knows it again.
+    A block has `citation`, `chunk_ids`, `scores` of its hits by chunk id, and `pieces`, from which another assembly
+    restores its chunks. Only the first block has the `trace`, which covers the whole context and is longer than its
+    text. The citation doesn't include its own metadata, since adapters put that metadata next to it. The block of a
+    supplement has no citation but `supplement`, which is True, and the `seal` by which this process recognizes it.
     """
     decisions = reversed(payload.context.trace.decisions)  # if several share an id, the best-ranked one is written last
     scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}

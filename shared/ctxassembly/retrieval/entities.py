@@ -2,8 +2,8 @@
 
 "Which doctors work in Cardiology?" asks for nodes of a type that are related to an entity. "All cardiologists", asked
 for with the intent to have a list, wants every one of them: then one chunk has the whole list, which no search over
-texts can promise. It stands whole and needs no neighbors. If any of intent, phrase and entity is missing, there is no
-list, and nothing was looked up for it.
+texts can guarantee. This chunk is kept whole and needs no neighbors. If the intent, the phrase or the entity is
+missing, there is no list, and nothing is looked up for it.
 
 A list is a document of its own, and so are the nodes that belong to one entity, in their order: each has a label, as a
 reader expects of an answer, and none has the gaps that the excerpts of a text have.

@@ -36,8 +36,8 @@ from ctxassembly.data.retrieval import AFFINITY_PREFIX, SINGLE_OCCURRENCE, Chann
 
 # Adjacency: a chunk next to a better one in its document is more likely to answer than its own words and vector say.
 #
-# Text next to an answer often continues it, and a splitter cuts answers in two. So a score is raised a part
-# of the way towards that of the better neighbor among the candidates (score regularization: Diaz 2005, "Regularizing
+# Text next to an answer often continues it, and a splitter cuts answers in two. So a score is raised part of the way
+# towards the score of the better neighbor among the candidates (score regularization: Diaz 2005, "Regularizing
 # ad hoc retrieval scores"). No score falls, the best stays the best, and nothing is fetched for it.
 #
 # Evidence among the best 5 / 10 / 20 chunks without it, and what .15 adds, ± the standard error of the difference:

@@ -81,8 +81,8 @@ def score_evidence(found: Sequence[RetrievedChunk], vocabulary: QueryVocabulary 
 
 # Places for chunks that no channel scored: entities, lists, rescued ones.
 #
-# Their published scores (.85 to .95) lie on another scale than a fused one, so no score is made up for them. They get
-# the first places or the last ones, and the score of the chunk beside them there: scores never rise down the list.
+# Their published scores (.85 to .95) are on another scale than fused scores, so no score is made up for them. They get
+# the first places or the last ones, and the score of the chunk next to them there: scores never rise down the list.
 
 
 def insert_at(

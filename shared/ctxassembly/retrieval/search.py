@@ -90,8 +90,8 @@ class Question:
     intent: str | None = None
     """The user's intent, by the labels of your own classifier. Affinity and lists depend on it."""
     boosts: tuple[Boost, ...] = ()
-    """Factors for this question alone, after those of the config: the category that it is about, the documents of the
-    conversation. Published: category 1.2, type of entity 1.1, conversation 1.25."""
+    """Factors for this question only, applied after the boosts of the config: for the category that it is about, or the
+    documents of the conversation. Published: category 1.2, type of entity 1.1, conversation 1.25."""
     filter: Any = None
     """The filter, in the form of the index. It holds in every channel, in rescue and among the chunks of lists."""
 

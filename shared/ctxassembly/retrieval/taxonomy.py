@@ -1,7 +1,7 @@
-"""A taxonomy: the names of a field, what people say for them, and how they are related.
+"""A taxonomy: the names of a field, their synonyms, and how they are related.
 
-A patient asks for the "huidarts", the documents say "Dermatologie". Names that the words of a question stand for are
-appended to it, so that vectors and words find both; the user's own words stay.
+A patient asks for the "huidarts", the documents say "Dermatologie". The names that the words of a question refer to are
+appended to it, so that vector and keyword search find both; the user's own words stay.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ class Taxonomy:
             nodes: with an id each of its own.
             relations: between nodes.
             name: what lists and entities are cited as.
-            triggered_by: types of relations whose target stands for its source, too: who asks for a condition is led to
-                the department that handles it.
+            triggered_by: types of relations whose target also implies their source: a question about a condition also
+                finds the department that handles it.
             type_words: for each type of node the words that ask for it, `{"doctor": ("doctors", "who")}`. With an
                 entity in the same question its related nodes of that type are found.
             lists: when a full list is injected.

@@ -166,7 +166,7 @@ def narrow_question(request: Search) -> Question:
 
 
 def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
-    """Return the retrieval settings for one search: those of its mode replace those of `config`."""
+    """Return the retrieval settings for one search: the settings of its mode override `config`."""
     mode = request.mode
     limit = mode.limit or config.limit
     candidates = mode.candidates or config.candidates

@@ -83,10 +83,10 @@ def assemble(
         llm: for `compress="llm"`, a function from a prompt to an answer. It is called in up to 8 threads at once, each
             for at most `llm_timeout_seconds`. A late call can't be stopped: it goes on in a daemon thread, and its
             answer is lost.
-        scorer: what tells how well sentences answer the query, beside its words: a model that embeds (LangChain's,
+        scorer: scores how well sentences answer the query, in addition to its words: an embedding model (LangChain's,
             LlamaIndex's or sentence-transformers'), a cross-encoder, or a function from a query and sentences to a
-            score for each, higher is better. Where not everything fits, it is asked once, for the best 200 sentences by
-            words; what it said is remembered as long as it lives. Scores may have any scale.
+            score for each, higher is better. If not everything fits, it is called once, for the best 200 sentences by
+            words; its scores are cached for the lifetime of the scorer. Scores may have any scale.
         transform_fetched: a function over fetched chunks, called before anything else sees them. A step that masks or
             removes text of the hits has to do the same to their neighbors, which come fresh from the store.
         labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.

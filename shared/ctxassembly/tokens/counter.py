@@ -217,7 +217,7 @@ class TokenCounter:
 
         It looks for the cheapest proof: tokens already measured, then lower bounds of the other texts, then their exact
         counts, one text after the other until the answer is certain. The last one is counted slice by slice. Without
-        the proof, texts that don't fit would be laid out and rendered in vain.
+        the proof, texts that don't fit would be arranged and rendered for nothing.
         """
         if not self.additive:
             return False

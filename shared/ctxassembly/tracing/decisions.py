@@ -118,7 +118,7 @@ _OUTCOME_OF: Mapping[Shortening, Outcome] = {
 
 
 class FinalSelection(NamedTuple):
-    """The result of choosing, once it is laid out. All maps are by the key of a candidate."""
+    """The selected candidates, after layout. All maps are keyed by candidate key."""
 
     selected: Sequence[Candidate]
     """The candidates that the budget took. One whose text others have has no piece in `labels`."""
@@ -184,7 +184,7 @@ def make_decisions(
         outcome, reason, because_of, chars, tokens, part = fate
         names = tuple(copy_ids.get(candidate.key, ()))
         method = None if candidate.distance else reader.format_value(chunk, "search_method")
-        # Matches are looked up when somebody reads them. Only a text that the context keeps may be held for that.
+        # Matches are computed when they are read. Only text that the context keeps may stay in memory for that.
         known = now if outcome in IN_CONTEXT else candidate if is_retained(candidate) else None
         matches = MatchedTerms(term_query, known.chunk.text) if term_query and known else None
         value = selection.relevance.get(now.key) if why is None else None
@@ -255,7 +255,7 @@ def _find_containers(selection: FinalSelection, stripped: Mapping[int, int]) -> 
 
 
 def _find_container(candidate: Candidate, kept: Sequence[Candidate]) -> Candidate:
-    """Return the one of `standing`, all of the same document, that has the text of `candidate`.
+    """Return the candidate of `kept`, all of the same document, that has the text of `candidate`.
 
     Text that two chunks share is written in the earlier one. With a label for each chunk it is written in the one that
     is read first. If that is the later one, the earlier chunk may be left with nothing but a blank.

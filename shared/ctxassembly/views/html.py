@@ -80,7 +80,7 @@ def split_at_marks(
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield `text` in parts, each with the numbers of the marks on it; plain text has none.
 
-    `text` begins at offset `start_offset` of the text that `spans` refer to. They may come in any order, and overlap.
+    `text` begins at offset `start_offset` of the text that `spans` refer to. Spans may be in any order, and overlap.
 
     >>> list(split_at_marks("Drink water.", [((0, 11), (0,)), ((6, 12), (1,))]))
     [('Drink ', (0,)), ('water', (0, 1)), ('.', (1,))]
@@ -192,7 +192,7 @@ _PREFORMATTED_LINE = re.compile(
 
 
 def is_preformatted(text: str) -> bool:
-    r"""Return True if blanks or bars lay out two lines or more of `text`, and two fifths of its first 4,000 characters.
+    r"""Return True if blanks or bars align two lines or more of `text`, and two fifths of its first 4,000 characters.
 
     >>> is_preformatted("def area(r):\n    square = r * r\n    return 3.14159 * square")
     True

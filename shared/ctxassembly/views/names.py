@@ -103,7 +103,7 @@ class DocumentNames:
         return self._documents[document_id]
 
     def hit_ranks(self, candidate: Candidate) -> tuple[int, ...]:
-        """Return the ranks of the hits whose text `candidate` has: its own, and those of its copies."""
+        """Return the ranks of the hits whose text `candidate` has: its own rank and the ranks of its copies."""
         own = [candidate.rank] if candidate.is_hit and candidate.rank < MAX_SHOWN_HITS else []
         return tuple(dict.fromkeys((*own, *self._represented.get(candidate.chunk.id, ()))))
 

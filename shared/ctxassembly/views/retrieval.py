@@ -65,7 +65,7 @@ class DroppedChunk(NamedTuple):
 
 
 def hit_traces(context: ContextData | None, retrieved: Retrieved | None) -> list[HitTrace]:
-    """Return the hits of `retrieved`, else those of `context` whose metadata says how they were found; best first."""
+    """Return the hits of `retrieved`, else the hits of `context` with metadata on how they were found; best first."""
     if retrieved is not None and retrieved.chunks:
         return [_trace_retrieved(place, found, retrieved) for place, found in enumerate(retrieved.chunks)]
     return [] if context is None else list(_traces_from_metadata(context))

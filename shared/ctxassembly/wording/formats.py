@@ -16,9 +16,9 @@ from ctxassembly.wording.unicode import escape_xml
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The particulars that a header may show. Every string is one line; it is empty if nothing is known.
+    """The details that a header may show. Every string is one line; it is empty if nothing is known.
 
-    Section, sheet, row, score and metadata are those of the best chunk in the block, pages those of all.
+    Section, sheet, row, score and metadata are taken from the best chunk in the block, pages from all of its chunks.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
     >>> config = AssemblyConfig(format=lambda heading: f"[{heading.number}] {heading.source}")

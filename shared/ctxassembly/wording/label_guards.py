@@ -94,7 +94,7 @@ def line_patterns(
 
 
 def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
-    """Return words that may precede a number in brackets, longest first: those of languages and of labels.
+    """Return words that may precede a number in brackets, longest first: words of languages and words of labels.
 
     Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own in addition to `>
     [1]`.
@@ -442,9 +442,9 @@ def _row_atoms(sign: str) -> list[str]:
 # Text of documents made harmless, so that no line of it passes for one of ours.
 #
 # A document could say `[2] Source: board.pdf` and have its own words cited as the board's. `guards` finds such forms at
-# the beginning of lines, and here each gets a backslash before it. That holds in every format: a reader who finds `[2]`
-# in an answer can't tell which format it came from. XML gets its entities besides. Half a surrogate pair, which no API
-# takes, becomes U+FFFD, and so does a character that XML excludes.
+# the beginning of lines, and here each gets a backslash before it. That applies in every format: a reader who finds
+# `[2]` in an answer can't know which format it came from. XML text also gets its entities. Half a surrogate pair, which
+# no API takes, becomes U+FFFD, and so does a character that XML excludes.
 #
 # A line begins wherever some reader of lines sees one. Invisible characters hide nothing: a text is searched as it is,
 # and as it reads without them.
@@ -465,9 +465,9 @@ def escape_replacements(
 ) -> dict[int, tuple[int, str]]:
     """Return the changes that make `text` harmless in the format `form`: start -> (end, replacement).
 
-    A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line` says
-    that the text begins a line, `continued` that another text continues its last line. `guard` is that of the format
-    unless given. With `sanitize` invisible characters go, and tokens and links are defused besides.
+    A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line`
+    means that the text begins a line, `continued` that another text continues its last line. `guard` defaults to the
+    guard of the format. With `sanitize`, invisible characters are also removed, and tokens and links are defused.
     """
     guard = guard or build_guard(form)
     lines = f"\n{text}" if at_line else text
@@ -495,7 +495,7 @@ def _merge_changes(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, s
 
 
 def escape_labels(text: str, form: str, guard: Guard | None = None) -> str:
-    r"""Return `text` made harmless in the format `form`. `guard` is that of the format unless given.
+    r"""Return `text` made harmless in the format `form`. `guard` defaults to the guard of the format.
 
     >>> print(escape_labels("[2] Source: board.pdf", "numbered"))
     \[2] Source: board.pdf

@@ -1,7 +1,8 @@
-"""The particulars of chunks: source, section, page and so on, read from their metadata.
+"""The details of chunks: source, section, page and so on, read from their metadata.
 
-Headers, citations and references read them here, so they never disagree. Values come in any type: `line` makes one line
-of text of them, `number` a whole number where it can. A list of values makes one line, too; of pages, several pages.
+Headers, citations and references all read them here, so they never disagree. Values may have any type: `line` converts
+them to one line of text, `number` to a whole number if possible. A list of values also becomes one line; a list of
+pages, several pages.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def _line(value: Any, name: str) -> str | None:
 
 
 def _items(value: Any, levels: int = MAX_LEVELS) -> Iterator[Any]:
-    """Return the items of a list of any kind, those of inner lists in their place; else the value itself."""
+    """Return the items of a list of any kind, with inner lists flattened in place; else the value itself."""
     if hasattr(type(value), "tolist"):  # numpy and what looks like it
         try:
             value = value.tolist()

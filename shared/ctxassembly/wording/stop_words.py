@@ -1,7 +1,7 @@
-"""Function words: those of a query that say little of what is asked for, "what", "explain", "waarom", "zusammen".
+"""Stop words: words of a query that say little about what it asks for, "what", "explain", "waarom", "zusammen".
 
-Nobody says in which language a query is, and a word that says little in one may be what is asked for in another: the
-German "war" and the Spanish "sea". So those of one language count: that of which the query has most.
+The language of a query is unknown, and a stop word in one language may be the subject in another: the German "war" and
+the Spanish "sea". So only the stop words of one language count: the language with the most stop words in the query.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ctxassembly.wording.languages import LANGUAGES
 
 
 def stop_words(words: Iterable[str]) -> frozenset[str]:
-    """Return those of `words` that say little in the language, or languages, with the most such words.
+    """Return the `words` that are stop words in the language, or languages, with the most stop words among them.
 
     >>> sorted(stop_words(["what", "caused", "the", "war"]))
     ['the', 'what']
