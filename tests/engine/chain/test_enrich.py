@@ -223,7 +223,7 @@ OUTLINE = Outline("lab", ("lab#0",), "hash", frozenset({""}))
         ({"mark", ""}, False, "notes"),
         ({"mark+vectors", "old+vectors"}, True, "notes"),
     ],
-    ids=repr,
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else repr(value),
 )
 def test_what_a_document_still_needs(marks: set[str], embeds: bool, expected: str):
     now = notes_fingerprint(OUTLINE, CONFIG)
