@@ -1,8 +1,8 @@
 """Named configurations: settings for one use each, and the published rules. Vary them with `dataclasses.replace`.
 
-`AssemblyConfig.for_use("factual_qa")` finds the settings for a use by their name in small letters. They keep the same
-evidence as the default, and differ in the headers around it and in its order. The published rules (`PUBLISHED`) stand
-here as they were published, for comparisons and for users who come from them: under pressure they keep less of the
+`AssemblyConfig.for_use("factual_qa")` returns the settings for a use by their lowercase name. They keep the same
+evidence as the default, and differ in headers and order. The published rules (`PUBLISHED`) are defined here as they
+were published, for comparisons and for users who migrate from them: when the budget is tight, they keep less of the
 evidence.
 
 >>> from dataclasses import replace
@@ -15,7 +15,7 @@ from dataclasses import replace
 from ctxassembly.config.assembly import PUBLISHED_RULES, USES, AssemblyConfig
 
 FACTUAL_QA = AssemblyConfig.for_use("factual_qa")
-"""Questions with a short answer: the best documents stand at both ends, each under a label."""
+"""Questions with a short answer: the best documents are at both ends, each under a label."""
 
 SUMMARIZATION = AssemblyConfig.for_use("summarization")
 """Summaries: every document under its name, in reading order. No labels are shown."""
@@ -23,8 +23,8 @@ SUMMARIZATION = AssemblyConfig.for_use("summarization")
 CITATION_HEAVY = AssemblyConfig.for_use("citation_heavy")
 """Answers that cite each claim: a label for each document, with its pages, the best one is [1].
 
-With `cite="passage"` each passage has a label of its own. Their headers take room: measured, up to .004 of the
-evidence.
+With `cite="passage"` each passage has its own label. The additional headers use tokens: measured, they cost up to .004
+of the evidence.
 """
 
 CONVERSATIONAL = AssemblyConfig.for_use("conversational")
@@ -33,11 +33,11 @@ CONVERSATIONAL = AssemblyConfig.for_use("conversational")
 VOICE = AssemblyConfig.for_use("voice")
 """Answers that are spoken: the text alone, by document, and the prompt asks for no reference marks.
 
-`context.sources()` names the documents; `context.resolve(answer, mode="remove")` takes out marks that a model makes up.
+`context.sources()` names the documents; `context.resolve(answer, mode="remove")` removes marks that a model invents.
 """
 
 TIGHT_BUDGET = AssemblyConfig.for_use("tight_budget")
-"""Small windows, with `max_tokens` set to the room there is: no token goes to headers.
+"""Small windows, with `max_tokens` set to the available tokens: no token is used for headers.
 
 `context.sources()` names the documents.
 """
@@ -62,7 +62,7 @@ Its settings by their published names: `enabled` is `enabled`, `expand_window` (
 """
 
 PUBLISHED_VOICE = replace(FIVE_STAGE, format="minimal")
-"""The same for an answer that is spoken: no labels are shown, and the prompt asks for no reference marks."""
+"""The five-stage rule for an answer that is spoken: no labels are shown, and the prompt asks for no reference marks."""
 
 SOURCE_BLOCKS = AssemblyConfig(
     window=0,
@@ -76,7 +76,7 @@ SOURCE_BLOCKS = AssemblyConfig(
     max_characters=24_000,
     max_tokens=96_000,  # the characters decide: 24,000 have at most 96,000 bytes, and no more tokens
 )
-"""The published `[SOURCE n]` rule: a block for each chunk, as ranked, up to the first that would pass the limit."""
+"""The published `[SOURCE n]` rule: a block for each chunk, by rank, up to the first that would exceed the limit."""
 
 BOOKEND = AssemblyConfig(
     window=0,
@@ -94,9 +94,9 @@ BOOKEND = AssemblyConfig(
     format="numbered",
     max_tokens=32_000,
 )
-"""The published bookend rule: duplicates in meaning go, the best stands first and the second-best last.
+"""The published bookend rule: semantic duplicates are dropped, the best is first and the second-best last.
 
-If not everything fits, hits with a negative score go, and chunks of more than 2,000 tokens are compressed to that.
+If not everything fits, hits with a negative score are dropped, and longer chunks are compressed to 2,000 tokens.
 Semantic deduplication needs `embeddings`, or vectors in the hits.
 """
 
@@ -110,7 +110,7 @@ _PIPELINE = AssemblyConfig(
     overflow="truncate",
     cite="passage",
 )
-"""The settings that the five rules of the published pipeline have in common."""
+"""The settings that the five rules of the published pipeline share."""
 
 PUBLISHED_FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
 """The published pipeline for short answers: the best passages at both ends, each with its score."""
@@ -118,16 +118,17 @@ PUBLISHED_FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
 PUBLISHED_SUMMARIZATION = replace(
     _PIPELINE, format="grouped", order="document_order", compress="extractive", cite="document"
 )
-"""The same for summaries: every document under its name, in reading order; chunks that don't fit stand in part."""
+"""The published pipeline for summaries: every document under its name, in reading order; chunks that don't fit are
+included in part."""
 
 PUBLISHED_CITATION_HEAVY = replace(_PIPELINE, format="numbered", order="relevance")
-"""The same for answers that cite each claim: a label for each passage, the best one is [1]."""
+"""The published pipeline for answers that cite each claim: a label for each passage, the best one is [1]."""
 
 PUBLISHED_CONVERSATIONAL = replace(_PIPELINE, format="minimal", order="relevance")
-"""The same for chat: the text alone, the best passage first."""
+"""The published pipeline for chat: the text alone, the best passage first."""
 
 PUBLISHED_TIGHT_BUDGET = replace(_PIPELINE, format="xml", order="interleaved", compress="extractive")
-"""The same for small windows: a chunk that doesn't fit whole stands in its best sentences."""
+"""The published pipeline for small windows: a chunk that doesn't fit whole is reduced to its best sentences."""
 
 PUBLISHED: dict[str, AssemblyConfig] = {rule: globals()[rule] for rule in PUBLISHED_RULES}
-"""The published rules by their names here."""
+"""The published rules by their names in this module."""

@@ -1,7 +1,7 @@
-"""The objects that callers hand in: stores, embeddings, language models, and hooks over fetched chunks.
+"""The objects that callers pass in: stores, embeddings, language models, and hooks over fetched chunks.
 
 They are protocols: a class with the right methods needs no base class. `assemble` takes the synchronous forms;
-`aassemble` prefers the awaited ones. An object may offer both.
+`aassemble` prefers the asynchronous ones. An object may offer both.
 """
 
 from __future__ import annotations
@@ -55,31 +55,32 @@ class Store(Protocol):
     Rest.
     Go home.
 
-    A reference names a document, and in it a chunk by `index` or by `chunk_id`; neither asks for all its chunks. What
-    doesn't exist is left out, without an error, and a reference that the store can't look up stays unanswered: one with
-    indexes alone needs no ids. A chunk comes back as it was stored, with its metadata: by them it is held to the
-    caller's filter. `ctxassembly.testing.store_cases` has a case for each of these rules.
+    A reference names a document, and in it a chunk by `index` or by `chunk_id`; a reference without either asks for all
+    chunks of the document. Missing chunks are left out, without an error, as are references that the store can't look
+    up: a store that only has indexes needs no ids. A chunk must be returned as it was stored, with its metadata, since
+    the caller's filter is applied to the metadata. `ctxassembly.testing.store_cases` has a case for each of these
+    rules.
 
-    The hits themselves are asked for, too: a store that doesn't hold a hit, by id and text or by index and text, reads
-    another collection, and nothing next to that hit is used.
+    The hits themselves are requested, too: a store that doesn't contain a hit, by id and text or by index and text,
+    reads another collection, and nothing next to that hit is used.
 
     A store may have further attributes:
 
-    - `holds_filter` says how the caller's search filters. True: every chunk that comes back has passed its filter.
+    - `holds_filter` describes how the caller's search filters. True: every returned chunk has passed the filter.
       False: the search has no filter. None, or no attribute: unknown.
-    - `finds_offsets` is True if the store answers references with `beside`. Others are never sent any.
-    - `place` and `filters` are as in `SimilarityIndex`, for a cache of answers.
-    - `remedies` maps problems to the line that fixes them, for warnings: "place" (hits don't say where they stand),
-      "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
-      out.
+    - `finds_offsets` is True if the store supports references with `beside`. Other stores never receive any.
+    - `place` and `filters` are as in `Index`, for a cache of answers.
+    - `remedies` maps problems to the line that fixes them, for warnings: "place" (hits have no position in their
+      document), "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any
+      may be left out.
 
     A store for an adapter may be a dataclass with these fields. The adapter then works with a copy:
 
-    - `keys`, a MetadataKeys left at its default, gets those of `AssemblyConfig(keys=...)`.
-    - `filter`, in LangChain, gets the caller's filter. `fetch` has to apply it, and `holds_filter` to be True as soon
-      as there is one. A store without this field needs no filter: what it fetches is filtered afterwards.
-    - `vectorstore`, in LangChain, says which one it reads. If the search reads the same one, and has no filter, all
-      neighbors may come in.
+    - `keys`, a MetadataKeys at its default, is replaced by `AssemblyConfig(keys=...)`.
+    - `filter`, in LangChain, is set to the caller's filter. `fetch` must apply it, and `holds_filter` must be True once
+      it is set. A store without this field needs no filter: the chunks it returns are filtered afterwards.
+    - `vectorstore`, in LangChain, is the vector store that it reads. If the search reads the same one without a filter,
+      all neighbors may be included.
     """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
@@ -87,7 +88,7 @@ class Store(Protocol):
 
 
 class AsyncStore(Protocol):
-    """A `Store` that is awaited.
+    """Async version of `Store`.
 
     >>> import asyncio
     >>> from ctxassembly import Chunk, Hit, aassemble
@@ -106,14 +107,14 @@ class AsyncStore(Protocol):
 
 
 class DocumentEmbedder(Protocol):
-    """Embeddings as LangChain and many others have them."""
+    """Embeddings with the interface of LangChain and many others."""
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
         """Return one vector for each of `texts`, in order."""
 
 
 class AsyncDocumentEmbedder(Protocol):
-    """`DocumentEmbedder`, awaited."""
+    """Async version of `DocumentEmbedder`."""
 
     def aembed_documents(self, texts: list[str]) -> Awaitable[Sequence[Sequence[float]]]:
         """Return one vector for each of `texts`, in order."""
@@ -122,11 +123,11 @@ class AsyncDocumentEmbedder(Protocol):
 Embeddings = DocumentEmbedder | Callable[[list[str]], Sequence[Sequence[float]]]
 """An object with `embed_documents`, or a function from a list of texts to one vector for each."""
 AsyncEmbeddings = AsyncDocumentEmbedder | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
-"""The same, awaited."""
+"""Async version of `Embeddings`."""
 
 
 class Embedder(Protocol):
-    """A model that embeds a query and texts, as LangChain has it. LlamaIndex's and sentence-transformers' do, too."""
+    """An embedding model with LangChain's interface. Models of LlamaIndex and sentence-transformers work, too."""
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a query."""
@@ -136,33 +137,33 @@ class Embedder(Protocol):
 
 
 class PairScorer(Protocol):
-    """A cross-encoder, as sentence-transformers has it. LangChain's have `score` instead, which does, too."""
+    """A cross-encoder with sentence-transformers' interface. LangChain's, which have `score` instead, work, too."""
 
     def predict(self, pairs: list[tuple[str, str]]) -> Sequence[float]:
         """Return a score for each pair of query and text, higher is better."""
 
 
 Scorer = Embedder | PairScorer | Callable[[str, list[str]], Sequence[float]]
-"""An object that says how well sentences answer a query: a model that embeds, a cross-encoder, or a function from the
+"""An object that scores how well sentences answer a query: an embedding model, a cross-encoder, or a function from the
 query and the sentences to a score for each. Scores may have any scale; higher is better."""
 AsyncScorer = Callable[[str, list[str]], Awaitable[Sequence[float]]]
-"""The same, awaited. Of a model that embeds, `aembed_query` and `aembed_documents` are awaited where it has them."""
+"""Async version of `Scorer`. An embedding model's `aembed_query` and `aembed_documents` are awaited if it has them."""
 TransformFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
-"""A function over fetched chunks before anything else sees them, such as a mask or a second check of rights."""
+"""A function applied to fetched chunks before anything else, such as masking or a second access check."""
 AsyncTransformFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
-"""The same, awaited."""
+"""Async version of `TransformFetched`."""
 OnStage = Callable[[StageEvent], Any]
 """A function called for each stage as it begins, ends or fails. An error that it raises ends the assembly."""
 AsyncOnStage = Callable[[StageEvent], Awaitable[Any]]
-"""The same, awaited."""
+"""Async version of `OnStage`."""
 LanguageModel = Callable[[str], str]
 """A function from a prompt to an answer. It may be called from several threads at once."""
 AsyncLanguageModel = Callable[[str], Awaitable[str]]
-"""The same, awaited."""
+"""Async version of `LanguageModel`."""
 
 
 class QueryEmbedder(Protocol):
-    """Embeddings as LangChain has them."""
+    """Embeddings of queries with LangChain's interface."""
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a query."""
@@ -178,7 +179,7 @@ Reranker = (
     Callable[[str, Sequence[Chunk]], Sequence[RerankedPosition]]
     | Callable[[str, Sequence[Chunk]], Awaitable[Sequence[RerankedPosition]]]
 )
-"""A function from a query and chunks to places and scores, best first."""
+"""A function from a query and chunks to indexes and scores, best first."""
 
 
 class Index(Protocol):
@@ -196,11 +197,11 @@ class Index(Protocol):
     >>> [hit.chunk.id for hit in retrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()).hits]
     ['gastro#0']
 
-    It may be a store of neighbors, too. `holds_filter` and `finds_offsets` are then as in `Store`.
+    It may also be a store of neighbors. `holds_filter` and `finds_offsets` are then as in `Store`.
 
-    A cache of answers needs to know what an index filters by itself. `place` names where its chunks are, as a text or a
-    tuple of texts, equal for two indexes over the same ones; `filters` has the filters that it is under, a tuple or
-    None.
+    A cache of answers must know which filters an index applies by itself. `place` identifies the location of its
+    chunks, as a string or a tuple of strings, and is equal for two indexes over the same chunks; `filters` is a tuple
+    of the filters that the index applies, or None.
     """
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
@@ -211,7 +212,7 @@ class Index(Protocol):
 
 
 class AsyncIndex(Protocol):
-    """An `SimilarityIndex` that is awaited.
+    """Async version of `Index`.
 
     >>> import asyncio
     >>> from ctxassembly import Chunk, RetrievalConfig, aretrieve
@@ -235,7 +236,7 @@ class AsyncIndex(Protocol):
 
 
 class EnrichmentTable(Protocol):
-    """The `enrichment` of an index: where `enrich` reads documents and writes notes on them, from several threads."""
+    """The `enrichment` of an index: `enrich` reads documents and writes notes through it, from several threads."""
 
     def outlines(self) -> Sequence[Outline]:
         """Return the documents of the index, in the order of their ids."""
@@ -244,14 +245,14 @@ class EnrichmentTable(Protocol):
         """Return the document as it is now."""
 
     def write(self, request: WriteNotes) -> bool:
-        """Write all of `request` at once; False, and nothing is written, if a chunk isn't as it was."""
+        """Write all of `request` at once; return False and write nothing if a chunk has changed since it was read."""
 
     def commit(self, chunks: int) -> None:
-        """Let searches use the notes on so many chunks that were written."""
+        """Make the notes written on this number of chunks visible to searches."""
 
 
 class ModelClient(Protocol):
-    """A model that answers the requests of an answer chain; a function from the request to a reply is one by itself.
+    """A model that answers the requests of an answer chain; a function from the request to a reply works, too.
 
     >>> from ctxassembly import understand
     >>> from ctxassembly.answering import AnswerConfig, Exchange
@@ -261,8 +262,8 @@ class ModelClient(Protocol):
     >>> understand("And eat?", AnswerConfig(), model=Echo(), history=[Exchange("May I drink?", "Yes [1].")]).notes
     ()
 
-    It may have `aask(request)`, awaited, and for streams `stream(request)` and `astream(request)`, which give the
-    replies piece by piece. What it lacks is made of what it has.
+    It may have `aask(request)`, which is awaited, and for streaming `stream(request)` and `astream(request)`, which
+    yield the replies piece by piece. Missing methods are derived from the ones it has.
     """
 
     def ask(self, request: Any) -> Any:
@@ -276,10 +277,10 @@ ChatModel = ModelClient | Callable[[Any], Any]
 class AnswerCache(Protocol):
     """A cache of answers, for an `AnswerChain`. Entries are JSON, keys are hexadecimal digits.
 
-    The key is made of the question as it was rewritten, all filters and places that are searched, the mode and the
-    settings: not of the documents. So an entry has to expire once the index says something else. Where a filter can't
-    be seen, nothing is kept, and a warning says so. In a conversation answers are found if the question stands alone,
-    and never kept.
+    The key is computed from the rewritten question, all filters and locations that are searched, the mode and the
+    settings, but not from the documents. So an entry must expire when the index changes. If a filter can't be
+    inspected, nothing is cached, and a warning is issued. In a conversation, cached answers are used if the question is
+    standalone, and no answers are added.
 
     >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
     >>> class Shelf(dict):

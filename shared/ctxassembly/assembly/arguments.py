@@ -53,8 +53,8 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
 
     Raises:
         InputError: `config`, `query` or `labels` is of another type.
-        ConfigError: compression by a language model without one; neighbors that have to be filtered, and no filter;
-            a first label or a step of labels beside `labels`.
+        ConfigError: compression by a language model without a model; neighbors="filtered" without a filter; a first
+            label or a label step together with `labels`.
     """
     config = AssemblyConfig() if call.config is None else call.config
     if not isinstance(config, AssemblyConfig):

@@ -71,7 +71,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         check_vectors((*admitted.candidates, *admitted.empty))
     duplicates = Duplicates(config, lineage, log.notes.append, can_embed=services.can_embed)
     policy = fetch_policy(config, query, services.store)
-    # The middle of a long chunk is worth reading only where the query chooses sentences: other cuts keep beginnings.
+    # The middle of a long chunk is used only if the query chooses sentences: other cuts keep the beginning.
     long_chunks = LongChunks(
         counter, config.token_limit, query if config.effective_granularity(query) == "sentence" else None
     )
@@ -251,7 +251,7 @@ def _build_context(
 
 
 def _answer_format(rendered: _Rendered, config: AssemblyConfig) -> str:
-    """Return the format whose labels an answer is to use; that of a caller's function is read off its headers."""
+    """Return the format whose labels an answer should use; for a caller's function it is derived from its headers."""
     detail = rendered.selection.header_detail
     if detail is HeaderDetail.NONE:  # then it is what the minimal format gives: no label to ask for
         return "minimal"

@@ -1,4 +1,4 @@
-"""The settings of an answer chain. A wrong value is an error at construction that names parameter, range and value."""
+"""The settings of an answer chain. A wrong value raises an error at construction with parameter, range and value."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Rewrite = Literal["auto", "always", "off"]
 Decompose = Literal["auto", "off"]
 
 NO_CONTENT_ANSWER = "No relevant content found."
-"""The published answer where nothing usable was retrieved."""
+"""The published answer when nothing usable was retrieved."""
 
 
 @config_class
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A label for what a user may want.
+    """A class of questions, with a label and a description.
 
     >>> Intent("off_topic", "Anything but the hospital.", answer="I can only speak of the hospital.").is_blocked
     True
@@ -29,38 +29,40 @@ class Intent:
 
     label: Annotated[str, NonBlank()]
     description: Annotated[str, NonBlank()]
-    """What belongs to it, for the model that chooses."""
+    """A description of what belongs to the intent, for the model that classifies."""
     answer: Annotated[str, NonBlank()] | None = None
-    """The answer that ends the chain at once, without retrieval: a refusal, or a question back. None goes on."""
+    """A fixed answer that ends the chain immediately, without retrieval: a refusal, or a question to the user. None
+    continues with retrieval."""
 
     def __post_init__(self) -> None:
         check_fields(self, "intent.")
 
     @property
     def is_blocked(self) -> bool:
-        """True if nothing is retrieved for it."""
+        """True if the intent ends the chain without retrieval."""
         return self.answer is not None
 
 
 @config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """How much is retrieved and said.
+    """How much is retrieved, and how long the answer may be.
 
     >>> PUBLISHED_MODES["escalated"].candidates, PUBLISHED_MODES["escalated"].limit
     (100, 20)
     """
 
     candidates: Annotated[int, Range(1)] | None = None
-    """Chunks that each channel gives to fusion, and that a reranker sees. None leaves it to the retriever."""
+    """The number of chunks that each channel passes to fusion, and that a reranker receives. None uses the retriever's
+    setting."""
     limit: Annotated[int, Range(1)] | None = None
-    """The number of hits. None leaves it to the retriever."""
+    """The number of hits. None uses the retriever's setting."""
     min_similarity: Annotated[float, Range(-1, 1)] | None = None
-    """Vector hits with a lower cosine are left out. None leaves it to the retriever."""
+    """The minimum cosine similarity of a vector hit. None uses the retriever's setting."""
     rerank: bool = True
-    """Whether the retriever's rerankers are asked, if it has any."""
+    """Whether to call the retriever's rerankers, if it has any."""
     answer_tokens: Annotated[int, Range(1)] = 1_000
-    """The most tokens of the answer."""
+    """The maximum number of tokens in the answer."""
 
     def __post_init__(self) -> None:
         check_fields(self, "mode.")
@@ -73,13 +75,14 @@ PUBLISHED_MODES: Mapping[str, Mode] = {
     "full": Mode(candidates=50, limit=15, answer_tokens=1_500),
     "escalated": Mode(candidates=100, limit=20, min_similarity=0.35, answer_tokens=3_000),
 }
-"""The modes of `AnswerConfig`. The published "full" reranks 20 candidates to 15; 50 leave it more to choose from."""
+"""The modes of `AnswerConfig`. The published "full" reranks 20 candidates to 15; here it reranks 50, for a wider
+choice."""
 
 
 @config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerConfig:
-    """The settings of an answer chain. By default it asks the model once, for the answer.
+    """The settings of an answer chain. By default it calls the model once, for the answer.
 
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking, visiting hours."),), default_intent="practical")
     >>> config.modes["escalated"].answer_tokens
@@ -88,56 +91,58 @@ class AnswerConfig:
 
     # Before retrieval, all in one call of the model
     intents: tuple[Intent, ...] = ()
-    """The labels of what users may want. Empty classifies nothing. An intent with an answer of its own, such as a
+    """The intents that a question may have. Empty turns classification off. An intent with its own answer, such as a
     refusal, ends the chain without a search."""
     default_intent: str | None = None
-    """The label where the model's answer is malformed, late, unknown or unsure; None means no intent."""
+    """The label to use if the model's answer is malformed, late, unknown or unsure. None means no intent."""
     min_confidence: Annotated[float, Range(0, 1)] = 0.5
-    """The confidence from which the model's intent is taken, 0 to 1."""
+    """The minimum confidence for using the intent that the model returns, 0 to 1."""
     rewrite: Rewrite = "auto"
-    """The rewriting of questions: "auto" makes one that leans on the conversation stand alone, and leaves others as
-    they are; "always" states every question in one sentence, which is the published rule; "off" asks for neither."""
+    """The rewriting of questions: "auto" makes a question that depends on the conversation standalone, and keeps other
+    questions unchanged; "always" states every question in one sentence, which is the published rule; "off" does
+    neither."""
     corpus_language: Annotated[str, NonBlank()] | None = None
-    """The language of the documents, in English ("Dutch"), into which questions are put. None leaves them in their
-    own."""
+    """The language of the documents, in English ("Dutch"), into which questions are translated. None keeps them in
+    their own language."""
     exchanges: Annotated[int, Range(0)] = 5
-    """The exchanges of the conversation that rewriting reads, from 0. Published: 5."""
+    """The number of turns of the conversation that rewriting reads, at least 0. Published: 5."""
     keywords: bool = False
-    """True asks for short keyword queries, too, which are searched by words alone."""
+    """Whether to ask the model for short keyword queries, too. They are used for keyword search only."""
     filter_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The metadata fields that the model may filter by, each with a description. What it infers only narrows what the
-    caller's filter allows."""
+    """The metadata fields that the model may filter by, each with a description. A filter that the model infers can
+    only narrow the caller's filter."""
     decompose: Decompose = "off"
-    """The parting of questions: "auto" asks whether one needs independent pieces of evidence, and retrieves for each of
-    them; "off" doesn't. Measured with the parts given: .710 of the evidence among the best 5 chunks in place of .513
-    (`python -m answering` in tests/bench)."""
+    """The decomposition of questions: "auto" asks the model whether a question needs independent pieces of evidence,
+    and retrieves for each of them; "off" doesn't. Measured with the sub-questions given: .710 of the evidence among the
+    best 5 chunks instead of .513 (`python -m answering` in tests/bench)."""
     max_sub_questions: Annotated[int, Range(1, 4)] = 4
-    """The most parts of a question, 1 to 4 (the published limit)."""
+    """The maximum number of sub-questions, 1 to 4 (the published limit)."""
 
     # The answer
     modes: Mapping[str, Mode] = field(default_factory=lambda: PUBLISHED_MODES, hash=False)
-    """The modes that a call may ask for, by name: "normal" by default, "full", "escalated", or your own. A `Mode` says
-    how much is retrieved and said."""
+    """The modes that a call can select by name: "normal" by default, "full", "escalated", or your own. A `Mode` sets
+    how much is retrieved and how long the answer may be."""
     style: Style = "grounded"
     """The style of the prompt: "grounded", "strict" or "soft", as in `Context.to_messages`."""
     extra_rules: tuple[str, ...] = ()
-    """The rules that come last in the system message, such as "Give no medical advice."."""
+    """Rules such as "Give no medical advice." to append to the system message."""
     template: Annotated[str, NonBlank()] | None = None
-    """The user message, with {context} and {question}. None takes that of the context's own language."""
+    """The user message, with {context} and {question}. None uses the template of the context's language."""
     history_tokens: Annotated[int, Range(0)] = 8_000
-    """The most tokens of the conversation in the prompt, from its end; at least 0. Published: 8,000."""
+    """The maximum number of tokens of the conversation in the prompt, counted from its end; at least 0. Published:
+    8,000."""
     no_content: Annotated[str, NonBlank()] = NO_CONTENT_ANSWER
-    """The answer where nothing usable was retrieved. The model isn't asked then."""
+    """The answer if nothing usable was retrieved. The model isn't called then."""
     voice: bool = False
-    """True for an answer that is spoken: its labels are removed."""
+    """Whether the answer is spoken. True removes its labels."""
 
     # Deadlines, in seconds, above 0
     search_seconds: Annotated[float, Range(above=0)] = 30.0
-    """The time for all searches of a question together."""
+    """The timeout for all searches of a question together."""
     understand_seconds: Annotated[float, Range(above=0)] = 10.0
-    """The time for the call before retrieval. If it is late, the question goes on as it is."""
+    """The timeout for the call before retrieval. If it is late, the question is used unchanged."""
     answer_seconds: Annotated[float, Range(above=0)] = 60.0
-    """The time for the answer, and in a stream for each of its pieces."""
+    """The timeout for the answer, and in a stream for each of its pieces."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -160,10 +165,10 @@ class AnswerConfig:
         object.__setattr__(self, "intents", tuple(self.intents))
 
     def mode(self, name: str) -> Mode:
-        """The mode of that name.
+        """Return the mode called `name`.
 
         Raises:
-            ConfigError: there is none.
+            ConfigError: no mode has this name.
         """
         if name not in self.modes:
             raise ConfigError("mode", one_of(self.modes), name)

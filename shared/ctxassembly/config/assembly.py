@@ -1,7 +1,7 @@
 """The settings of an assembly, checked once, at construction.
 
-A wrong value is an error that names the parameter, the range and the value. So is a setting that has no effect beside
-the others: whoever sets it expects one. The stages read settings and check nothing.
+A wrong value raises an error with the parameter, the range and the value. A setting that has no effect in combination
+with the others raises an error, too, since a caller who sets it expects an effect. The stages don't check settings.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Neighbors = Literal["auto", "filtered", "unfiltered"]
 
 
 class _Default(str):
-    """A default that another setting may replace. Its type tells it from the same value given by a caller."""
+    """A default that another setting may replace. The type distinguishes it from the same value set by a caller."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ MAX_CANDIDATE_WINDOW = 16
 DEFAULT_CANDIDATE_WINDOW = 3
 """Neighbors fetched on each side by default. Measured: 8 finds one percent more of the evidence in twice the time."""
 MAX_FIRST_LABEL = 900_000
-"""Answers are read for numbers of up to six digits. This leaves room for the labels after the first."""
+"""The highest first label. Answers are parsed for numbers of up to six digits, so later labels need room above it."""
 
 
 @config_class
@@ -76,7 +76,7 @@ class AssemblyConfig:
     """The settings of an assembly. Every default is measured; all values are checked at construction.
 
     Raises:
-        ConfigError: a value is out of its range, or has no effect beside the others.
+        ConfigError: a value is out of its range, or has no effect in combination with the others.
 
     >>> AssemblyConfig(max_tokens=4_000, order="edges").order
     'edges'
@@ -87,178 +87,184 @@ class AssemblyConfig:
 
     # Fetching
     enabled: bool = True
-    """The switch for everything. False passes the hits through, each as a block of its own, in their order, within the
-    budget. Nothing is fetched, joined or compressed. A hit that doesn't fit is left out; only the first one is cut."""
+    """Whether to assemble at all. False turns assembly off: hits are rendered one per block, in the order given, within
+    the budget. Nothing is fetched, joined or compressed. A hit that doesn't fit is left out; only the first one is
+    cut."""
     window: Annotated[int, Range(0, 3)] = 1  # 3 is the widest window of the published five-stage rule
-    """Neighbors read on each side of a hit, 0 to 3 chunks. Without a query they stand where hits leave room. Measured
-    so at 8,000 tokens with 20 hits: .932 of the evidence, where the hits one after the other have .908."""
+    """The number of neighbors on each side of a hit, 0 to 3 chunks. Without a query, neighbors are included only where
+    hits leave room. Measured without a query at 8,000 tokens with 20 hits: .932 of the evidence, versus .908 for the
+    hits one after the other."""
     candidate_window: Annotated[int, Range(0, MAX_CANDIDATE_WINDOW)] | None = None
-    """Neighbors fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same round trip.
-    None fetches 3, or none if `window` is 0. If not everything fits, they compete with all others. If the whole window
-    fits, only those stand that answer the query better than a hit does. Measured: 8 finds one percent more of the
-    evidence than 3, in twice the time."""
+    """The number of neighbors fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same
+    round trip. None fetches 3, or none if `window` is 0. If not everything fits, these neighbors compete with all other
+    text. If the whole window fits, neighbors outside it are included only if they answer the query better than a hit
+    does. Measured: 8 finds one percent more of the evidence than 3, in twice the time."""
     neighbor_decay: Annotated[float, Range(0, 1)] = 0.5
-    """The factor for a neighbor's score: it is that of its best hit times this, once per step; 0 to 1. The score is
-    reported and decides nothing."""
+    """The factor by which a neighbor's score decreases with each step from its hit, 0 to 1. A neighbor's score is its
+    best hit's score times this factor, once per step. The score is reported and decides nothing."""
     neighbors: Neighbors = "auto"
-    """The neighbors that a caller may read: they are fetched past the search and its filter. "auto" applies the filter
-    if it is known (see `Store`). If it isn't, a neighbor has to agree with its hit on all metadata but the keys that
-    vary within a document, and the trace names the keys by which others were left out. "filtered" refuses to run if no
-    filter is known. "unfiltered" says that every caller may read everything in the store."""
+    """The access control for neighbors, which are fetched without the search and its filter. "auto" applies the filter
+    if it is known (see `Store`). If it isn't, a neighbor must match its hit on all metadata except the keys that vary
+    within a document, and the trace lists the keys on which excluded neighbors differ. "filtered" raises an error if no
+    filter is known. "unfiltered" declares that every caller may read everything in the store."""
     varying_keys: tuple[str, ...] = ()
-    """Your own metadata keys in which chunks of one document differ, such as a line number. Neighbors may differ from
-    their hit there. Whole keys, dotted paths or their last parts. Never name a key that you filter by."""
+    """Your own metadata keys that differ between chunks of one document, such as a line number. Neighbors may differ
+    from their hit in these keys. Give whole keys, dotted paths or their last parts. Never list a key that you filter
+    by."""
     on_store_error: OnStoreError = "degrade"
-    """The step when a store, embeddings or a scorer fail: "degrade" goes on without what they would have given, and
-    says so in the trace; "raise" raises StoreError."""
+    """The action when a store, embeddings or a scorer fails: "degrade" continues without its results and records the
+    failure in the trace; "raise" raises StoreError."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     """The metadata keys that name a document, its source, page, section and so on."""
     page_base: Annotated[int, Range(0, 1)] | None = None
-    """The number of a document's first page, 0 or 1; None takes that of `keys`."""
+    """The number of a document's first page, 0 or 1. None uses the `page_base` of `keys`."""
 
     # Fitting the budget
     max_tokens: Annotated[int, Range(1)] | TokenBudget = 8_000
-    """The most tokens of the rendered text, at least 1, headers and separators included; or a `TokenBudget`."""
+    """The maximum number of tokens in the rendered text, at least 1, headers and separators included; or a
+    `TokenBudget`."""
     max_characters: Annotated[int, Range(1)] | None = None
     """The most characters (code points) of the same text, at least 1; None sets no such limit."""
     encoding: Encoding = DEFAULT_ENCODING
     """The name of a tiktoken encoding, or a function from a text to its number of tokens. The function must not
-    truncate, as tokenizers of Hugging Face may be set to. By default it is the encoding of the model whose TokenBudget
-    is given as `max_tokens`; another one is then an error. `ctxassembly[fast]` counts cl100k_base, o200k_base and
-    o200k_harmony several times as fast, to the same numbers."""
+    truncate, which Hugging Face tokenizers can be configured to do. If `max_tokens` is a TokenBudget for a model, the
+    default is that model's encoding, and a different encoding is an error. `ctxassembly[fast]` counts cl100k_base,
+    o200k_base and o200k_harmony several times as fast, with the same results."""
     granularity: Granularity = "auto"
-    """The unit that the budget keeps or drops if not everything fits. "sentence" packs the sentences that answer the
-    query best into contiguous passages; `overflow` and `compress` then have no effect. "chunk" and "passage" (a hit and
-    the chunks that adjoin it) fill by value, or without a query by rank, hits first. "document" is the published rule:
-    documents are dropped from the tail. With each of them the best item is cut at a sentence rather than left out; and
-    if all hits fit whole, neighbors never take the place of a hit's best sentence. "auto" takes the larger units the
-    more fits: passages if four fifths of everything fetched do, chunks if a third does, else sentences; also sentences
-    if one chunk takes more than a fifth of the room. Without a query, or with `overflow`, `compress` or
-    `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lesser one takes its place.
-    Measured at 500 tokens with 20 hits: .891 of the evidence with "auto", .802 with "passage", .797 with "chunk"; at
-    8,000 .958, .939 and .958."""
+    """The unit that is kept or dropped if not everything fits. "sentence" packs the sentences that answer the query
+    best into contiguous passages; `overflow` and `compress` then have no effect. "chunk" and "passage" (a hit and its
+    adjacent chunks) fill the budget by relevance, or without a query by rank, hits first. "document" is the published
+    rule: documents are dropped from the tail. With each of them, the best item is cut at a sentence rather than left
+    out; and if all hits fit whole, neighbors never displace a hit's best sentence. "auto" uses larger units the more of
+    the text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it
+    also uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `overflow`,
+    `compress` or `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one
+    takes its place. Measured at 500 tokens with 20 hits: .891 of the evidence with "auto", .802 with "passage", .797
+    with "chunk"; at 8,000 tokens .958, .939 and .958."""
     rank_by: RankBy = "query"
-    """The worth of a text: "query" goes by rank and by the words of the query, "rank" by rank alone, as published rules
-    do. Measured at 1,000 tokens with 20 hits: .926 of the evidence by the query, .754 by rank."""
+    """The basis of relevance: "query" combines rank with the words of the query; "rank" uses rank alone, as published
+    rules do. Measured at 1,000 tokens with 20 hits: .926 of the evidence with "query", .754 with "rank"."""
     stop_words: Collection[str] | None = None
-    """Words of a query that say little of what is asked for, and weigh half. None takes those of its language, the one
-    of which it has most: "what", "the", "explain", "waarom". Words of your own, in any case, take their place, and ()
-    has all words weigh alike. A word that only begins like one keeps its weight, and in a query that has no other words
-    all do."""
+    """Query words that carry little meaning, such as "what", "the", "explain" or "waarom"; they get half weight. None
+    uses the list for the query's language, which is the one with the most matches. A collection of your own, in upper
+    or lower case, replaces that list; () gives all words the same weight. A word that only starts like a stop word
+    keeps its weight, and in a query of nothing but stop words all words keep theirs."""
     min_relevance: Annotated[float, Range(0, 1)] | None = None
-    """The worth below which text is left out although it would fit, 0 to 1: the budget is then a cap instead of a
-    target. None fills the budget. The best sentence is worth 1, a sentence of the same rank without any word of the
-    query 0; a chunk is worth as much as its best sentence, a passage as its best chunk. Measured on three sets at 8,000
-    tokens, 0.5 takes 660 to 1,780 tokens and finds .964 of the evidence in place of .984, .917 of .932, and .477 of
-    .673 where whole sections are the evidence; 0.3 loses about half as much for twice the tokens."""
+    """The minimum relevance, 0 to 1. Text below it is left out even if it would fit, so the budget becomes a limit
+    instead of a target. None fills the budget. The best sentence has relevance 1, and a sentence of the same rank
+    without any word of the query 0; a chunk has the relevance of its best sentence, a passage the relevance of its best
+    chunk. Measured on three sets at 8,000 tokens, 0.5 uses 660 to 1,780 tokens and finds .964 of the evidence instead
+    of .984, .917 instead of .932, and .477 instead of .673 where whole sections are the evidence; 0.3 loses about half
+    as much for twice the tokens."""
     overflow: Overflow = "skip"
-    """The step at the first item that doesn't fit: "skip" it and go on, "stop", or "truncate" it at a sentence and
-    stop. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`."""
+    """The action at the first item that doesn't fit: "skip" skips it and continues, "stop" stops, "truncate" cuts it at
+    a sentence and stops. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`."""
     min_chunk_tokens: Annotated[int, Range(0)] = 0
-    """The tokens below which a chunk makes room first, if not everything fits; at least 0."""
+    """The minimum tokens of a chunk, at least 0. If not everything fits, shorter chunks are dropped first."""
     relevance_floor: float | None = None
-    """The score below which a hit makes room, with its neighbors, if not everything fits. The scale is the
-    retriever's. Hits without a score stay, and all stay if none reaches the floor."""
+    """The minimum score of a hit. If not everything fits, hits with a lower score are dropped, with their neighbors.
+    The scale is the retriever's. Hits without a score are kept, and all are kept if none reaches the floor."""
     max_chunk_tokens: Annotated[int, Range(1)] | None = None
-    """The most tokens of one chunk, at least 1, if not everything fits: longer ones are cut. None sets no limit; 2,000
-    is the published value."""
+    """The maximum tokens of one chunk, at least 1, if not everything fits: longer chunks are cut. None sets no limit;
+    2,000 is the published value."""
     compress: Compress = "none"
-    """The treatment of a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query best, as
-    many as fit; "llm" has a language model choose them first. All text kept is verbatim: an answer that adds or changes
-    anything is refused."""
+    """The method to shorten a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
+    best, as many as fit; "llm" has a language model choose them first. All kept text is verbatim: a model's answer that
+    adds or changes anything is rejected."""
     llm_timeout_seconds: Annotated[float, Range(above=0)] = 30.0
-    """The time for all answers of the language model together, above 0. Late answers are left out."""
+    """The timeout for all answers of the language model together, in seconds, above 0. Late answers are left out."""
 
     # Repetition
     dedup: Dedup = "exact"
-    """The chunks that collapse onto a better-ranked one. Each rule includes those before it. "exact": the same text but
-    for outer white space, whatever ids and hashes say. "near": nearly the same words, or a chunk inside a longer one.
-    "semantic": nearly the same meaning, by embeddings that come with the chunks or from `embeddings`. Near and semantic
-    never collapse adjacent chunks of a document: their overlap is stripped."""
+    """The rule for deduplicating chunks: a duplicate is dropped and its better-ranked copy kept. Each rule includes
+    those before it. "exact": the same text except for leading and trailing white space, regardless of ids and hashes.
+    "near": nearly the same words, or a chunk inside a longer one. "semantic": nearly the same meaning, by embeddings
+    that are part of the chunks or computed by `embeddings`. Near and semantic never drop adjacent chunks of a document:
+    their overlap is stripped."""
     dedup_sentences: bool = True
-    """The sentences that two passages share are said once: True takes sentences out of a passage if a better-ranked
-    passage has them, too: sentences in a row, from 100 characters on. `[...]` marks the gap, the trace names the chunk
-    that has them, and text that had no room takes theirs. Tables, lists, code, headings, whole documents and chunks
-    marked `keep_whole` stay as they are. No effect with `dedup="none"`."""
+    """Whether to remove repeated sentences. True removes sentences from a passage if a better-ranked passage contains
+    them, too: consecutive sentences of 100 characters or more. `[...]` marks the gap, the trace names the chunk that
+    contains the sentences, and the freed tokens go to text that didn't fit before. Tables, lists, code, headings, whole
+    documents and chunks marked `keep_whole` are left unchanged. No effect with `dedup="none"`."""
     near_threshold: Annotated[float, Range(above=0, maximum=1)] = 0.9
-    """The share of common words among all words of both chunks (Jaccard) from which they are near duplicates, above 0
-    and at most 1; also the share of a chunk's five-word sequences that a longer chunk has. Of 100 different words, 0.95
-    lets 2 differ, 0.90 5 and 0.85 8. So 0.95 finds one text from two parsers, 0.90 versions with an edited sentence,
-    and 0.85 leaflets of one template, whose few different words may be the answer. Word order doesn't count."""
+    """The minimum similarity of near duplicates, above 0 and at most 1: the number of words that both chunks contain,
+    divided by the number of words in either (Jaccard); also the minimum share of a chunk's five-word sequences that a
+    longer chunk contains. Of 100 different words, 0.95 allows 2 to differ, 0.90 5 and 0.85 8. So 0.95 finds one text
+    from two parsers, 0.90 versions with an edited sentence, and 0.85 leaflets of one template, whose few different
+    words may be the answer. Word order doesn't count."""
     semantic_threshold: Annotated[float, Range(above=0, maximum=1)] = 0.92
-    """The cosine from which two chunks mean the same, above 0 and at most 1. It depends on the model. With the
-    universal sentence encoder 0.95 leaves all but the same words, 0.90 takes a translation (0.91) and 0.85 a close
-    paraphrase (0.88) for the same. But "may eat" and "may not eat" have 0.93, "two euros" and "three euros" 0.93, 5 mg
-    and 50 mg 0.88: if such differences matter, stay with "near"."""
+    """The minimum cosine similarity of semantic duplicates, above 0 and at most 1. It depends on the model. With the
+    universal sentence encoder, 0.95 matches only the same words, 0.90 also a translation (0.91), and 0.85 also a close
+    paraphrase (0.88). But "may eat" and "may not eat" have 0.93, "two euros" and "three euros" 0.93, 5 mg and 50 mg
+    0.88: if such differences matter, use "near"."""
     prefer_version: PreferVersion = "score"
-    """The version that stays of two: "score", the better-ranked one, or "newest", the newer one by `keys.updated_at`,
-    in the better one's place. If one has no date, the better-ranked one stays."""
+    """The version to keep of two: "score" keeps the better-ranked one; "newest" keeps the newer one by
+    `keys.updated_at`, at the better-ranked one's position. If one has no date, the better-ranked one is kept."""
     min_overlap_chars: Annotated[int, Range(0)] = 20
     """The length in characters above which overlap of adjacent chunks is stripped, at least 0. Overlap that offsets
-    prove is stripped at any length. Without it the same sentences would end one chunk and begin the next."""
+    prove is stripped at any length. Without stripping, the same sentences would end one chunk and begin the next."""
     max_overlap_chars: Annotated[int, Range(1)] | None = None
-    """The longest overlap to look for if offsets are unknown, above `min_overlap_chars`. None sets no limit; the
+    """The maximum overlap to search for if offsets are unknown, above `min_overlap_chars`. None sets no limit; the
     splitter's overlap is a good value."""
 
     # Reading
     order: Order = "documents"
     """The order of labels: "documents" (by their best hit), "relevance", "edges" (best first, second-best last),
-    "interleaved", "document_order" (as the documents read), "reverse" or "stable" (as retrieved). With cite="document"
-    whole documents are ordered, and "relevance" is the same as "documents"; else every label is ordered on its own,
-    except that "documents" keeps those of one document together."""
+    "interleaved", "document_order" (in reading order), "reverse" or "stable" (as retrieved). With cite="document" whole
+    documents are ordered, and "relevance" is the same as "documents". Otherwise each label is ordered on its own,
+    except that "documents" keeps all labels of one document together."""
     format: FormatName | Annotated[Callable[[Heading], str | tuple[str, str]], "a function from Heading to str"] = (
         "numbered"
     )
-    """The header around each block, by name or by a function. The function gets a `Heading` and returns a header, or a
-    header and a footer, on lines of their own; it never sees the text, and a tiny budget doesn't ask it. If all its
-    headers show the labels of a format, such as `[1]`, prompts ask for them and answers are read for them. Text of
-    documents can't pass for the labels of "numbered" and "source"; other forms are yours to guard."""
+    """The header around each block, as a name or a function. The function gets a `Heading` and returns a header, or a
+    header and a footer, on lines of their own; it never receives the text, and is not called for a tiny budget. If all
+    its headers show the labels of a format, such as `[1]`, prompts ask for these labels and answers are parsed for
+    them. Text of documents can't imitate the labels of "numbered" and "source"; you must guard other forms yourself."""
     separator: Separator = "blank"
-    """The text between blocks: a "blank" line, or a "rule", `---` between two blank lines. Documents and nodes that an
-    adapter returns are joined by their reader."""
+    """The text between blocks: a "blank" line, or a "rule", which is `---` between two blank lines. Documents and nodes
+    that an adapter returns are joined by the code that receives them."""
     language: Code = "en"
     """The language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents can't
-    pass for headers of ours in any language, and answers are read for the labels of all."""
+    imitate generated headers in any language, and answers are parsed for the labels of all languages."""
     cite: Cite = "document"
-    """The unit that has a label of its own: "document", "passage" or "chunk"."""
+    """The unit that gets its own label: "document", "passage" or "chunk"."""
     first_label: Annotated[int, Range(1, MAX_FIRST_LABEL)] = 1
-    """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: `Labels` counts
-    them on."""
+    """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: `Labels`
+    continues the numbering."""
     label_step: Annotated[int, Range(1, 1_000)] = 1
-    """The distance from one label to the next, 1 to 1,000. Contexts that are assembled side by side, n of them, share
-    no label if they begin with n labels in a row and all have n as their step: 1 3 5 and 2 4 6."""
+    """The distance from one label to the next, 1 to 1,000. Contexts assembled in parallel, n of them, share no label if
+    their first labels are n consecutive numbers and each uses n as its step: 1 3 5 and 2 4 6."""
     header_keys: tuple[str, ...] = ()
-    """Metadata keys, or dotted paths, whose values the model reads below the header, one a line, such as `author: J.
-    Jansen`. They are those of the label's best chunk. A tiny budget leaves them out."""
+    """Metadata keys, or dotted paths, whose values are shown to the model below the header, one per line, such as
+    `author: J. Jansen`. The values come from the label's best chunk. A tiny budget leaves them out."""
     summary_key: str | tuple[str, ...] = ("page_summary", "chunk_metadata.page_summary")
-    """Metadata keys, or dotted paths, of a page summary. The first value found stands above the text."""
+    """Metadata keys, or dotted paths, of a page summary. The first value found is shown above the text."""
     sanitize: bool = False
-    """The treatment of text that hides something, or that your model or the page with its answers may act on. True
+    """Whether to sanitize text that hides something, or that your model or the page with its answers may act on. True
     deletes invisible characters: tag characters, bidirectional controls, zero-width and soft hyphens, runs of variation
-    selectors, and joiners that are not between letters of a script that needs them, or emoji. A backslash breaks tokens
-    of chat templates (`<\\|im_start|>`, `[\\INST]`), Markdown links and images (`![x]\\(http:...)`), their definitions,
-    and HTML elements that load or link to something. Text, headers, summaries and supplements are treated alike. The
-    tokens are those of OpenAI, Llama, Mistral, Qwen, DeepSeek, Gemma and their like. Bare addresses stay. So are search
-    results and the prompts of `compress="llm"`. Snippets and metadata of citations are as the document has them, and
-    rerankers, scorers and enrichment read texts as they are stored."""
+    selectors, and joiners that are not between letters of a script that needs them, or emoji. It inserts a backslash to
+    break tokens of chat templates (`<\\|im_start|>`, `[\\INST]`), Markdown links and images (`![x]\\(http:...)`), their
+    definitions, and HTML elements that load or link to something. Text, headers, summaries and supplements are treated
+    alike. The recognized tokens are those used by OpenAI, Llama, Mistral, Qwen, DeepSeek, Gemma and similar models.
+    Bare addresses are not changed, nor are search results and the prompts of `compress="llm"`. Snippets and metadata of
+    citations match the document, and rerankers, scorers and enrichment read texts as they are stored."""
 
-    # Supplementary text, which no chunk holds
+    # Supplementary text, which is in no chunk
     supplement_position: SupplementPosition = "after"
-    """The place of the supplement: "before" or "after" all documents."""
+    """The position of the supplement: "before" or "after" all documents."""
     supplement_separator: Annotated[str, "one line of text without {}"] | None = None
-    """The line above it, in place of the language's own. No document can forge it."""
+    """The line above the supplement, which replaces the default line of the language. Documents can't forge it."""
     supplement_max_tokens: Annotated[int, Range(1)] = 1_000
-    """Its most tokens, the separator included, at least 1. It is cut at a sentence. Documents get the rest of
-    `max_tokens`: at least half, and all of it if the best hit would not fit otherwise."""
+    """The maximum tokens of the supplement, the separator included, at least 1. It is cut at a sentence. Documents get
+    the rest of `max_tokens`: at least half, and all of it if the best hit would not fit otherwise."""
     supplement_threshold: (
         float | Annotated[Callable[[str | None, float | None], bool], "a function of query and score"] | None
     ) = None
-    """The score that makes it superfluous: it is left out if the best hit's score reaches this number; None never
-    leaves it out. Or a function of the query and that score (None if nothing was retrieved or scored) that returns True
-    to add it."""
+    """The score of the best hit from which the supplement is left out. None never leaves it out. Or a function of the
+    query and the best hit's score (None if nothing was retrieved or scored) that returns True to add the supplement."""
     supplement_gate: Annotated[Callable[[Any], bool], "a function of a SupplementGateInput"] | None = None
-    """In place of the threshold, a function of a `SupplementGateInput`: the query, the best score, the best vector
-    similarity of all hits, the caller's intent."""
+    """A function that decides on the supplement instead of the threshold. It gets a `SupplementGateInput`: the query,
+    the best score, the best vector similarity of all hits, the caller's intent."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -268,7 +274,7 @@ class AssemblyConfig:
         self._check_supplement()
         self._check_effects()
         self._check_stop_words()
-        # A single key may be given in place of a tuple. The stages read tuples alone.
+        # A single key may be given instead of a tuple. The stages read tuples only.
         for name, allowed in (
             ("summary_key", "a metadata key or a non-empty tuple of keys"),
             ("varying_keys", "a tuple of metadata keys"),
@@ -288,7 +294,7 @@ class AssemblyConfig:
             )
             if not all(word_lists):
                 raise ConfigError("stop_words", "a collection of words, or None", self.stop_words)
-            # In order, so that equal settings are shown alike; as a query's words are, so that these are found there.
+            # Sorted, so that equal settings have the same repr; tokenized like a query, so that its words match.
             object.__setattr__(self, "stop_words", tuple(sorted({word for entry in word_lists for word in entry})))
 
     def _check_supplement(self) -> None:
@@ -301,10 +307,10 @@ class AssemblyConfig:
             raise ConfigError("supplement_threshold", "None where supplement_gate decides", self.supplement_threshold)
 
     def _check_effects(self) -> None:
-        """Refuse settings without effect in the granularity that was chosen."""
+        """Raise ConfigError for a setting that has no effect with the chosen granularity."""
         for granularity, parameter, idle, hint in _WITHOUT_EFFECT:
             applies = self.rank_by == "rank" if granularity == "rank" else self.granularity == granularity
-            # By rank alone there are no sentences to choose: whole chunks are packed, for which these settings work.
+            # With rank alone no sentences are chosen: whole chunks are packed, and these settings apply to them.
             if granularity == "sentence" and self.rank_by == "rank":
                 continue
             if applies and getattr(self, parameter) != idle:
@@ -313,7 +319,7 @@ class AssemblyConfig:
                 raise ConfigError(parameter, allowed, getattr(self, parameter))
 
     def _check_encoding(self) -> None:
-        """Replace the default encoding by that of a model's budget. One that the caller chose would count otherwise."""
+        """Use the encoding of a model's budget by default. A different one set by the caller raises ConfigError."""
         if isinstance(self.max_tokens, TokenBudget):
             model_encoding = self.max_tokens.encoding
             if model_encoding and self.encoding != model_encoding:
@@ -324,7 +330,7 @@ class AssemblyConfig:
 
     @classmethod
     def for_use(cls, use: str) -> AssemblyConfig:
-        """The settings for one use. They keep the same evidence as the default, and write it in another way.
+        """Return the settings for one use. They keep the same evidence as the default, and differ in format and order.
 
         - "factual_qa", questions with a short answer: labeled documents, the best ones at both ends
         - "summarization": documents under their names, in reading order, without labels
@@ -333,7 +339,7 @@ class AssemblyConfig:
         - "voice", answers that are spoken: the text alone, by document
         - "tight_budget", small windows: the text alone, so that no token goes to headers
 
-        `ctxassembly.presets` has them as constants, and the published rules, such as `presets.FIVE_STAGE`.
+        `ctxassembly.presets` defines them as constants, and the published rules, such as `presets.FIVE_STAGE`.
 
         Raises:
             ConfigError: `use` is none of these.
@@ -345,7 +351,7 @@ class AssemblyConfig:
         return cls(**USES[use])
 
     def effective_granularity(self, query: str | None) -> Granularity:
-        """The granularity for `query`, given the other settings. For "auto" it is the finest one that may be needed."""
+        """Return the granularity for `query` under these settings; for "auto" the finest one that may be needed."""
         if not self.enabled:
             return "chunk"
         is_query_aware = self.is_query_aware(query)
@@ -353,22 +359,22 @@ class AssemblyConfig:
             return "sentence" if is_query_aware else "chunk"
         if self.granularity != "auto":
             return self.granularity
-        # These three say what becomes of chunks, so chunks it is.
+        # These three settings apply to chunks only.
         has_chunk_settings = self.overflow == "skip" and self.compress == "none" and self.max_chunk_tokens is None
         return "sentence" if is_query_aware and has_chunk_settings else "chunk"
 
     def is_query_aware(self, query: str | None) -> bool:
-        """True if the words of `query` value the text; rank alone does otherwise."""
+        """Return True if relevance uses the words of `query`, and not rank alone."""
         return self.enabled and self.rank_by == "query" and bool(query and query.strip())
 
     @property
     def may_shorten_hits(self) -> bool:
-        """True if a hit that doesn't fit whole is shortened before a lesser one takes its place."""
+        """True if a hit that doesn't fit whole is shortened before a lower-ranked one takes its place."""
         return self.enabled and self.overflow == "skip" and self.granularity in ("auto", "sentence")
 
     def fetch_window(self, query: str | None) -> int:
-        """The number of chunks to fetch on each side of a hit."""
-        # More than the window is fetched only where neighbors compete one by one.
+        """Return the number of chunks to fetch on each side of a hit."""
+        # More than the window is fetched only if neighbors compete individually.
         if not self.is_query_aware(query) or self.effective_granularity(query) in ("document", "passage"):
             return self.window
         pool = (
@@ -393,7 +399,8 @@ _WITHOUT_EFFECT = (
     ("rank", "stop_words", None, "say rank_by='query'"),
     ("rank", "candidate_window", None, "say window=3, or rank_by='query'"),
 )
-"""A granularity (or "rank"), a setting without effect there, its default, and the settings to use instead."""
+"""Each entry: a granularity (or "rank"), a setting that has no effect there, its default, and the settings to use
+instead."""
 
 
 def _is_collection(value: Any) -> bool:

@@ -1,8 +1,8 @@
-"""Endings of the errors that beginners meet: the line to write instead.
+"""Hints at the end of common error messages: the line to write instead.
 
-A beginner hands in the object at hand: LangChain's documents for hits, a vector store for a store, a dict for a config.
-The error recognizes it and gives the line that works. Objects are told by their attributes, so no framework is imported
-for an error.
+Beginners often pass the wrong kind of object: LangChain's documents as hits, a vector store as a store, a dict as a
+config. The error recognizes the object and gives the line that works. Objects are recognized by their attributes, so no
+framework is imported for an error.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from ctxassembly.safe_repr import safe_repr
 
 
 def not_a_hit_error(given: object, position: int | None = None) -> InputError:
-    """The error for `given`, handed in as the hit at `position`, or as all hits if that is None."""
+    """Return the error for `given`, passed as the hit at `position`, or as all hits if `position` is None."""
     where = "" if position is None else f" at place {position}"
     got = type(given).__name__ if position is None else safe_repr(given)
     return InputError(f"hits must be a sequence of Hit, got {got}{where}{_hint_for_hits(given)}")
 
 
 def hint_for_documents(given: Any) -> str:
-    """The end of an error for `given`, handed in as LangChain's documents or as one of them."""
+    """Return the hint for `given`, passed as LangChain's documents or as one of them."""
     if isinstance(given, (list, tuple)):
-        # A document with its score, as `similarity_search_with_score` returns it; else the first odd one tells.
+        # A document with its score, as `similarity_search_with_score` returns it; else the first item with a hint.
         pair = len(given) == 2 and _is_document(given[0]) and not _is_document(given[1])
         return _hint_for_hits(given) if pair else next(filter(None, map(hint_for_documents, given)), "")
     return _hint_for_hits(given) if hasattr(given, "get_content") else ""
 
 
 def hint_for_node(given: Any) -> str:
-    """The end of an error for `given`, handed in as one of LlamaIndex's nodes with scores."""
+    """Return the hint for `given`, passed as one of LlamaIndex's nodes with scores."""
     if _is_document(given):
         return _hint_for_hits(given)
     return ": write NodeWithScore(node=node)" if hasattr(given, "get_content") else ""
@@ -73,9 +73,9 @@ def _is_document(given: Any) -> bool:
 
 
 def hint_for_config(given: Any, accepts_query: bool = True) -> str:
-    """The end of an error for `config=given`; empty if nothing better is known.
+    """Return the hint for `config=given`; empty if there is none.
 
-    `accepts_query` is False of what is made before there is a query.
+    `accepts_query` is False for objects that are created before a query is known.
     """
     if isinstance(given, str):
         text = str.__str__(given)  # a subclass may raise when it is compared
@@ -84,7 +84,7 @@ def hint_for_config(given: Any, accepts_query: bool = True) -> str:
         return f": write query={safe_repr(given, 40)}" if accepts_query else ""
     if isinstance(given, int):
         return f": write config=AssemblyConfig(max_tokens={safe_repr(given, 40)})"
-    # A dict alone: another mapping may raise, or never end.
+    # Only a plain dict: another mapping may raise, or never end.
     if type(given) is dict and all(type(name) is str for name in [*given][:3]):
         settings = ", ".join(f"{name}={safe_repr(value, 40)}" for name, value in [*given.items()][:3])
         return f": write config=AssemblyConfig({settings}{', ...' if len(given) > 3 else ''})"
@@ -92,7 +92,7 @@ def hint_for_config(given: Any, accepts_query: bool = True) -> str:
 
 
 def hint_for_store(given: Any) -> str:
-    """The end of an error for `store=given`; empty if nothing better is known."""
+    """Return the hint for `store=given`; empty if there is none."""
     if hasattr(given, "similarity_search") or hasattr(given, "get_by_ids"):
         return (
             ": write store=VectorStoreNeighbors(vectorstore), or store=PGVectorNeighbors(vectorstore) for Postgres, "
@@ -122,12 +122,12 @@ def check_store(given: Any) -> None:
 
 
 def check_parameters(owner: str, given: Mapping[str, Any], known: Iterable[str], config: str) -> None:
-    """Check that `owner` knows all parameters that it was `given`.
+    """Check that `owner` accepts all parameters in `given`.
 
-    `config` is the line to write for a setting of `AssemblyConfig`, with {} in the place of the config.
+    `config` is the line to write for a setting of `AssemblyConfig`, with {} in place of the config.
 
     Raises:
-        ConfigError: a parameter is not among the `known`. The error guesses the one that was meant.
+        ConfigError: a parameter is not in `known`. The error suggests a similar one.
     """
     known = set(known)
     elsewhere = {

@@ -1,4 +1,4 @@
-"""The settings of retrieval. A wrong value is an error at construction that names parameter, range and value."""
+"""The settings of retrieval. A wrong value raises an error at construction with parameter, range and value."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ OnSearchError = Literal["degrade", "raise"]
 @config_class
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """A factor for chunks whose metadata agree with the query or the conversation.
+    """A score factor for chunks whose metadata matches the query or the conversation.
 
     >>> Boost("category", 1.2, {"category": "practical"})
     Boost(name='category', factor=1.2, where={'category': 'practical'})
     """
 
     name: Annotated[str, NonBlank()]
-    """Its name in the trace."""
+    """The name in the trace."""
     factor: Annotated[float, Range(above=0)]
-    """Above 0; 1.2 is +20 %."""
+    """The factor, above 0; 1.2 is +20 %."""
     where: Mapping[str, Any] = field(hash=False)
-    """Metadata keys (dotted paths too), each with the value to have, a collection of values to have one of, or
+    """The condition: metadata keys (dotted paths too), each with a required value, a collection of accepted values, or
     operators as in a filter, `{"updated": {"$gte": "2026-01-01"}}`. "id" and "document_id" are the chunk's own."""
 
     def __post_init__(self) -> None:
@@ -46,84 +46,88 @@ class Boost:
 @config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalConfig:
-    """The settings of a retrieval. The defaults are what is measured best; see `published` for the others.
+    """The settings of a retrieval. The defaults measured best; `published` returns the published settings.
 
     >>> RetrievalConfig(limit=10).candidates_per_channel
     40
     """
 
-    # What is searched
+    # Search
     strategy: Strategy = "hybrid"
-    """The search: "hybrid" goes by vectors, words and the taxonomy; "vector", "keyword" and "graph" by one of them
-    alone. Measured on three sets: .947, .978 and .637 of the evidence among the best 5 chunks by "hybrid", .803, .774
-    and .249 by "vector", .921, .962 and .585 by "keyword" (`make bench-retrieval`)."""
+    """The search strategy: "hybrid" combines vector search, keyword search and the taxonomy; "vector", "keyword" and
+    "graph" use one of them alone. Measured on three sets: .947, .978 and .637 of the evidence among the best 5 chunks
+    with "hybrid", .803, .774 and .249 with "vector", .921, .962 and .585 with "keyword" (`make bench-retrieval`)."""
     limit: Annotated[int, Range(1)] = 20
-    """The number of hits, from 1. Published is 7, with nothing chosen after it. Assembly chooses, and finds most with
-    20: measured at 8,000 tokens .863 of the evidence, .734 with 5 (`make bench`)."""
+    """The number of hits, at least 1. The published value is 7, without a selection afterwards. Assembly selects from
+    the hits, and finds most with 20: measured at 8,000 tokens .863 of the evidence, .734 with 5 (`make bench`)."""
     candidates: Annotated[int, Range(1)] | None = None
-    """The chunks that each channel gives to fusion, at least `limit`. None gives 4 x `limit`, or `rerank_candidates` if
-    that is more."""
+    """The number of chunks that each channel passes to fusion, at least `limit`. None passes 4 x `limit`, or
+    `rerank_candidates` if that is more."""
     min_similarity: Annotated[float, Range(-1, 1)] | None = None
-    """The cosine below which a vector hit is left out, -1 to 1; None keeps all. The published .40 costs up to .23 of
+    """The minimum cosine similarity of a vector hit, -1 to 1. None keeps all hits. The published .40 loses up to .23 of
     the evidence with a small embedder."""
     query_prefix: str = ""
-    """The text before the query where it is embedded, as some models want it."""
+    """The text placed before the query when it is embedded, which some models require."""
     max_terms: Annotated[int, Range(1, 200)] = 32
-    """The most words of a query that are searched, the rarest ones, 1 to 200."""
+    """The maximum number of query words to search for, 1 to 200. The rarest words are kept."""
     stop_word_weight: Annotated[float, Range(0, 1)] = 0.75
-    """The part of its weight that a function word of the query ("what", "explain", "waarom") keeps where words are
-    searched, 0 to 1. 1 (published) goes by rareness alone: of questions on papers that finds .005 to .009 less of the
-    evidence, with a standard error of .003. Assembly has its own, `stop_words`."""
+    """The weight of a function word of the query ("what", "explain", "waarom") in keyword search, as a share of its
+    normal weight, 0 to 1. 1 (published) weights by rarity alone: on questions about papers that finds .005 to .009 less
+    of the evidence, with a standard error of .003. Assembly has its own setting, `stop_words`."""
     on_search_error: OnSearchError = "degrade"
-    """The step when a channel fails: "degrade" goes on without it, and says so in the trace; all failing is an error.
-    "raise" raises at the first."""
+    """The action when a channel fails: "degrade" continues without it and records the failure in the trace; if all
+    channels fail, an error is raised. "raise" raises an error at the first failure."""
     timeout_seconds: Annotated[float, Range(above=0)] = 10.0
-    """The time for each request to the channels, above 0. A channel that is late counts as failed."""
+    """The timeout for each request to the channels, in seconds, above 0. A channel that is late counts as failed."""
 
-    # How the channels become one list
+    # Fusion of the channels
     fusion: Fusion = "convex"
-    """The way from scores of several channels to one: "convex" adds normalized scores: each divided by the best of its
-    channel, the keyword score times `keyword_weight`, the similarity times the rest. "rrf" adds 1 / (rrf_k + rank),
-    ranks from 0, in the same proportion; the trace says where that puts all chunks of one channel before those of the
-    other. Measured on three sets: "rrf" has .908, .959 and .483 of the evidence among the best 5, "convex" .947, .978
-    and .637 (`make bench-retrieval`)."""
+    """The method of combining the scores of several channels: "convex" adds normalized scores: each is divided by the
+    best score of its channel, the keyword score is multiplied by `keyword_weight`, the similarity by the rest. "rrf"
+    adds 1 / (rrf_k + rank), ranks from 0, in the same proportion; if that ranks all chunks of one channel before all
+    chunks of the other, the trace has a note. Measured on three sets: "rrf" has .908, .959 and .483 of the evidence
+    among the best 5 chunks, "convex" .947, .978 and .637 (`make bench-retrieval`)."""
     keyword_weight: Annotated[float, Range(0, 1)] = 0.6
-    """The part of the words, 0 to 1. `tune` fits it on questions of your own. Published: .5."""
+    """The weight of keyword search, 0 to 1. `tune` fits it to your own questions. Published: .5."""
     rrf_k: Annotated[float, Range(1)] = 60.0
-    """The constant of "rrf", from 1; published: 60. The larger, the more two lukewarm agreements outweigh one best
-    hit."""
+    """The constant k of "rrf", at least 1; published: 60. The larger it is, the more two mediocre ranks outweigh one
+    top rank."""
     adjacency: Annotated[float, Range(0, 1)] = 0.15
-    """The part of the way that a chunk's score is raised towards that of a better chunk beside it in its document, 0
-    (published) to 1: answers tend to go on there. Only "hybrid" does it: one channel alone keeps its order. Measured on
-    three sets: .000 to .016 more of the evidence among the best 20 (`make bench-retrieval`)."""
+    """The share of the difference by which a chunk's score is raised toward the score of a better adjacent chunk of its
+    document, 0 (published) to 1: answers often continue there. Only "hybrid" uses it: a single channel keeps its order.
+    Measured on three sets: .000 to .016 more of the evidence among the best 20 chunks (`make bench-retrieval`)."""
 
-    # What changes the order after that
+    # Reordering after fusion
     boosts: tuple[Boost, ...] = ()
-    """The factors for chunks with certain metadata, multiplied. Measured with a factor of 1.2: .004 to .081 more among
-    the best 20 where it knows the right document, up to .021 less among the best 5 where it names a wrong one."""
+    """Score factors for chunks with certain metadata. They are multiplied. Measured with a factor of 1.2: .004 to .081
+    more of the evidence among the best 20 chunks if it names the right document, up to .021 less among the best 5 if it
+    names a wrong one."""
     affinity: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
-    """The factors by intent and category of content, each above 0. What it doesn't name has factor 1."""
+    """Score factors by intent and content category, each above 0. Pairs that are not listed have factor 1."""
     category_key: str = "category"
-    """The metadata key that has a chunk's category of content."""
+    """The metadata key of a chunk's content category."""
     rerank_candidates: Annotated[int, Range(1)] | None = None
-    """The number of chunks, best first, that a reranker gets, from 1; `limit` is how many of all are kept. The others
-    stay behind those, in their order. None gives it all of them, up to `candidates` a channel."""
+    """The number of chunks, best first, that a reranker receives, at least 1; `limit` sets how many chunks are kept
+    overall. The other chunks follow them in their previous order. None sends all chunks, up to `candidates` per
+    channel."""
 
-    # What is brought in besides
+    # Additional chunks, and refusal
     rescue: Rescue = "last"
-    """The place of chunks that are fetched for specific words of the query that no hit has: the "last" places, or the
-    "first"; "off" fetches none. Measured: .000 to .003 more of the evidence, since most words stand in the hits."""
+    """The position of chunks that are fetched for specific query words that no hit contains: the "last" places, or the
+    "first"; "off" fetches none. Measured: .000 to .003 more of the evidence, since the hits contain most words."""
     rescue_terms: Annotated[int, Range(0)] = 2
-    """The most words that are rescued, from 0."""
+    """The maximum number of words to rescue, at least 0."""
     rescue_max_chunks: Annotated[int, Range(0)] = 1
-    """The chunks that may have a word at most for it to be specific, from 0. At 5 % of all chunks recall falls."""
+    """The maximum number of chunks that contain a word for the word to count as specific, at least 0. At 5 % of all
+    chunks recall decreases."""
     rescue_min_letters: Annotated[int, Range(1)] | None = None
-    """The letters, from 1, that make a word specific as well; None looks at rareness alone. Published: 6."""
+    """The number of letters, at least 1, from which a word also counts as specific. None considers rarity alone.
+    Published: 6."""
     min_evidence: Annotated[float, Range(0, 2)] | None = None
-    """The evidence that at least one chunk has to have for any hits to be given, 0 to 2: its similarity and its share
-    of the query's words, added up; None always gives some. With a small embedder 95 % of the questions that a corpus
-    answers had at least .63 to .90, and 95 % of those of another field and language at most .48. Where words or vectors
-    alone are searched the sum is at most 1; after a failure nothing is judged."""
+    """The minimum evidence that at least one chunk must have for any hits to be returned, 0 to 2: its similarity plus
+    its share of the query's words. None always returns hits. With a small embedder, 95 % of the questions that a corpus
+    answers had at least .63 to .90, and 95 % of the questions from another field and language at most .48. If only
+    keywords or only vectors are searched, the sum is at most 1; after a failure the setting is not applied."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -134,12 +138,14 @@ class RetrievalConfig:
 
     @property
     def candidates_per_channel(self) -> int:
-        """The number of chunks that each channel gives to fusion."""
+        """The number of chunks that each channel passes to fusion."""
         return max(4 * self.limit, self.rerank_candidates or 0) if self.candidates is None else self.candidates
 
     @classmethod
     def published(cls) -> RetrievalConfig:
-        """The published numbers: 28 candidates for 7 hits, a similarity of .40 at least, RRF 60, rescue from 6 letters.
+        """Return the published settings: 28 candidates for 7 hits, a minimum similarity of .40, RRF with k = 60.
+
+        Words of 6 letters or more are rescued.
 
         >>> RetrievalConfig.published().candidates_per_channel
         28
@@ -156,10 +162,10 @@ class RetrievalConfig:
 
 
 def check_boosts(boosts: Any) -> tuple[Boost, ...]:
-    """The boosts as a tuple.
+    """Return `boosts` as a tuple.
 
     Raises:
-        ConfigError: there is something else among them.
+        ConfigError: one of them is not a `Boost`.
     """
     if not isinstance(boosts, (tuple, list)) or not all(isinstance(boost, Boost) for boost in boosts):
         raise ConfigError("boosts", "a tuple of Boost", boosts)

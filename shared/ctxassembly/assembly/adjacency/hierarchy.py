@@ -28,7 +28,7 @@ def missing_relatives(
     if parent_id is None or (parent_id in absent and parent_id not in known):
         return None
     needed: dict[str, None] = {}
-    # Upwards to the next unknown parent: only the top one tells the offset in the document.
+    # Go up to the next unknown parent: only the top parent has the offset in the document.
     for _ in range(MAX_LEVELS):
         if parent_id is None:
             break

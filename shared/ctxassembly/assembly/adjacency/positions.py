@@ -147,7 +147,7 @@ def is_continuation(first: Chunk, second: Chunk) -> bool:
 
 
 def is_contained_in(inner: Chunk, outer: Chunk) -> bool:
-    """Return True if the text of `inner` stands in that of `outer` where their offsets say so."""
+    """Return True if `outer` contains the text of `inner` at the position given by their offsets."""
     outer_offset, inner_offset = offset_of(outer), offset_of(inner)
     if (
         outer_offset is None
@@ -361,7 +361,7 @@ def _end_offset(chunk: Chunk) -> int:
 def _link_chains(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
     """Return the longest chains of linked chunks, each in order; the chains by their first chunk as given."""
     by_id = {chunk.id: chunk for chunk in chunks}
-    # Either side's link will do; that of the chunk behind wins.
+    # A link from either chunk is enough; if they disagree, the later chunk's link is used.
     following = {chunk.id: chunk.next_id for chunk in chunks if chunk.next_id in by_id}
     following |= {chunk.prev_id: chunk.id for chunk in chunks if chunk.prev_id in by_id}
     followers = set(following.values())

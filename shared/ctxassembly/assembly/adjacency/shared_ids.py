@@ -1,8 +1,8 @@
-"""Ids and indexes that several texts share: their chunks are kept apart, and none is lost.
+"""Ids and indexes that several texts share: their chunks are treated as different, and none is lost.
 
-A splitter copies the metadata of the text it cuts, two stores both count from 0, a new version of a file is stored
-beside the old one. A shared id gets a suffix that no database allows. A shared index is doubtful: it says about where
-the chunks are, but not what adjoins them.
+This happens when a splitter copies the metadata of the text it cuts, when two stores both count from 0, or when a new
+version of a file is stored next to the old one. A shared id gets a suffix that no database allows. A shared index is
+unreliable: it gives the approximate position of the chunks, but not which chunks are adjacent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ctxassembly.data.chunks import Chunk, ChunkOrigin
 from ctxassembly.data.id_clashes import renumber_document
 
 _ID_SEPARATOR = "\0"
-"""Separates an id from the suffix that tells it from the same id of another chunk; databases have no such id."""
+"""Separates an id from the suffix that makes it unique among chunks with this id; databases have no such id."""
 
 
 def find_by_id(chunks_by_id: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chunk | None:
@@ -130,7 +130,7 @@ def has_shared_index(chunk: Chunk) -> bool:
 def separate_positions(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str, int]:
     """Return the `positions` of one document's chunks, by id, with a position for each chunk that shares an index.
 
-    Chunks of one index are spread only if each has an offset of its own: nothing else tells their order.
+    Chunks with the same index are spread only if each has a different offset: only offsets give their order.
     """
     sharing: dict[int, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
@@ -146,7 +146,7 @@ def separate_positions(chunks: Iterable[Chunk], positions: Mapping[str, int]) ->
             added[position] = len(starts) - 1
     if not steps:
         return positions
-    # All that stands behind moves on by the positions added before it.
+    # Later chunks are shifted by the number of positions added before them.
     shift, shifted = 0, dict[int, int]()
     for position in sorted(set(positions.values())):
         shifted[position] = position + shift

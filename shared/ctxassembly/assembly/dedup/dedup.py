@@ -102,7 +102,7 @@ class Duplicates:
             self._note(note)
 
     def _collect_vectors(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
-        """Keep the vectors that came with the chunks, and ask for those of all others in one request."""
+        """Use the vectors that chunks already have, and request the missing vectors in one call."""
         for candidate in candidates:
             given_vector = candidate.chunk.vector
             if given_vector is not None:

@@ -23,7 +23,7 @@ DateOf = Callable[[Candidate], float | None]
 """The date of a candidate's last update; None if it is unknown, or doesn't decide which of two copies stays."""
 
 _PREFIX_CHARS = 40
-"""Characters by which texts of the same length are told apart before all of them is looked at."""
+"""Characters that are compared first for texts of the same length, before the whole texts are compared."""
 
 
 def no_date(_candidate: Candidate) -> None:

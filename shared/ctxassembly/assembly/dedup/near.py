@@ -24,7 +24,7 @@ from ctxassembly.text.words import words
 SHINGLE_WORDS = 5
 """Words of a shingle, as in the published rule of containment: few enough for edits, too many for an accident."""
 EXTRA_WORDS = 12
-"""Words looked up beyond those of which one has to be shared: then several have to be, which fewer texts pass."""
+"""Additional words to look up, so that texts must share several words instead of one, and fewer texts qualify."""
 MAX_CACHED_SHINGLES = 2_048
 """Texts whose shingles are cached: they take twenty times the memory of the text."""
 _ROUNDING = 1e-9
@@ -132,7 +132,7 @@ class _ContainedText:
         return broken <= self._max_broken
 
     def is_in(self, shingles: frozenset[tuple[int, ...]]) -> bool:
-        """Return True if enough of its shingles are among those of a text that is no shorter."""
+        """Return True if enough of its shingles are among `shingles`, which come from a text that is no shorter."""
         mine = self._shingles
         return 0 < len(mine) <= len(shingles) and len(mine & shingles) / len(mine) >= self._threshold
 

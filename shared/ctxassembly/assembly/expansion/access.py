@@ -204,7 +204,7 @@ def _to_hashable(value: Any, depth: int) -> Hashable:
         if isinstance(value, (list, tuple, set, frozenset)) and depth:
             return frozenset(_to_hashable(item, depth - 1) for item in value)
         hash(value)
-    except Exception:  # noqa: BLE001 - any object may stand in metadata; one that can't be compared agrees with itself
+    except Exception:  # noqa: BLE001 - metadata may contain any object; one that can't be compared matches only itself
         return ("object", id(value))
     return _SafeEquality(value)
 

@@ -22,9 +22,8 @@ from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.user_warnings import with_remedy
 
 Problem = Literal["place", "answer", "method", "failed", "pages", "hit"]
-"""The hits don't say where in their document they stand; the store has none of the chunks that must be there; the store
-can't be asked; it raised an error; each page of a file is a document of its own; the store doesn't hold the hits
-themselves."""
+"""The hits have no position in their document; the store has none of the expected chunks; the store can't be queried;
+it raised an error; each page of a file is a separate document; the store doesn't contain the hits themselves."""
 
 REMEDIES: Mapping[Problem, str] = {
     "place": "store number_chunks(documents), or number the stored ones by number_stored_chunks(vectorstore)",
@@ -115,7 +114,7 @@ def unverified_gaps(
     returned_ids: Mapping[str, Collection[str]] | None,
     remedies: Mapping[Problem, str] | None = None,
 ) -> str | None:
-    """Return a note if nobody can tell whether `hits` lack something: each may be all there is of its document.
+    """Return a note if it is unknown whether `hits` lack neighbors: each may be its document's only chunk.
 
     A store that has documents of one chunk finds the hit itself at its index; see `store_identity.py`.
     """
@@ -161,7 +160,7 @@ def unstored_hits_warning(
 
 
 def remedies_under_filter(remedies: Mapping[Problem, str] | None) -> Mapping[Problem, str]:
-    """Return `remedies` of a store that holds a filter, which may exclude all that stands next to the hits."""
+    """Return `remedies` for a store that applies a filter, which may exclude everything next to the hits."""
     answer = {**REMEDIES, **(remedies or {})}["answer"]
     return {**(remedies or {}), "answer": f"if the filter of the search lets it through, {answer}"}
 
@@ -178,7 +177,7 @@ def _format_message(
 def _hits_without_position(
     hits: Sequence[Chunk], returned_ids: Mapping[str, Collection[str]] | None, offset_answered: Collection[str]
 ) -> list[Chunk]:
-    """Return the hits whose neighbors can't be told, although they have some or may have."""
+    """Return the hits whose neighbors can't be determined, although they have some or may have some."""
     linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
     unlinked = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id or hit.id in linked)]
     if not unlinked:

@@ -127,7 +127,7 @@ def _add_neighbors(
     chunks, found = _with_document_offsets(_merge_linked_documents(own_hits, fetched), fetched)
     flagged = flag_shared_indexes([*chunks, *found])
     chunks, found = [*flagged[: len(hits)]], [*flagged[len(hits) :]]
-    # Positions are told by id. In the context and in the trace a chunk keeps the id that it came with.
+    # Positions are looked up by id. In the context and in the trace a chunk keeps its original id.
     with_unique_ids = disambiguate_ids(flagged)
     position_of = _chunk_positions(with_unique_ids, admitted, fetched, policy, config)
     positioned = tuple(
@@ -135,7 +135,7 @@ def _add_neighbors(
         for hit, chunk, name in zip(hits, chunks, with_unique_ids[: len(hits)], strict=True)
     )
     expanding = [hit for hit in positioned if hit.rank not in without_neighbors] if without_neighbors else positioned
-    # The keys of neighbors follow those of all hits, copies included.
+    # Neighbors are numbered after all hits, copies included.
     keyed = enumerate(found, len(admitted.hits))
     neighbors = score_neighbors(expanding, keyed, position_of, policy.window, config.neighbor_decay, policy.access)
     if policy.access is not None and (neighbors or policy.access.excluded_count):
@@ -153,13 +153,13 @@ def _fetch_neighbors(
     if fetched.refused_refs:
         refused = f"{len(fetched.refused_refs):,} neighbors by names with characters that databases refuse"
         log.notes.append(f"store: not asked for {refused}")
-    # A store that failed to answer is noted already; what it lacks can't be told.
+    # A store that failed to answer is noted already; which chunks it lacks is unknown.
     returned_ids = fetched.returned_ids if policy.window and not fetched.is_incomplete else None
     if returned_ids and not policy.is_filtered and not fetched.has_others and missing_neighbor(chunks) is not None:
         returned_ids = {}  # under a filter all that is next to the hits may belong to others
     all_hits = [hit.chunk for hit in admitted.candidates]
     if not returned_ids and len(chunks) < len(all_hits) and missing_neighbor(all_hits) is None:
-        returned_ids = None  # what stands next to the hits are copies, for which no store is asked
+        returned_ids = None  # the hits are adjacent only to copies, which are not requested from the store
     unstored = unstored_hits_warning(fetched.unstored_hits, len(chunks), policy.remedies)
     arguments = (chunks, config.keys, returned_ids, fetched.offset_answered)
     log.missing = unstored or diagnose(*arguments, fetched.failure, policy.remedies)
@@ -215,7 +215,7 @@ def _chunk_positions(
     by_document: dict[str, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
         by_document[chunk.document_id].append(chunk)
-    # Chunks that may not be read keep those apart between which they stand.
+    # A chunk that may not be read separates the chunks before and after it.
     for chunk in fetched.hidden_between:
         if chunk.prev_id or chunk.next_id or not is_covered(chunk, by_document[chunk.document_id]):
             by_document[chunk.document_id].append(chunk)

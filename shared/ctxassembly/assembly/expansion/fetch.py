@@ -52,8 +52,8 @@ class FetchPolicy:
 
     @property
     def offset_window(self) -> int:
-        """Chunks on each side to ask for where only offsets tell the position; 0 if the store doesn't find offsets."""
-        # Where the filter is unknown, another tenant's chunks may stand between: ask for twice as many.
+        """Chunks to request on each side if only offsets give the position; 0 if the store doesn't find offsets."""
+        # If the filter is unknown, another tenant's chunks may be in between: request twice as many.
         return self.window * (1 if self.access is None else 2) if self.finds_offsets else 0
 
 
@@ -80,7 +80,7 @@ class FetchedChunks:
 
     chunks: list[Chunk] = field(default_factory=list)
     hidden_between: list[Chunk] = field(default_factory=list)
-    """Those that may not be read but have a position among those that may, told by their links or offsets."""
+    """Chunks that may not be read, but whose links or offsets place them between chunks that may."""
     empty: list[Chunk] = field(default_factory=list)
     complete_documents: set[str] = field(default_factory=set)
     """The lookup ids of the documents that came whole."""
@@ -95,7 +95,7 @@ class FetchedChunks:
     returned_ids: dict[str, set[str]] = field(default_factory=dict)
     """The ids of all chunks that came, by document id."""
     has_others: bool = False
-    """True if something else came than the hits themselves, asked for beside their neighbors."""
+    """True if the store returned chunks other than the hits, which are requested along with their neighbors."""
     is_incomplete: bool = False
     """True if the store failed to answer some references."""
     failure: tuple[Problem, str] | None = None
@@ -200,13 +200,13 @@ class _Fetcher:
         own.record(returned)
         fetched.known_documents, fetched.unstored_hits = own.known_documents(), own.unstored_hits()
         for hit in fetched.unstored_hits:
-            if self._known.get(hit.id) is hit:  # its id may be that of a neighbor of another hit
+            if self._known.get(hit.id) is hit:  # another hit's neighbor may have the same id
                 del self._known[hit.id]
         strangers = {*map(id, fetched.unstored_hits)}
         self._without_index = [hit for hit in self._without_index if id(hit) not in strangers]
 
     def _record_complete(self, returned: Iterable[Chunk], refs: Iterable[ChunkRef]) -> None:
-        """Note the documents and offsets of which the store told all: what it didn't return isn't there."""
+        """Record the documents and offsets that the store answered in full: what it didn't return doesn't exist."""
         lookup_ids = {chunk.lookup_id for chunk in returned}
         self.fetched.complete_documents.update(
             name for name in lookup_ids if (name, None, None, None) in self._answered
@@ -273,7 +273,7 @@ def _ask_store(
 
 
 def _group_by_kind(refs: Iterable[ChunkRef]) -> dict[tuple[bool, ...], list[ChunkRef]]:
-    """References by kind: to an index, to a chunk's id, to the chunks beside an offset, to a whole document."""
+    """Return references by kind: to an index, to a chunk id, to the chunks next to an offset, to a document."""
     kinds: dict[tuple[bool, ...], list[ChunkRef]] = defaultdict(list)
     for ref in refs:
         kinds[ref.index is None, ref.chunk_id is None, ref.around_offset is None].append(ref)
@@ -314,7 +314,7 @@ def _only_requested(chunks: Sequence[Chunk], requested: Collection[RefKey], log:
     """Return the chunks among `chunks` that were asked for; one note counts all others."""
     unrequested = [chunk for chunk in chunks if not _is_requested(chunk, requested)]
     if unrequested:
-        # Which chunks stand beside an offset, only the store can say: all of that document count as asked for.
+        # Only the store knows which chunks are next to an offset: all chunks of that document count as requested.
         by_offset = {beside.document_id or document_id for document_id, _, _, beside in requested if beside is not None}
         unrequested = [
             chunk for chunk in unrequested if chunk.lookup_id not in by_offset and chunk.document_id not in by_offset

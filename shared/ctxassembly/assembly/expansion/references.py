@@ -71,7 +71,7 @@ def link_refs(
         if not (hit.prev_id or hit.next_id or hit.id in following or hit.id in preceding):
             if per_side and hit.start is not None:
                 refs[_offset_ref(hit, hit.start, per_side, page_key([hit], page_keys))] = None
-            # Without an offset nobody can say what stands beside it in its page: then the document doesn't help.
+            # Without an offset its neighbors on the page are unknown, and fetching the document doesn't help.
             elif hit.start is not None or not chunk_section(hit):
                 refs[ChunkRef(hit.lookup_id)] = None
             continue

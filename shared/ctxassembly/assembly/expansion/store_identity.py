@@ -1,8 +1,9 @@
-"""The hits themselves in a store's answer: a store that doesn't hold a hit knows nothing of what is next to it.
+"""Check that a store contains the hits: the neighbors from a store without the hit belong to other text.
 
-A search may read one collection and the store another one, which has other chunks under the same document ids. So a
-store is asked for the hits, too, by the same references and in the same round trip. A hit is held if a chunk with its
-id, its index or its offset came that has its text. The chunks of a document of which no hit is held are left out.
+A search may read one collection and the store another one, which has other chunks under the same document ids. So the
+hits are requested from the store, too, by the same references and in the same round trip. The store contains a hit if
+it returned a chunk with the hit's id, index or offset and with the hit's text. If the store contains no hit of a
+document, the document's chunks are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ctxassembly.text.same_text import is_same_text
 
 
 def hit_refs(hits: Iterable[Chunk], wanted: Iterable[ChunkRef]) -> tuple[ChunkRef, ...]:
-    """References to the `hits` themselves, for those of documents that are asked for in the same way."""
+    """Return references to `hits` themselves, if other chunks of their document are requested in the same way."""
     asked = {
         (ref.document_id, ref.index is None) for ref in wanted if ref.index is not None or ref.chunk_id is not None
     }
@@ -82,7 +83,7 @@ def _position_keys(chunk: Chunk) -> Iterator[object]:
     yield chunk.lookup_id, "id", chunk.id
     if chunk.index is not None:
         yield chunk.lookup_id, "index", chunk.index
-    elif chunk.start is not None:  # beside an index it may begin again on each page
+    elif chunk.start is not None:  # only without an index, since offsets may restart on each page
         yield chunk.lookup_id, "start", chunk.start, chunk_section(chunk)
 
 

@@ -55,7 +55,7 @@ def cite(
             cited_blocks.append(Block(block_text, block_span, None))
         else:
             sources = _sources(parts, begin)
-            # A text of escaped characters alone has no verbatim one: its block stands in for it.
+            # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
             span = (sources[0].span[0], sources[-1].span[1]) if sources else block_span
             cited_blocks.append(
                 Block(block_text, block_span, _citation(label, number, span, metadata_reader, shortened))

@@ -4,7 +4,7 @@ A layout is made of groups, and changes by whole groups: a document that a candi
 shares with the one before it all stretches that the candidate doesn't meet. So a document of hundreds of passages costs
 no more to try than one of a few, and what was measured of a stretch is measured once.
 
-- Stretch: chunks that continue each other, laid on one line of text (`join.py`); the passage is what is written of it.
+- Stretch: chunks that continue each other, joined into one text (`join.py`); a passage is the rendered part of it.
 - Label: the passages below one header, by `cite` all of a document's, one, or one chunk's part of it.
 - Run: labels of a document that are read together: all of them, or each by itself where an order spreads them.
 """
@@ -106,7 +106,7 @@ class DocumentGroup:
         self.relevance = relevance
         """Rank and distance of its best candidate."""
         self.previous = previous
-        """The group that it replaces, until it is measured; for its stretches `[begin:end]` others stand now."""
+        """The group that this one replaces, until it is measured; its stretches `[begin:end]` are replaced here."""
         self.changed_start = changed_start
         self.changed_end = changed_end
         # A beginning of a text that is cut may have nothing but blanks, and then no passage.
@@ -146,7 +146,7 @@ class DocumentGroup:
         return [candidate for passage in self.passages[max(begin, 0) : end] for candidate in passage.candidates]
 
     def has_gap_for(self, new: Candidate, get_join: GetJoin) -> bool:
-        """Return True if `new` would stand between two of its stretches and meet neither."""
+        """Return True if `new` would be between two of its stretches without touching either."""
         at = bisect(self.passages, reading_key(new), key=_reading_start)
         if not 0 < at < len(self.passages):
             return False
@@ -159,7 +159,7 @@ class DocumentGroup:
 
 
 class LabelRun:
-    """Labels of one document that stand together."""
+    """Labels of one document that are shown together."""
 
     __slots__ = ("labels", "rendered", "sort_keys", "summary", "token_spans")
 
@@ -275,7 +275,7 @@ def _exclusive_texts(merged: Sequence[Candidate], added_keys: Container[int], ge
 
 
 def _kept_text_in(span: Span, candidate: Candidate) -> list[str]:
-    """Return the text of a candidate that stands in the span that is its own, slice by slice."""
+    """Return the kept text of a candidate within `span`, slice by slice."""
     begin, end = span
     text = candidate.chunk.text
     return [text[max(start, begin) : min(stop, end)] for start, stop in candidate.spans if start < end and stop > begin]
@@ -284,7 +284,7 @@ def _kept_text_in(span: Span, candidate: Candidate) -> list[str]:
 def _exclusive_span(
     before: Candidate | None, candidate: Candidate, after: Candidate | None, get_join: GetJoin
 ) -> Span | None:
-    """Return the span of a candidate that neither of the two beside it has; None if the one before contains it."""
+    """Return the span of a candidate that neither adjacent candidate covers; None if `before` contains it."""
     text = candidate.chunk.text
     begin = _overlap_with(before, candidate, get_join) if before else 0
     if begin == len(text):  # what comes after it continues the one that contains it
@@ -344,10 +344,10 @@ def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str) ->
 
 
 def _assign_shared_text(passage: Sequence[TextPiece], order: str) -> Sequence[TextPiece]:
-    """Return the pieces, with the text that two chunks share in the one that is read first.
+    """Return the pieces, with text that two chunks share assigned to the chunk that is read first.
 
-    Joined, they have it in the earlier one of the document. Where the order depends on what else stands, between the
-    two (`edges`, `interleaved`), the better-ranked one counts as read first.
+    In joined text, shared text belongs to the chunk that is earlier in the document. If the order depends on what else
+    is included between the two (`edges`, `interleaved`), the better-ranked chunk counts as read first.
     """
     if len(passage) < 2 or order in _DOCUMENT_ORDERS:
         return passage
@@ -367,7 +367,7 @@ def _assign_shared_text(passage: Sequence[TextPiece], order: str) -> Sequence[Te
 
 
 _DOCUMENT_ORDERS = ("documents", "document_order", "stable")
-"""The orders in which the labels of one document are read as they stand in it."""
+"""The orders that show the labels of one document in document order."""
 
 
 def _strip_leading_blank(pieces: tuple[TextPiece, ...]) -> tuple[TextPiece, ...]:
@@ -384,7 +384,7 @@ def _strip_leading_blank(pieces: tuple[TextPiece, ...]) -> tuple[TextPiece, ...]
 
 
 def _separate_pieces(pieces: Sequence[TextPiece]) -> list[TextPiece]:
-    """Return the pieces of one chunk as they stand without what other chunks have between them."""
+    """Return the pieces of one chunk without the text of other chunks between them."""
     separated = [pieces[0]._replace(separator="")]
     for piece in pieces[1:]:
         last = separated[-1]

@@ -127,7 +127,7 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
         return Join(0, "\n")
     if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
-    # Adjacent, with offsets that are unknown or wrong: the texts alone tell the overlap. If none is found, they touch.
+    # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
     shared = overlap_length(first.text, second.text, min_chars, max_chars)
     return Join(shared, "") if shared else Join(0, "\n")
 

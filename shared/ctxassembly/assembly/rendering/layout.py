@@ -99,11 +99,11 @@ class Layout:
         return len(candidate.text) / max(self.text_tokens(candidate), 1)
 
     def header_tokens(self, candidate: Candidate) -> int:
-        """Return the tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
+        """Return the tokens of the lines above the text of `candidate`, if it has its own label."""
         return self.typesetter.header_tokens(candidate)
 
     def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
-        """Return about how many characters each of `candidates` adds beside those before it, without what it shares."""
+        """Return about how many characters each of `candidates` adds to those before it, without shared text."""
         return self.typesetter.added_lengths(candidates)
 
     def document_texts(self, candidates: Iterable[Candidate]) -> Iterator[DocumentText]:
@@ -125,9 +125,9 @@ class Layout:
         return [block for placed_run in self._placed_runs for block in self.typesetter.blocks(placed_run, detail)]
 
     def might_fit(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> bool:
-        """Return False only if `candidates` are sure not to fit, which is found without rendering anything.
+        """Return False only if `candidates` certainly don't fit, which is determined without rendering anything.
 
-        What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
+        Included text keeps its tokens, except for the headers and separators of documents that `candidates` join.
         """
         typesetter = self.typesetter
         for candidate in candidates:
@@ -141,7 +141,7 @@ class Layout:
             if group is None or group.measured is None:
                 unjoined.append(new)
                 if len(candidates) == 1 and new[0].kept_spans is not None and detail is HeaderDetail.FULL:
-                    # Most beginnings that don't fit lack room for another header; of whole chunks the text alone tells.
+                    # Most beginnings that don't fit have no tokens left for a header; for whole chunks text decides.
                     free_tokens -= typesetter.min_header_tokens(new[0]) + self._separator_tokens
                 continue
             freed, added = self._foresee_change(group, group.measured, new)
@@ -157,7 +157,7 @@ class Layout:
         has_long = any(
             len(candidate.chunk.text) > max_length or candidate.text_offset is not None for candidate in candidates
         )
-        # A part of a chunk is one of several tries: mostly the first words tell that it is too long.
+        # A part of a chunk is one of several tries: usually its first words already show that it is too long.
         is_part = len(candidates) == 1 and candidates[0].kept_spans is not None and detail is HeaderDetail.FULL
         if (has_long or is_part or len(candidates) > MANY_PASSAGES) and not self.might_fit(candidates, detail):
             return False
@@ -191,12 +191,12 @@ class Layout:
 
     @cached_property
     def _free_tokens(self) -> int:
-        """The tokens that are left beside what stays, whatever joins."""
+        """The tokens that remain for new candidates, next to the text whose tokens can't change."""
         return self.max_tokens - self.typesetter.supplement.inner_count - self.fixed_tokens
 
     @cached_property
     def _separator_tokens(self) -> int:
-        """The tokens of separators that stay if another group joins: of all that stand but one."""
+        """The tokens of separators that remain if another group joins: all current separators but one."""
         if not self.typesetter.is_by_document:
             return 0
         longest = max([0, *(self.typesetter.measure_group(group).separator_tokens for group in self.groups.values())])
@@ -296,7 +296,7 @@ class Layout:
     def _swapped_sizes(
         self, changed: Mapping[object, DocumentGroup], *, exact: bool
     ) -> tuple[list[MeasuredGroup], list[MeasuredGroup]]:
-        """Return the sizes of the groups that `changed` stand in for, and their own."""
+        """Return the sizes of the groups that `changed` replaces, and the sizes of `changed`."""
         measured = self.typesetter.measure_group
         removed = [measured(self.groups[key]) for key in changed if key in self.groups]
         return removed, [measured(group, exact=exact) for group in changed.values()]

@@ -132,7 +132,7 @@ class SizeMeter:
         passages = group.passages
         if group.previous is None or previous is None:
             return _sum_sizes([self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]])
-        # A stretch beside the changed ones may have become the first or the last one, or be so no longer.
+        # A stretch next to the changed ones may have become the first or last one, or may no longer be.
         previous_passages = group.previous.passages
         begin, unchanged_after = (
             max(group.changed_start - 1, 0),
@@ -196,7 +196,7 @@ class SizeMeter:
             return previous.pages
         if removed_pages <= added_pages and all(isinstance(page, int) for page in known_pages | added_pages):
             return tuple(sorted(known_pages | added_pages, key=int))
-        return self._all_pages(group.passages)  # pages that are no numbers stand in the order of the text
+        return self._all_pages(group.passages)  # pages without numbers are in the order of the text
 
     def _all_pages(self, passages: Iterable[JoinedPassage]) -> tuple[Page, ...]:
         return self._renderer.particulars.pages(
@@ -365,7 +365,7 @@ class Typesetter:
             yield from build_document_texts(sorted(members, key=reading_key), self.get_join)
 
     def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
-        """Return about how many characters each of `candidates` adds beside those before it, without what it shares."""
+        """Return about how many characters each of `candidates` adds to those before it, without shared text."""
         known: dict[tuple[str, int], Candidate] = {}
         for candidate in candidates:
             document_id, position = candidate.chunk.document_id, candidate.position
@@ -415,7 +415,7 @@ class Typesetter:
         return placed_runs
 
     def measure_all(self, groups: Iterable[DocumentGroup], detail: HeaderDetail) -> TokenSpan:
-        """Return all `groups` written and measured as a whole, with the supplement beside them."""
+        """Return all `groups` rendered and measured as a whole, together with the supplement."""
         pieces: list[TokenSpan] = []
         for placed_run in self.place_runs(groups):
             pieces += (self.separator, self._measure_run(placed_run, detail))

@@ -105,7 +105,7 @@ def _find_speakers(
 
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:
-    """Return the `names` that are in `query`, and those of the others that share a capitalized word with it."""
+    """Return the `names` that are in `query`, and other names that share a capitalized word with it."""
     query_words = words(query)
     weak_words = stop_words(frozenset(query_words))
     text = f" {' '.join(query_words)} "

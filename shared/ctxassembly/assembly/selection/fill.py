@@ -171,7 +171,7 @@ def _fill_sequentially(
 
 
 def _shortened_forms(item: Sequence[Candidate], fitted: Sequence[Candidate]) -> dict[int, Candidate]:
-    """Return those of `fitted`, by key, that are shorter than their candidate in `item`."""
+    """Return the candidates in `fitted` that are shorter than in `item`, by key."""
     whole = {candidate.key: candidate for candidate in item}
     return {rest.key: rest for rest in fitted if rest is not whole[rest.key]}
 

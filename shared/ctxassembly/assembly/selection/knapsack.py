@@ -4,7 +4,7 @@ The sentences of all candidates compete. `pick_greedily` adds them by score up t
 one sentence, and can prefer sentences that continue what is picked. The result is the candidates reduced to these
 sentences, which are joined, cited and traced like any other.
 
-Convergence: the tokens of a sentence are counted before it is picked, those of headers and gap markers are estimated.
+Convergence: the tokens of a sentence are counted before it is picked; header and gap marker tokens are estimated.
 So the whole is rendered and counted after each try, and if it exceeds the budget or leaves much of it, the next try
 gets fewer or more tokens in proportion. A try that was too large or too small bounds all later ones; if the proportion
 leads out of the bounds, the next try is half-way between them, until no sentence is short enough to make a difference.

@@ -51,7 +51,7 @@ _TO_FULL_STOPS = bytes.maketrans(b"!?", b"..")
 
 
 def may_share_sentences(lines: Sequence[tuple[DocumentText, str]]) -> list[int]:
-    """Return the indexes of those of `lines`, each with its text, that share text between two stops or paragraphs."""
+    """Return the indexes of `lines`, each with its text, that share text between two stops or paragraphs."""
     seen_fingerprints: set[int] = set()
     shared_fingerprints: set[int] = set()
     fingerprints: list[frozenset[int]] = []

@@ -133,7 +133,7 @@ def _limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentenc
 
 
 def place_keep_whole(layout: Layout, candidates: Sequence[Candidate], window: int, keys: MetadataKeys) -> Layout:
-    """Return `layout` with those of `candidates`, best first, that must be kept whole and fit.
+    """Return `layout` with the `candidates`, best first, that must be kept whole and fit.
 
     A neighbor is included only if all hits fit next to it.
     """
@@ -308,7 +308,7 @@ class Selector:
         rank_sentences: SentenceRanker | None,
         forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Selection:
-        """Fill the layout of `undecided` with those of its candidates that aren't excluded already."""
+        """Fill the layout of `undecided` with its candidates that aren't excluded already."""
         layout = undecided.layout
         cut_neighbors = self._exclude_cut_neighbors(undecided)
         candidates = [candidate for candidate in undecided.undecided if candidate.key not in cut_neighbors]
@@ -338,7 +338,7 @@ class Selector:
     def _mark_outside_window(
         self, candidates: Sequence[Candidate], exclusions: Mapping[int, Exclusion]
     ) -> dict[int, Exclusion]:
-        """Return `exclusions` with the reason "beyond the window" for those of `candidates` outside it."""
+        """Return `exclusions` with the reason "beyond the window" for `candidates` outside the window."""
         outside = {candidate.key for candidate in candidates if candidate.distance > self.config.window}
         return {
             key: exclusion._replace(reason=OUTSIDE_WINDOW) if key in outside else exclusion
@@ -389,7 +389,7 @@ class Selector:
         ]
 
     def _layout_with_whole(self, candidates: Sequence[Candidate], supplement: RenderedSupplement) -> Layout:
-        """Return the layout of `supplement` and those of `candidates` that must be kept whole and fit."""
+        """Return the layout of `supplement` and the `candidates` that must be kept whole and fit."""
         layout = self._empty_layout(candidates, supplement)
         return (
             place_keep_whole(layout, candidates, self.config.window, self.config.keys)
