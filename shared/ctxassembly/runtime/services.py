@@ -84,11 +84,11 @@ def _resolve(
         to_scorer(scorer),
     )
     if needs_sync:
-        remedy = "can only be awaited: it needs aassemble(), or the adapter's async methods"
-        ports.llm.require_sync(f"llm {remedy}")
-        ports.transform.require_sync(f"transform_fetched {remedy}")
+        reason = "can only be awaited: it needs aassemble(), or the adapter's async methods"
+        ports.llm.require_sync(f"llm {reason}")
+        ports.transform.require_sync(f"transform_fetched {reason}")
         if ports.scorer and not ports.scorer.is_sync:
-            raise InputError(f"scorer {remedy}")
+            raise InputError(f"scorer {reason}")
     return ports
 
 
