@@ -52,7 +52,7 @@ class PGVectorNeighbors(PostgresStore):
         engine = index.as_query_engine(filters=tenant, node_postprocessors=[assembler])
 
     Rows are found by the index on `ref_doc_id` that PGVectorStore makes itself: a chunk named by its id is looked for
-    among those of its document, since `node_id` has no index. PGVectorStore's own `get_nodes` writes filter values
+    among the chunks of its document, since `node_id` has no index. PGVectorStore's own `get_nodes` writes filter values
     into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a
     `customize_query_fn` adds to similarity queries is not applied: say it in `filter`.
 

@@ -60,7 +60,7 @@ class Reach:
         return self
 
 
-def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
+def reach(declared: Collection[str] = (), /, **facts: Any) -> Reach:
     """Return the reach of a call by its `facts`: filters, places, and `HiddenFilter` for objects that may filter.
 
     >>> reach(filter={"tenant": "a"}, index=("public", "chunks")).names
@@ -69,7 +69,7 @@ def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
     "OwnRetriever may filter in a way that can't be seen."
 
     Args:
-        told: names of the facts whose hidden filters the caller has declared: the object that hides a filter then
+        declared: names of the facts whose hidden filters the caller has declared: the object that hides a filter then
             serves as its name.
         facts: each by its name. None means that there is none. With `neighbors="unfiltered"`, an object that may
             filter isn't a reason against caching, since this setting lets everybody read everything.
@@ -82,7 +82,7 @@ def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
     try:
         return Reach(
             {
-                name: _to_plain_data(fact, is_unfiltered=is_unfiltered, is_told=name in told)
+                name: _to_plain_data(fact, is_unfiltered=is_unfiltered, is_declared=name in declared)
                 for name, fact in facts.items()
                 if is_filter(fact)
             }
@@ -95,7 +95,7 @@ class _UnnamedError(Exception):
     """A fact has no name; the message says why."""
 
 
-def _to_plain_data(value: Any, *, is_unfiltered: bool, is_told: bool, what: str = "a filter") -> Any:
+def _to_plain_data(value: Any, *, is_unfiltered: bool, is_declared: bool, what: str = "a filter") -> Any:
     """Return `value` as plain data.
 
     A hidden object is named by its token if everybody may read everything, or if the caller has declared its filter. A
@@ -104,9 +104,9 @@ def _to_plain_data(value: Any, *, is_unfiltered: bool, is_told: bool, what: str 
     Raises:
         _UnnamedError: the value can't be distinguished from another one.
     """
-    named = partial(_to_plain_data, is_unfiltered=is_unfiltered, is_told=is_told, what=what)
+    named = partial(_to_plain_data, is_unfiltered=is_unfiltered, is_declared=is_declared, what=what)
     if isinstance(value, HiddenFilter):
-        if not (is_unfiltered or is_told):
+        if not (is_unfiltered or is_declared):
             raise _UnnamedError(f"{value.class_name} may filter in a way that can't be seen.")
         return [_token(value), named(value.call, what="an argument")]
     if isinstance(value, _SCALAR_TYPES):
@@ -122,7 +122,7 @@ def _to_plain_data(value: Any, *, is_unfiltered: bool, is_told: bool, what: str 
     # The filters of Qdrant and LlamaIndex are pydantic's models, which write themselves.
     if hasattr(value, "model_dump") and not isinstance(value, type):
         return {type(value).__name__: named(value.model_dump(mode="json"))}
-    if callable(value) and is_told:
+    if callable(value) and is_declared:
         return _token(HiddenFilter("a function", value))
     kind = "a function" if callable(value) else f"a {type(value).__name__}"
     raise _UnnamedError(f"{what} that is {kind} can't be compared with another one.")
@@ -137,7 +137,7 @@ def _token(hidden: HiddenFilter) -> Any:
     check_levels(hidden.call, 2 * MAX_LEVELS)
     token = object_token(hidden.thing)
     if isinstance(token, HiddenFilter):
-        raise _UnnamedError(f"{hidden.class_name} can't be told from another one.")
+        raise _UnnamedError(f"{hidden.class_name} can't be distinguished from another one.")
     return token
 
 

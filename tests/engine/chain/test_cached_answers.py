@@ -231,7 +231,9 @@ def test_an_object_that_can_not_be_told_from_a_later_one_keeps_nothing():
             self.find_terms, self.search = index.find_terms, index.search
 
     shelf = Shelf()
-    with pytest.warns(FilterNotSeenWarning, match="Answers are not cached: Slotted can't be told from another one"):
+    with pytest.warns(
+        FilterNotSeenWarning, match="Answers are not cached: Slotted can't be distinguished from another one"
+    ):
         AnswerChain.from_index(Slotted(), Scripted(), KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
     assert shelf == {}
 

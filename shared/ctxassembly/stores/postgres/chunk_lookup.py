@@ -346,7 +346,7 @@ _REF_TYPES: Sequence[tuple[str, Any, str]] = (
 
 
 def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
-    """Those of `refs` whose values Postgres can hold. A single other one would fail the whole statement.
+    """Return the `refs` whose values Postgres can hold. A single other one would fail the whole statement.
 
     Raises:
         InputError: a value has another type.

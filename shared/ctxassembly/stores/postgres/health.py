@@ -143,7 +143,7 @@ def _sample_keys(connection: Connection[Any], table: IndexedTable, sample: int, 
 
 
 def _measure_recall(connection: Connection[Any], table: IndexedTable, ids: Sequence[Any], limit: int) -> float:
-    """Compare the hits of a normal search with those of a search without indexes."""
+    """Compare the hits of a normal search with the hits of a search without indexes."""
     # A percent sign in a name would begin a parameter.
     names = (quoted_name(table.key), full_name(table), quoted_name(table.embedding))
     key, table_name, vector = (name.replace("%", "%%") for name in names)

@@ -174,7 +174,7 @@ class PostgresIndex(MaintainedTable):
     questions for its chunks: their benefit isn't measured."""
     length_weight: float = 0.0
     """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6
-    for those of very different ones, such as paragraphs."""
+    for chunks of very different lengths, such as paragraphs."""
     chunk_of: ToChunk | None = field(default=None, repr=False)
     """A function that makes chunks from rows of a framework's table, instead of ours."""
 

@@ -48,7 +48,7 @@ def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys, 
 
 
 def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
-    """Return the table from which neighbors are fetched; its rows are those of `columns_for`."""
+    """Return the table from which neighbors are fetched; `columns_for` selects its rows."""
     if table.is_own:
         chunk_table = neighbors.own_chunk_table(table, condition)
     elif table.dialect == "llamaindex":

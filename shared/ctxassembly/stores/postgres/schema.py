@@ -88,7 +88,7 @@ def check_fields(fields: WordFields) -> WordFields:
 
 
 WITH_NOTES = ", with notes"
-"""The ending of the mark of a column whose words include those of notes."""
+"""The ending of the mark of a column whose words include the words of notes."""
 
 
 def words_mark(table: IndexedTable, fields: WordFields) -> str:

@@ -82,7 +82,7 @@ class IndexedTable:
     has_trigrams: bool = True
     """False if pg_trgm is missing, so that similar words aren't found."""
     has_notes: bool = False
-    """True if it has the columns for notes, and the words of a chunk include those of its notes."""
+    """True if it has the columns for notes, and the words of a chunk include the words of its notes."""
     can_read_lexemes: bool = True
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False

@@ -15,7 +15,7 @@ from ctxassembly.stores.postgres.connection import Server, aquery_rows, query_ro
 from ctxassembly.stores.postgres.table import check_name
 
 EF_SEARCH = 200
-"""That of an index by default, so that both share a pool of connections."""
+"""The default of an index, so that both share a pool of connections."""
 _REQUIRED_COLUMNS = {"nodes": frozenset({"id", "type", "name"}), "relations": frozenset({"source", "type", "target"})}
 _NODE_COLUMNS = _REQUIRED_COLUMNS["nodes"] | {"aliases", "metadata"}
 

@@ -91,8 +91,8 @@ class Language:
     stop_words: str
     """Articles, pronouns, prepositions and the like, which say little of what is asked for.
 
-    Those of Snowball (BSD-3-Clause, https://snowballstem.org/algorithms/) in NLTK's edition, as bm25s 0.3.16 (MIT) has
-    them, less what is more often another word ("estado", "été"). No package of such words is a dependency: the longer
+    Snowball's list (BSD-3-Clause, https://snowballstem.org/algorithms/) in NLTK's edition, as bm25s 0.3.16 (MIT) has
+    it, less what is more often another word ("estado", "été"). No package of such words is a dependency: the longer
     lists of stop-words and stopwordsiso have "computer" and "research" among them, bm25s and NLTK bring much else.
     """
     question_words: str
