@@ -212,7 +212,7 @@ def test_each_is_given_a_message_with_a_remedy() -> None:
                 seen += 1
                 given = node.args[:2] if called(node) == "warn_about_neighbors" else node.args[:1]
                 # `Reach.warn` makes its message itself: it is given where to warn, and the remedy.
-                is_of_reach = len(node.args) > 1 and getattr(node.args[1], "id", "") == "FILTER_REMEDY"
+                is_of_reach = len(node.args) > 1 and getattr(node.args[1], "id", "").lower() == "filter_remedy"
                 if not is_of_reach and not all(is_message(each, tree, known) for each in given):
                     others.append(f"{path.name}:{node.lineno}")
     assert others == []

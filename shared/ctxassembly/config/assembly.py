@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal
 
 from ctxassembly.config.field_docs import config_class
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import Encoding, Range, as_keys, check_fields, check_int, one_of
+from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.wording.formats import FormatName, Heading
+from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.label_guards import is_safe_label
-from ctxassembly.wording.languages import Code
+from ctxassembly.wording.languages import LANGUAGES, Code
 
 USES: Mapping[str, Mapping[str, Any]] = {
     "factual_qa": {"order": "interleaved"},
@@ -213,9 +213,10 @@ class AssemblyConfig:
     "interleaved", "document_order" (in reading order), "reverse" or "stable" (as retrieved). With cite="document" whole
     documents are ordered, and "relevance" is the same as "documents". Otherwise each label is ordered on its own,
     except that "documents" keeps all labels of one document together."""
-    format: FormatName | Annotated[Callable[[Heading], str | tuple[str, str]], "a function from Heading to str"] = (
-        "numbered"
-    )
+    format: (
+        Annotated[FormatName, Choice(FORMATS)]
+        | Annotated[Callable[[Heading], str | tuple[str, str]], "a function from Heading to str"]
+    ) = "numbered"
     """The header around each block, as a name or a function. The function gets a `Heading` and returns a header, or a
     header and a footer, on lines of their own; it never receives the text, and is not called for a tiny budget. If all
     its headers show the labels of a format, such as `[1]`, prompts ask for these labels and answers are parsed for
@@ -223,7 +224,7 @@ class AssemblyConfig:
     separator: Separator = "blank"
     """The text between blocks: a "blank" line, or a "rule", which is `---` between two blank lines. Documents and nodes
     that an adapter returns are joined by the code that receives them."""
-    language: Code = "en"
+    language: Annotated[Code, Choice(LANGUAGES)] = "en"
     """The language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents can't
     imitate generated headers in any language, and answers are parsed for the labels of all languages."""
     cite: Cite = "document"

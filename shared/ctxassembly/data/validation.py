@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
@@ -61,6 +61,13 @@ class NonBlank:
     """The mark of a string that must have more than white space: `Annotated[str, NonBlank()]`."""
 
 
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The mark of a name in a table that may grow: `Annotated[FormatName, Choice(FORMATS)]`."""
+
+    table: Mapping[str, Any]
+
+
 Encoding = Annotated[
     Annotated[str, NonBlank()] | Callable[[str], int], "the name of a tiktoken encoding or a function str -> int"
 ]
@@ -81,6 +88,8 @@ def _rule(hint: Any) -> Rule | None:
         kind, mark = parts[0], parts[1]
         if isinstance(mark, Range):
             return Rule(mark.describe(kind), lambda value: mark.accepts(kind, value))
+        if isinstance(mark, Choice):
+            return Rule(one_of(mark.table), lambda value: isinstance(value, str) and value in mark.table)
         if isinstance(mark, NonBlank):
             return Rule("a non-empty string", lambda value: isinstance(value, str) and bool(value.strip()))
         rule = _rule(kind)  # a description in place of the rule's own

@@ -82,7 +82,9 @@ def search_results(context: ContextData) -> tuple[SearchResult, ...]:
             bisect_left(source_starts, block.span[0]) : bisect_left(source_starts, block.span[1])
         ]
         if block.citation is None:
-            found.append(_supplement_result(block, context.format))
+            supplement = _supplement_result(block, context.format)
+            if supplement.excerpts[0].text.strip():  # sanitizing may leave nothing
+                found.append(supplement)
         else:
             excerpts = _excerpts(context, block, block.citation, passages, sources)
             source = citation_url(block.citation, context.keys) or _source_name(block.citation, context.keys)

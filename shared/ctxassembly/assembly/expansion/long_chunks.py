@@ -25,6 +25,8 @@ SEGMENT_CHARS = 16_000
 """The length of text in which the words of the query have to occur together."""
 MAX_WORDS = 8
 """Words of the query that are looked for, each in one pass over the text."""
+MAX_SEARCHED_CHARS = 60_000_000
+"""Characters read by all passes together: three passes over a chunk of 20 million, which is the most they may cost."""
 SHORT_WORD_CHARS = 3
 """Letters of a word that is looked for as it is. A longer one is looked for without its first letter, which may be a
 capital."""
@@ -77,7 +79,8 @@ def best_window(text: str, query: str, size: int) -> int:
     """
     segment_count = -(-len(text) // SEGMENT_CHARS)
     weights: dict[int, float] = defaultdict(float)
-    for word in _search_forms(query):
+    passes = max(MAX_SEARCHED_CHARS // len(text), 1)
+    for word in _search_forms(query)[:passes]:
         found = _segments_with(word, text)
         for segment in found:
             weights[segment] += math.log((1 + segment_count / len(found)) / 2)

@@ -224,7 +224,7 @@ def test_the_trace_tells_what_was_asked_and_so_do_spans():
     assert again.counts == {"sentences": 16, "asked": 0}
     assert Context.from_dict(found.to_dict()).trace == found.trace
     assert stage.counts in [each.counts for each in Context.from_dict(found.to_dict()).trace.stages]
-    assert "asks a scorer about sentences" in found.to_html()
+    assert "calls the scorer for sentences" in found.to_html()
 
 
 def test_a_failure_is_a_note_of_its_stage():

@@ -218,6 +218,11 @@ def test_search_results_are_sanitized(case: Retrieval, form: str):
             assert all(excerpt.text.strip() for excerpt in result.excerpts)
 
 
+def test_a_supplement_of_invisible_characters_is_no_search_result():
+    context = assemble([Hit(Chunk("a", "A", "Rent is due."))], AssemblyConfig(sanitize=True), supplement=TAGS)
+    assert [result.source for result in search_results(context)] == ["A"]
+
+
 @pytest.mark.parametrize("hostile", [*TOKENS, *LINKS])
 def test_no_search_result_is_put_together_of_two_chunks(hostile: str):
     for cut in range(1, len(hostile)):
