@@ -182,14 +182,14 @@ def test_everything_can_be_reached_by_keyboard():
     focusable, unreached, scrolling, unnamed = measured(script, crowded()._repr_html_())
     assert focusable > 20
     assert unreached == []
-    assert scrolling >= 5
+    assert scrolling >= 4
     assert unnamed == []
 
 
 def test_a_fragment_leads_to_its_decision():
     """The table is folded: the browser unfolds it."""
     script = """
-    const link = hosts[0].querySelector(".cxa-fragment.cxa-k1 a[href*='-r']");
+    const link = hosts[0].querySelector("a[href$='-r1']");
     const row = document.getElementById(link.hash.slice(1));
     const before = row.checkVisibility();
     link.click();
