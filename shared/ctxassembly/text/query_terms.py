@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.text.sentences import CLOSING, STOPS, sentence_spans
-from ctxassembly.text.words import PREFIX_LENGTH, long_prefixes, normalize, prefixes, words_with_offsets
+from ctxassembly.text.words import (
+    PREFIX_LENGTH,
+    blank_punctuation,
+    is_spaced,
+    long_prefixes,
+    normalize,
+    prefixes,
+    words_with_offsets,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,13 +54,26 @@ def index_text(text: str) -> TextIndex:
     """Return the sentences and words of `text`."""
     section_starts = {match.end() for match in _SECTION.finditer(text)}
     sentence_starts = [2 * start + (start in section_starts) for start, _ in sentence_spans(text)[1:]]
-    words = list(words_with_offsets(text))
+    word_starts, words = _words_of(text)
     return TextIndex(
         np.array(sentence_starts, dtype=np.uint32),
-        np.array([start for start, _ in words], dtype=np.uint32),
-        np.array([hash(word[:PREFIX_LENGTH]) for _, word in words], dtype=np.int64),
+        word_starts,
+        np.array([hash(word[:PREFIX_LENGTH]) for word in words], dtype=np.int64),
         _is_ended(text),
     )
+
+
+def _words_of(text: str) -> tuple[NDArray[np.uint32], Sequence[str]]:
+    """Return the offsets and the words of `text`, as `words_with_offsets` does."""
+    normalized = normalize(text)
+    if len(normalized) == len(text) and is_spaced(normalized):
+        spaced = blank_punctuation(normalized)
+        # A word begins where a blank ends. Counted by numpy, offsets take a fifth of the time that `str.find` takes.
+        is_word = np.frombuffer(spaced.encode("utf-32-le", "surrogatepass"), dtype="<u4") != ord(" ")
+        is_word = np.concatenate(([False], is_word))
+        return np.flatnonzero(is_word[1:] & ~is_word[:-1]).astype(np.uint32), spaced.split()
+    found = list(words_with_offsets(text))
+    return np.array([start for start, _ in found], dtype=np.uint32), [word for _, word in found]
 
 
 def _is_ended(text: str) -> bool:
