@@ -86,7 +86,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     config, result = yield from _select_with_labels(
         call.labels,
         config,
-        all_candidates,
+        (*all_candidates, *candidates),
         lambda config: select(
             candidates, Selector(config, counter, query, scores), supplement, reconsider_duplicates, lineage, log
         ),
@@ -108,20 +108,19 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
 def _select_with_labels(
     labels: Labels | None,
     config: AssemblyConfig,
-    all_candidates: Sequence[Candidate],
+    citable: Sequence[Candidate],
     select_by: Callable[[AssemblyConfig], Generator[Request, Sequence[Any], SelectionResult]],
 ) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, SelectionResult]]:
     """Return the selection and its config, whose first label is the next one of `labels`.
 
     A header is longer or shorter by its number, so the numbers are needed before the selection and their count is
-    known only after it: as many as could be used are reserved, and the rest is released.
+    known only after it: as many as could be used are reserved, and the rest is released. `citable` are all forms of the
+    candidates: a document id that two texts share is one before expansion and may be two after it.
     """
     if labels is None:
         return config, (yield from select_by(config))
     is_per_document = config.enabled and config.cite == "document"
-    max_labels = len(
-        {candidate.chunk.document_id for candidate in all_candidates} if is_per_document else all_candidates
-    )
+    max_labels = len({candidate.chunk.document_id if is_per_document else candidate.key for candidate in citable})
     first = labels.reserve(max_labels)
     used_count = 0
     try:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from builders import count, words_of
-from ctxassembly import AssemblyConfig, Hit, Labels, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, Labels, MemoryStore, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError
 from strategies import Retrieval, arguments, retrievals
 
@@ -134,6 +134,18 @@ def test_no_context_has_more_labels_than_it_took(case: Retrieval):
     context = assemble(case.hits, config, labels=labels, **arguments(case))
     assert len(context.citations) <= sum(taken)
     assert labels.next == 1 + len(context.citations)
+
+
+def test_a_document_that_expansion_splits_in_two_has_two_labels_reserved():
+    """The store holds one hit of the document and not the other, so they are of two documents."""
+    labels, reserved = Labels(), []
+    reserve = labels.reserve
+    labels.reserve = lambda count: reserved.append(count) or reserve(count)  # type: ignore[method-assign, assignment]
+    hits = [Hit(Chunk("B0", "B", "Drink water.", 0)), Hit(Chunk("B1", "B", "Eat nothing.", 1))]
+    store = MemoryStore([hits[1].chunk, Chunk("B3", "B", "Come early.", 3)])
+    context = assemble(hits, AssemblyConfig(granularity="document"), store=store, labels=labels)
+    assert [each.document_id for each in context.citations] == ["B (2)", "B"]
+    assert reserved == [2]
 
 
 def test_labels_that_are_copied_count_together_and_those_that_are_pickled_go_on():
