@@ -127,12 +127,6 @@ def words_with_offsets(text: str) -> Iterator[tuple[int, str]]:
         for run in _patterns()[2].finditer(text):
             for word in words(run[0]):
                 yield run.start(), word
-    elif is_spaced(normalized):
-        spaced, end = blank_punctuation(normalized), 0
-        for word in spaced.split():
-            start = spaced.find(word, end)
-            yield start, word
-            end = start + len(word)
     else:
         for run in _patterns()[1].finditer(normalized):
             yield from enumerate(_split_run(run), run.start())
