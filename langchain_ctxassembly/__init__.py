@@ -5,8 +5,9 @@ A name is imported when it is first used: LangChain's retriever base alone takes
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ctxassembly.lazy import Extra, lazy_names
 
 if TYPE_CHECKING:
     from langchain_ctxassembly.agents.evidence import contexts_in
@@ -51,72 +52,32 @@ if TYPE_CHECKING:
         "to_tool_output",
         "understanding_chain",
     ]
-
-_MODULES = {
-    "ContextAssembler": "assembler",
-    "ContextAssemblyRetriever": "retriever",
-    "ContextChannel": "agents.state",
-    "ContextMiddleware": "agents.middleware",
-    "ContextRetriever": "context_retriever",
-    "PGVectorNeighbors": "stores.postgres",
-    "VectorStoreNeighbors": "stores.vectorstore",
-    "add_contexts": "agents.state",
-    "answer_chain": "answering.chain",
-    "anumber_stored_chunks": "stores.numbering",
-    "chat_model": "answering.chat_model",
-    "context_node": "agents.node",
-    "context_tool": "agents.tool",
-    "contexts_in": "agents.evidence",
-    "number_chunks": "convert.documents",
-    "number_stored_chunks": "stores.numbering",
-    "resolve_citations": "convert.citations",
-    "to_documents": "convert.documents",
-    "to_messages": "convert.outputs",
-    "to_search_results": "convert.outputs",
-    "to_tool_output": "convert.outputs",
-    "understanding_chain": "answering.understanding",
-}
-_EXTRA_PACKAGES = frozenset(
-    {"langchain", "langchain_core", "langchain_postgres", "langgraph", "pydantic", "sqlalchemy", "psycopg"}
-)
-"""Import names of the packages that the extras bring."""
-_LANGGRAPH_MODULES = frozenset({"agents.middleware", "agents.node", "agents.state"})
-"""The modules that need LangGraph, which the extra "agents" installs. Other modules need only langchain-core, except
-the Postgres ones."""
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return _available_names()
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    except ModuleNotFoundError as error:
-        from ctxassembly.errors import missing_extra
-
-        extra = "langchain"
-        if _MODULES[name] in _LANGGRAPH_MODULES:
-            extra = "agents"
-        elif _MODULES[name].endswith(("stores.postgres", "stores.numbering")):
-            extra = "langchain,postgres"
-        raise missing_extra(error, f"{__name__}.{name}", extra, _EXTRA_PACKAGES) from error
-
-
-def __dir__() -> list[str]:
-    # `help` reads all of these: it has to work with any extra.
-    return sorted({*globals(), *_available_names()})
-
-
-def _available_names() -> list[str]:
-    """The public names that the installed extras have: `import *` reads them all."""
-    from ctxassembly.errors import is_installed
-
-    if not is_installed("langchain_core"):
-        return []
-    missing_modules = set() if is_installed("langchain", "langgraph") else set(_LANGGRAPH_MODULES)
-    if not is_installed("langchain_postgres", "sqlalchemy"):
-        missing_modules |= {
-            home for home in _MODULES.values() if home.endswith(("stores.postgres", "stores.numbering"))
-        }
-    return [name for name, home in _MODULES.items() if home not in missing_modules]
+else:
+    _HOMES = {
+        "langchain_ctxassembly.agents.evidence": "contexts_in",
+        "langchain_ctxassembly.agents.middleware": "ContextMiddleware",
+        "langchain_ctxassembly.agents.node": "context_node",
+        "langchain_ctxassembly.agents.state": "ContextChannel add_contexts",
+        "langchain_ctxassembly.agents.tool": "context_tool",
+        "langchain_ctxassembly.answering.chain": "answer_chain",
+        "langchain_ctxassembly.answering.chat_model": "chat_model",
+        "langchain_ctxassembly.answering.understanding": "understanding_chain",
+        "langchain_ctxassembly.assembler": "ContextAssembler",
+        "langchain_ctxassembly.context_retriever": "ContextRetriever",
+        "langchain_ctxassembly.convert.citations": "resolve_citations",
+        "langchain_ctxassembly.convert.documents": "number_chunks to_documents",
+        "langchain_ctxassembly.convert.outputs": "to_messages to_search_results to_tool_output",
+        "langchain_ctxassembly.retriever": "ContextAssemblyRetriever",
+        "langchain_ctxassembly.stores.numbering": "anumber_stored_chunks number_stored_chunks",
+        "langchain_ctxassembly.stores.postgres": "PGVectorNeighbors",
+        "langchain_ctxassembly.stores.vectorstore": "VectorStoreNeighbors",
+    }
+    _AGENTS = Extra("agents", ("langchain", "langgraph", "langchain_core"))
+    _POSTGRES = Extra("langchain,postgres", ("langchain_core", "langchain_postgres", "sqlalchemy"))
+    _EXTRAS = {
+        **{f"{__name__}.agents.{module}": _AGENTS for module in ("middleware", "node", "state")},
+        **{f"{__name__}.stores.{module}": _POSTGRES for module in ("numbering", "postgres")},
+    }
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__, _HOMES, base=Extra("langchain", ("langchain_core", "pydantic")), extras=_EXTRAS
+    )

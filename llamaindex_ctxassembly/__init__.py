@@ -5,8 +5,9 @@ A name is imported when it is first used: `llama_index.core` takes seconds to lo
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ctxassembly.lazy import Extra, lazy_names
 
 if TYPE_CHECKING:
     from llamaindex_ctxassembly.answering.chat_engine import AnswerChatEngine
@@ -61,70 +62,36 @@ if TYPE_CHECKING:
         "to_messages",
         "token_budget",
     ]
-
-_MODULES = {
-    "AnswerChatEngine": "answering.chat_engine",
-    "AnswerQueryEngine": "answering.query_engine",
-    "CITATION_CONTEXT_PROMPT": "convert.prompts",
-    "CITATION_CONTEXT_REFINE_PROMPT": "convert.prompts",
-    "CITATION_QA_TEMPLATE": "convert.prompts",
-    "CITATION_REFINE_TEMPLATE": "convert.prompts",
-    "CitationTemplates": "convert.prompts",
-    "ContextAssembledEvent": "events",
-    "ContextAssemblyPostprocessor": "postprocessor",
-    "ContextEvent": "workflow",
-    "ContextRetriever": "context_retriever",
-    "DocstoreNeighbors": "stores.docstore",
-    "PGVectorNeighbors": "stores.postgres",
-    "QuestionAnsweredEvent": "events",
-    "RetrievedEvent": "workflow",
-    "VectorStoreNeighbors": "stores.vectorstore",
-    "add_assembly_step": "workflow",
-    "anumber_stored_chunks": "stores.numbering",
-    "chat_model": "answering.llm",
-    "citation_templates": "convert.prompts",
-    "number_chunks": "convert.numbering",
-    "number_stored_chunks": "stores.numbering",
-    "citation_reader": "responses",
-    "resolve": "responses",
-    "to_messages": "convert.models",
-    "token_budget": "convert.prompts",
-}
-_REQUIRED_PACKAGES = {
-    "stores.postgres": ("sqlalchemy",),
-    "stores.numbering": ("llama_index.vector_stores.postgres", "sqlalchemy"),
-}
-"""The packages that a module needs in addition to LlamaIndex's core."""
-_EXTRA_PACKAGES = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
-"""Import names of the packages that the extras bring."""
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return _available_names()
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    except ModuleNotFoundError as error:
-        from ctxassembly.errors import missing_extra
-
-        extra = (
-            "llamaindex,postgres" if _MODULES[name].endswith(("stores.postgres", "stores.numbering")) else "llamaindex"
-        )
-        raise missing_extra(error, f"{__name__}.{name}", extra, _EXTRA_PACKAGES) from error
-
-
-def __dir__() -> list[str]:
-    # `help` reads all of these: it has to work with any extra.
-    return sorted({*globals(), *_available_names()})
-
-
-def _available_names() -> list[str]:
-    """The public names that the installed extras have: `import *` reads them all."""
-    from ctxassembly.errors import is_installed
-
-    if not is_installed("llama_index.core"):
-        return []
-    missing_modules = {home for home, modules in _REQUIRED_PACKAGES.items() if not is_installed(*modules)}
-    return [name for name, home in _MODULES.items() if home not in missing_modules]
+else:
+    _HOMES = {
+        "llamaindex_ctxassembly.answering.chat_engine": "AnswerChatEngine",
+        "llamaindex_ctxassembly.answering.llm": "chat_model",
+        "llamaindex_ctxassembly.answering.query_engine": "AnswerQueryEngine",
+        "llamaindex_ctxassembly.context_retriever": "ContextRetriever",
+        "llamaindex_ctxassembly.convert.models": "to_messages",
+        "llamaindex_ctxassembly.convert.numbering": "number_chunks",
+        "llamaindex_ctxassembly.convert.prompts": (
+            "CITATION_CONTEXT_PROMPT CITATION_CONTEXT_REFINE_PROMPT CITATION_QA_TEMPLATE CITATION_REFINE_TEMPLATE "
+            "CitationTemplates citation_templates token_budget"
+        ),
+        "llamaindex_ctxassembly.events": "ContextAssembledEvent QuestionAnsweredEvent",
+        "llamaindex_ctxassembly.postprocessor": "ContextAssemblyPostprocessor",
+        "llamaindex_ctxassembly.responses": "citation_reader resolve",
+        "llamaindex_ctxassembly.stores.docstore": "DocstoreNeighbors",
+        "llamaindex_ctxassembly.stores.numbering": "anumber_stored_chunks number_stored_chunks",
+        "llamaindex_ctxassembly.stores.postgres": "PGVectorNeighbors",
+        "llamaindex_ctxassembly.stores.vectorstore": "VectorStoreNeighbors",
+        "llamaindex_ctxassembly.workflow": "ContextEvent RetrievedEvent add_assembly_step",
+    }
+    _EXTRAS = {
+        f"{__name__}.stores.postgres": Extra("llamaindex,postgres", ("llama_index.core", "sqlalchemy")),
+        f"{__name__}.stores.numbering": Extra(
+            "llamaindex,postgres", ("llama_index.vector_stores.postgres", "sqlalchemy")
+        ),
+    }
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        _HOMES,
+        base=Extra("llamaindex", ("llama_index.core", "llama_index_instrumentation", "pydantic")),
+        extras=_EXTRAS,
+    )

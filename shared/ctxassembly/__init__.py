@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.lazy import lazy_names
+from ctxassembly.lazy import Extra, lazy_names
 
 if TYPE_CHECKING:
     from ctxassembly import presets
@@ -169,7 +169,8 @@ else:
         "ctxassembly.presets": "",
     }
 
-    __all__, _get_name, __dir__ = lazy_names(__name__, _HOMES, extras={"PostgresIndex": "sqlalchemy"})
+    _EXTRAS = {"ctxassembly.stores.postgres.index": Extra("postgres", ("sqlalchemy",))}
+    __all__, _get_name, __dir__ = lazy_names(__name__, _HOMES, extras=_EXTRAS)
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":  # the version in pyproject.toml, which only an installed package knows

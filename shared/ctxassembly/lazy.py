@@ -6,17 +6,30 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Extra(NamedTuple):
+    """An optional install, such as `ctxassembly[postgres]`."""
+
+    name: str
+    modules: tuple[str, ...]
+    """The modules that it brings and that the package imports."""
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str], *, extras: Mapping[str, str] = MappingProxyType({})
+    package: str,
+    homes: Mapping[str, str],
+    *,
+    base: Extra | None = None,
+    extras: Mapping[str, Extra] = MappingProxyType({}),
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of `package`.
 
-    `homes` has the public names by module, separated by spaces; a module that is itself public has no names. `extras`
-    has the import name of the package that a name needs beyond the base install. `__all__` leaves such a name out, so
-    that `import *` works in every install; `dir`, and so `help`, shows it if its package is installed.
+    `homes` has the public names by module, separated by spaces; a module that is itself public has no names. `base` is
+    the extra that the package needs, None for a package of the base install; `extras` has the extras of the modules
+    that need another one. `dir`, and so `help`, shows what is installed. So does `__all__`, so that `import *` works in
+    every install; in a package of the base install it leaves out all names that need an extra.
     """
     modules = {name: module for module, names in homes.items() for name in names.split()}
     public_modules = {module.rpartition(".")[2]: module for module, names in homes.items() if not names}
@@ -26,12 +39,24 @@ def lazy_names(
             return import_module(public_modules[name])
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules[name]), name)
+        try:
+            return getattr(import_module(modules[name]), name)
+        except ModuleNotFoundError as error:
+            from ctxassembly.errors import missing_extra
 
-    def list_names() -> list[str]:
+            extra = extras.get(modules[name], base)
+            if extra is None:
+                raise
+            needed = {module.partition(".")[0] for module in extra.modules}
+            raise missing_extra(error, f"{package}.{name}", extra.name, needed) from error
+
+    def installed_names() -> list[str]:
         from ctxassembly.errors import is_installed
 
-        missing = {name for name, needed in extras.items() if not is_installed(needed)}
-        return sorted({*vars(sys.modules[package]), *modules, *public_modules} - missing)
+        needed = {module: extra for module in homes if (extra := extras.get(module, base))}
+        missing = {module for module, extra in needed.items() if not is_installed(*extra.modules)}
+        return sorted(name for name, module in {**modules, **public_modules}.items() if module not in missing)
 
-    return sorted({*modules, *public_modules} - extras.keys()), get_name, list_names
+    public = installed_names() if base else sorted(public_modules.keys() | modules.keys())
+    names = [name for name in public if base or modules.get(name) not in extras]
+    return names, get_name, lambda: sorted({*vars(sys.modules[package]), *installed_names()})
