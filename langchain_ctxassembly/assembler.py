@@ -14,7 +14,7 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.answering.cache_key import HiddenFilter
+from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.assembly.expansion.access import unseen_filter_warning
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors

@@ -15,7 +15,7 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach_over
+from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.config.retrieval import RetrievalConfig

@@ -13,7 +13,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-from ctxassembly.answering.cache_key import HiddenFilter
+from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys

@@ -12,7 +12,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach_over
+from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combine_filters

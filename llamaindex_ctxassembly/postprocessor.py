@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
-from ctxassembly.answering.cache_key import HiddenFilter, index_identity
+from ctxassembly.answering.cache import HiddenFilter, index_identity
 from ctxassembly.answering.requests import Assemble
 from ctxassembly.assembly.expansion.access import unseen_filter_warning
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement, supplement_from_retrieval

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
-from ctxassembly.answering.rank_fusion import Ranking, reciprocal_rank_fusion
+from ctxassembly.answering.search import Ranking, reciprocal_rank_fusion
 from ctxassembly.context import Context
 from ctxassembly.conversations.messages import rehydrate_hits
 from ctxassembly.conversations.sources import is_context, iter_contexts

@@ -17,7 +17,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach
+from ctxassembly.answering.cache import HiddenFilter, Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, with_stored_chunks
 from ctxassembly.assembly.selection.supplement import SupplementInput

@@ -22,8 +22,7 @@ from langchain_core.runnables.config import (
 from typing_extensions import override
 
 from ctxassembly.answering.answer import Answer
-from ctxassembly.answering.call import AnswerCall
-from ctxassembly.answering.requests import Assemble, Exchange, Readmit, SearchAll
+from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Readmit, SearchAll
 from ctxassembly.assembly.selection.supplement import resolve_supplement
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels

@@ -15,7 +15,7 @@ from langchain_core.runnables.configurable import RunnableConfigurableAlternativ
 from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
-from ctxassembly.answering.cache_key import HiddenFilter
+from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.data.filters import check_size, is_filter
 from langchain_ctxassembly.search.scored import NON_FILTERING, ScoredRetriever, unknown_arguments
 from langchain_ctxassembly.stores.identity import is_langchain_class, location_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.answering.cache_key import HiddenFilter, index_identity, object_token
+from ctxassembly.answering.cache import HiddenFilter, index_identity, object_token
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -14,8 +14,7 @@ from llama_index_instrumentation import get_dispatcher
 from typing_extensions import override
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.call import AnswerCall
-from ctxassembly.answering.requests import AskModel, Assemble, Exchange, SearchAll
+from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Exchange, SearchAll
 from ctxassembly.concurrency import is_async, lock, run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels

@@ -9,7 +9,7 @@ from typing import Any
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
-from ctxassembly.answering.cache_key import HiddenFilter, object_token
+from ctxassembly.answering.cache import HiddenFilter, object_token
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.metadata_keys import MetadataKeys, with_keys
 from ctxassembly.errors import ConfigError

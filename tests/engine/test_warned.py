@@ -14,7 +14,7 @@ import pytest
 
 import ctxassembly
 from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.answering.cache_key import Reach
+from ctxassembly.answering.cache import Reach
 from ctxassembly.assembly.expansion.access import unseen_filter_warning
 from ctxassembly.assembly.expansion.diagnostics import diagnose
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning

@@ -20,6 +20,7 @@ from ctxassembly.data.sanitize import sanitize_hit
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.serialization.plain import to_plain
 from ctxassembly.text.sentences import sentence_ends
+from ctxassembly.tracing.recorder import Stages
 
 _NON_SPACE, _LEADING_MARKER = re.compile(r"\S"), re.compile(r"\s*\[")
 
@@ -93,6 +94,18 @@ class AnswerStep:
     tokens_in: int | None = None
     """Tokens that the model read; None if it doesn't say, or wasn't asked."""
     tokens_out: int | None = None
+
+
+@dataclass(slots=True)
+class AnswerRecorder(Stages):
+    """The steps so far, and the fallbacks taken."""
+
+    steps: list[AnswerStep] = field(default_factory=list)
+
+    def record_step(self, name: str, outcome: str, reply: ModelReply | None = None) -> None:
+        """Note a step that ends now and began where the one before ended."""
+        counts = (reply.tokens_in, reply.tokens_out) if reply else (None, None)
+        self.steps.append(AnswerStep(name, outcome, self.lap(), *counts))
 
 
 @dataclass(frozen=True, slots=True)

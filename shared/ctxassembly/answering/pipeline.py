@@ -6,28 +6,46 @@ answer, which need no reply: the driver passes them to the reader of the stream.
 A fault has one of three ends. Without understanding, or without one of several searches, the chain goes on, and the
 answer says so. Where nothing usable was found it abstains, and no model is asked. Where no search answers, or the model
 fails, the error is raised: half an answer is never presented as whole.
+
+The answer is read as it comes: its labels are resolved piece by piece, and its quotes are looked up at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.answering.answer import Answer, AnswerPiece, measure_quality
+from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerRecorder, measure_quality
 from ctxassembly.answering.cache import CachedAnswer, cache_key
-from ctxassembly.answering.call import AnswerCall, AnswerRecorder
-from ctxassembly.answering.generate import GeneratedAnswer, build_prompt, replay_answer, stream_answer, unanswered_lines
-from ctxassembly.answering.requests import AskModel, Assemble, CacheGet, CacheSet
+from ctxassembly.answering.requests import (
+    AnswerCall,
+    AskModel,
+    Assemble,
+    CacheGet,
+    CacheSet,
+    Exchange,
+    Message,
+    ModelReply,
+    NextPiece,
+)
 from ctxassembly.answering.search import Evidence, evidence_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
-from ctxassembly.citations.reader import AnswerReader
+from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.errors import AnswerError
 from ctxassembly.safe_repr import describe_error
+from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.history import trim_history
+from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.label_guards import escape_labels
+from ctxassembly.wording.languages import language_of
 
 Flow = Generator[Any, Any, Answer]
+DEFAULT_ENCODING = "cl100k_base"
 _MORE_ROOM = "raise answer_tokens of the mode, or the model's own limit"
 
 
@@ -40,22 +58,47 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
         AnswerError: the model failed.
     """
     mode, log = config.mode(call.mode), AnswerRecorder(clock)
-    understanding, has_standalone_question = yield from _understand(call, config, log)
-    fixed_answer = next((one.answer for one in config.intents if one.label == understanding.intent), None)
-    if fixed_answer is not None:
-        return (
-            yield from _abstain(
-                fixed_answer, f"intent: {understanding.intent} ends the chain", call, understanding, log
-            )
-        )
-    if not call.question.strip():
-        reason = "question: there are no words to search for"
-        return (yield from _abstain(config.no_content, reason, call, understanding, log))
+    understanding, reply = yield from _understand(call, config, log)
 
-    key = cache_key(call, understanding, config) if has_standalone_question else None
+    def finish(text: str, evidence: Evidence, **fields: Any) -> Answer:
+        return Answer(
+            call.question,
+            text,
+            call.mode,
+            understanding,
+            hits=evidence.hits,
+            retrieved=evidence.retrieved,
+            unanswered=evidence.unanswered,
+            steps=tuple(log.steps),
+            notes=tuple(log.notes),
+            **fields,
+        )
+
+    def finish_generated(context: Context, evidence: Evidence, generated: GeneratedAnswer) -> Answer:
+        quotes = context.check_quotes(generated.raw_text)
+        outcome = f"{len(generated.resolved.citations):,} of {len(context.citations):,} labels used"
+        log.record_step("answer", outcome, generated.reply)
+        return finish(
+            generated.text,
+            evidence,
+            context=context,
+            resolved=generated.resolved,
+            quotes=quotes,
+            quality=measure_quality(generated.raw_text, generated.resolved, quotes),
+            finish_reason=generated.reply.finish_reason,
+        )
+
+    text, reason = _answer_without_search(call, understanding, config)
+    if reason:
+        yield AnswerPiece(text)
+        return finish(text, Evidence(), abstention_reason=reason)
+
+    key = None
+    if call.reach is not None and is_standalone(call.question, call.history, config, understanding, reply):
+        key = cache_key(call.question, call.mode, call.reach, understanding, config)
     if cached := (yield from _recall_answer(key, call.labels, log)):
         generated = yield from replay_answer(cached.raw_text, _reader(cached.context, config))
-        return _build_answer(cached.context, Evidence(cached.hits), generated, call, understanding, log)
+        return finish_generated(cached.context, Evidence(cached.hits), generated)
 
     evidence = yield from evidence_flow(call, understanding, mode, log)
     context: Context | None = None
@@ -64,54 +107,35 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
         context = yield Assemble(evidence.hits, evidence.query or effective_query, evidence.supplement, call.filter)
         log.record_step("assemble", context.trace.summary)
     if context is None or not context.text:
-        return (
-            yield from _abstain(
-                config.no_content, evidence.missing_evidence_message, call, understanding, log, evidence
-            )
-        )
+        yield AnswerPiece(config.no_content)
+        return finish(config.no_content, evidence, abstention_reason=evidence.missing_evidence_message)
     generated = yield from _ask_model(context, evidence, call, config, log)
     if generated.reply.is_truncated:
         log.notes.append(f"answer: cut, the model ended by {generated.reply.finish_reason!r}: {_MORE_ROOM}")
     elif key and not call.history and not evidence.unanswered:
         yield from _store_answer(key, CachedAnswer(generated.raw_text, context, evidence.hits), log)
-    return _build_answer(context, evidence, generated, call, understanding, log)
+    return finish_generated(context, evidence, generated)
 
 
 def _understand(
     call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
-) -> Generator[Any, Any, tuple[QueryUnderstanding, bool]]:
-    """Return the understanding of the question, and True if the question is standalone."""
+) -> Generator[AskModel, ModelReply, tuple[QueryUnderstanding, ModelReply | None]]:
     understanding, reply = yield from understand_flow(call.question, call.history, config, call.today)
     log.notes += understanding.notes
     if reply or understanding.notes:
         parts = (understanding.intent, understanding.rewritten, *understanding.keywords, *understanding.sub_questions)
         log.record_step("understand", "; ".join(one for one in parts if one) or "as it is", reply)
-    return understanding, is_standalone(call.question, call.history, config, understanding, reply)
+    return understanding, reply
 
 
-def _abstain(
-    text: str,
-    reason: str,
-    call: AnswerCall,
-    understanding: QueryUnderstanding,
-    log: AnswerRecorder,
-    evidence: Evidence | None = None,
-) -> Flow:
-    """Return an answer that is not the model's."""
-    yield AnswerPiece(text)
-    evidence = evidence or Evidence()
-    return Answer(
-        call.question,
-        text,
-        call.mode,
-        understanding,
-        hits=evidence.hits,
-        retrieved=evidence.retrieved,
-        abstention_reason=reason,
-        unanswered=evidence.unanswered,
-        steps=tuple(log.steps),
-        notes=tuple(log.notes),
-    )
+def _answer_without_search(
+    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig
+) -> tuple[str, str | None]:
+    """Return the answer to a question that needs no search, and the reason; no reason if it has to be searched for."""
+    for intent in config.intents:
+        if intent.label == understanding.intent and intent.answer is not None:
+            return intent.answer, f"intent: {intent.label} ends the chain"
+    return config.no_content, None if call.question.strip() else "question: there are no words to search for"
 
 
 def _recall_answer(
@@ -144,53 +168,107 @@ def _store_answer(key: str, answer: CachedAnswer, log: AnswerRecorder) -> Genera
 def _ask_model(
     context: Context, evidence: Evidence, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
 ) -> Generator[Any, Any, GeneratedAnswer]:
-    """Return the model's answer."""
-    prompt = build_prompt(call.question, context, call.history, evidence.unanswered, config)
-    if prompt.dropped_count:
-        log.notes.append(
-            f"history: {prompt.dropped_count:,} messages left out, more than {config.history_tokens:,} tokens"
-        )
+    """Return the model's answer, which names the parts of the question whose search failed."""
+    unanswered_lines = [language_of(context.language).unanswered.format(part) for part in evidence.unanswered]
+    messages, dropped_count = build_prompt(call.question, context, call.history, unanswered_lines, config)
+    if dropped_count:
+        log.notes.append(f"history: {dropped_count:,} messages left out, more than {config.history_tokens:,} tokens")
     request = AskModel(
         "answer",
-        prompt.messages,
+        messages,
         config.answer_seconds,
         max_tokens=config.mode(call.mode).answer_tokens,
         mode=call.mode,
         is_streamed=call.is_streamed,
     )
-    return (yield from stream_answer(request, _reader(context, config), unanswered_lines(context, evidence.unanswered)))
+    return (yield from stream_answer(request, _reader(context, config), unanswered_lines))
+
+
+def build_prompt(
+    question: str, context: Context, history: Sequence[Exchange], unanswered_lines: Sequence[str], config: AnswerConfig
+) -> tuple[tuple[Message, ...], int]:
+    """Return the messages to send, and the number of messages of the conversation without room in its zone.
+
+    The question may be a stranger's: lines of it that could pass for ours, such as a forged source, are neutralized
+    like such lines of documents.
+    """
+    form = context.format if context.format in FORMATS else "numbered"
+    rules = (*config.extra_rules, *unanswered_lines)
+    safe_question = escape_labels(question, form)
+    system, user = context.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
+    messages: list[Message] = []
+    for exchange in history:
+        messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": exchange.answer}]
+    count = counter_for(context.encoding or DEFAULT_ENCODING).count
+    trimmed = trim_history(messages, config.history_tokens, count, keep_exchanges=len(history))
+    return (system, *trimmed.messages, user), len(trimmed.left_out)
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:
     return context.reader("remove" if config.voice else "keep")
 
 
-def _build_answer(
-    context: Context,
-    evidence: Evidence,
-    generated: GeneratedAnswer,
-    call: AnswerCall,
-    understanding: QueryUnderstanding,
-    log: AnswerRecorder,
-) -> Answer:
-    """Build the answer with its citations, quotes and quality."""
-    quotes = context.check_quotes(generated.raw_text)
-    log.record_step(
-        "answer", f"{len(generated.resolved.citations):,} of {len(context.citations):,} labels used", generated.reply
-    )
-    return Answer(
-        call.question,
-        generated.text,
-        call.mode,
-        understanding,
-        context=context,
-        resolved=generated.resolved,
-        quotes=quotes,
-        quality=measure_quality(generated.raw_text, generated.resolved, quotes),
-        hits=evidence.hits,
-        retrieved=evidence.retrieved,
-        unanswered=evidence.unanswered,
-        finish_reason=generated.reply.finish_reason,
-        steps=tuple(log.steps),
-        notes=tuple(log.notes),
-    )
+@dataclass(frozen=True, slots=True)
+class GeneratedAnswer:
+    """An answer of a model, to its end."""
+
+    raw_text: str
+    """As the model wrote it."""
+    text: str
+    """As it is given on: for a voice without labels."""
+    resolved: Resolved
+    reply: ModelReply
+    """The last reply, with the tokens of all."""
+
+
+def stream_answer(
+    request: AskModel, reader: AnswerReader, endings: Sequence[str]
+) -> Generator[AskModel | NextPiece | AnswerPiece, Any, GeneratedAnswer]:
+    """Yield the pieces of the answer to `request`, then each of `endings` as a paragraph.
+
+    Raises:
+        AnswerError: the model failed, at its beginning or on the way, or said nothing.
+    """
+    replies: list[ModelReply] = []
+    emitted: list[str] = []
+    seen_markers = 0
+
+    def emit(text: str) -> AnswerPiece:
+        nonlocal seen_markers
+        emitted.append(text)
+        new_marks, seen_markers = reader.marks[seen_markers:], len(reader.marks)
+        return AnswerPiece(text, tuple(label for mark in new_marks for label in mark.labels))
+
+    try:
+        reply = yield request
+        if request.is_streamed:
+            reply = yield NextPiece(request.timeout_seconds)
+        while reply is not None:
+            replies.append(reply)
+            if text := reader.feed(reply.text):
+                yield emit(text)
+            reply = (yield NextPiece(request.timeout_seconds)) if request.is_streamed else None
+    except Exception as error:
+        raise AnswerError.from_error(error, f"the model failed: {describe_error(error)}", "".join(emitted)) from error
+    raw_text, last = "".join(reply.text for reply in replies), _combine_replies(replies)
+    if not raw_text.strip():
+        raise AnswerError(f"the model answered with nothing, and ended by {last.finish_reason!r}", "")
+    for text in (reader.close(), *(f"\n\n{ending}" for ending in endings)):
+        if text:
+            yield emit(text)
+    return GeneratedAnswer(raw_text, "".join(emitted), reader.resolved, last)
+
+
+def replay_answer(raw_text: str, reader: AnswerReader) -> Generator[AnswerPiece, None, GeneratedAnswer]:
+    """Yield a cached answer as one piece."""
+    text = reader.feed(raw_text) + reader.close()
+    yield AnswerPiece(text, tuple(label for mark in reader.marks for label in mark.labels))
+    return GeneratedAnswer(raw_text, text, reader.resolved, ModelReply(""))
+
+
+def _combine_replies(replies: Sequence[ModelReply]) -> ModelReply:
+    """Return the last finish reason and the tokens of all replies."""
+    finish = next((reply.finish_reason for reply in reversed(replies) if reply.finish_reason), None)
+    tokens_in = [reply.tokens_in for reply in replies if reply.tokens_in is not None]
+    tokens_out = [reply.tokens_out for reply in replies if reply.tokens_out is not None]
+    return ModelReply("", finish, sum(tokens_in) if tokens_in else None, sum(tokens_out) if tokens_out else None)

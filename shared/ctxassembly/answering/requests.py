@@ -1,4 +1,4 @@
-"""Requests that an answer chain yields to its driver, and the replies that it expects."""
+"""One call of an answer chain, the requests that it yields to its driver, and the replies that it expects."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ctxassembly.answering.cache import Reach
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.answering import Mode
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.retrieval.search import Question
 
@@ -149,3 +151,21 @@ class Assemble:
     supplement: Supplement | None
     filter: Any
     """The caller's filter, which neighbors have to pass, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCall:
+    """A question in a conversation."""
+
+    question: str
+    history: tuple[Exchange, ...] = ()
+    mode: str = "normal"
+    filter: Any = None
+    """The caller's filter, in the form of the retriever."""
+    today: str = ""
+    """The date, for words like "this year"."""
+    is_streamed: bool = False
+    reach: Reach | None = None
+    """All that the call may read, if there is a cache to ask."""
+    labels: Labels | None = None
+    """The labels of the conversation: a cached answer has to have the same ones."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
+from json import JSONDecoder
 from typing import Any
 
 from ctxassembly.answering.requests import AskModel, Exchange, ModelReply
-from ctxassembly.answering.structured_output import parse_error, parse_object, parse_share, parse_strings
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import QueryUnderstanding
@@ -87,21 +87,17 @@ def question_schema(config: AnswerConfig, *, has_history: bool) -> dict[str, Any
             f"Up to {MAX_KEYWORD_QUERIES} short keyword queries, of one to four words each."
         )
     if config.filter_fields:
-        descriptions = "; ".join(f"{name}: {text}" for name, text in config.filter_fields.items())
-        request_text = (
-            "Conditions that the question itself states, by field; {} if it states none. Values, or operators"
-        )
         fields["filters"] = {
             "type": "object",
-            "description": f'{request_text} such as {{"$gte": 2024}}. {descriptions}',
+            "description": "Conditions that the question itself states, by field; {} if it states none. Values, or "
+            'operators such as {"$gte": 2024}. '
+            + "; ".join(f"{name}: {text}" for name, text in config.filter_fields.items()),
         }
     if config.decompose == "auto":
         limit = config.max_sub_questions
-        request_text = f"2 to {limit} questions" if limit > 1 else "1 question"
         fields["sub_questions"] = _string_list_schema(
-            f"{request_text} that stand alone, if answering needs pieces of evidence that stand in different "
-            "places and "
-            "don't follow from each other; [] if one piece will do, as for most questions."
+            f"{f'2 to {limit}' if limit > 1 else '1'} standalone questions, if answering needs pieces of evidence from "
+            "different places that don't follow from each other; [] if one piece will do, as for most questions."
         )
     return {"type": "object", "properties": fields, "required": list(fields)} if fields else {}
 
@@ -114,10 +110,10 @@ def _rewriting_description(config: AnswerConfig) -> str:
     language = f" in {config.corpus_language}" if config.corpus_language else ""
     if config.rewrite == "always":
         return f"The question as one complete sentence{language}, with every pronoun and reference resolved."
-    other = f" and is {language.strip()} already" if language else ""
+    other = f", {language.strip()}" if language else ""
     return (
-        f"The question so that it stands alone{language}: pronouns, references and relative dates resolved from the "
-        f"conversation, nothing else changed, nothing answered. null if it stands alone as it is{other}."
+        f"The question as a standalone question{language}: pronouns, references and relative dates resolved from the "
+        f"conversation, nothing else changed, nothing answered. null if it is one already{other}."
     )
 
 
@@ -203,3 +199,49 @@ def _parse_filter(value: Any, config: AnswerConfig, notes: list[str]) -> Mapping
         else:
             conditions[name] = condition
     return conditions
+
+
+_DECODER = JSONDecoder()
+
+
+def parse_object(text: str) -> Mapping[str, Any] | None:
+    """Return the first JSON object in `text`, whatever surrounds it; None if there is none.
+
+    Models put theirs into a fence, or a sentence before it.
+
+    >>> parse_object('Sure! {"intent": "practical"} Anything else?'), parse_object("practical")
+    ({'intent': 'practical'}, None)
+    """
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, _ = _DECODER.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        return value if isinstance(value, dict) else None
+    return None
+
+
+def parse_strings(value: Any, max_count: int) -> tuple[str, ...] | None:
+    """Return a list of strings without blanks and repeats, at most `max_count`; None for another type.
+
+    >>> parse_strings([" parking ", "", "parking"], 4), parse_strings("parking", 4)
+    (('parking',), None)
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        return None
+    return tuple(dict.fromkeys(text for one in value if (text := " ".join(one.split()))))[:max_count]
+
+
+def parse_share(value: Any) -> float | None:
+    """Return `value` as a number from 0 to 1; None if it is something else."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else None
+
+
+def parse_error(name: str, value: Any) -> str:
+    """Return a note on a malformed field."""
+    return f"understand: {name} is malformed, {safe_repr(value, 80)}"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ctxassembly.answering.requests import AskModel, ModelReply
-from ctxassembly.answering.structured_output import parse_object
+from ctxassembly.answering.understand import parse_object
 from ctxassembly.config.enrichment import (
     MAX_CONTEXT_CHARS,
     MAX_QUESTION_CHARS,

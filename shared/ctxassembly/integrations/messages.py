@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import Answer
-from ctxassembly.answering.cache_key import HiddenFilter
+from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.answering.requests import Exchange
 from ctxassembly.assembly.selection.supplement import SupplementInput
 from ctxassembly.context import Context

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach_over
-from ctxassembly.answering.call import AnswerCall
-from ctxassembly.answering.requests import Assemble, Exchange, Readmit, Search
+from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
+from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
 from ctxassembly.answering.understand import understand_flow
 from ctxassembly.config.answering import AnswerConfig

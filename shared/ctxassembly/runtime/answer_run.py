@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.cache_key import HiddenFilter, Reach, reach
-from ctxassembly.answering.call import AnswerCall
+from ctxassembly.answering.cache import HiddenFilter, Reach, reach
 from ctxassembly.answering.pipeline import Flow, answer_flow
+from ctxassembly.answering.requests import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache

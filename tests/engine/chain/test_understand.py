@@ -113,7 +113,7 @@ def test_always_asks_without_a_conversation_too_and_a_language_is_named():
     assert "one complete sentence in Dutch" in always.asked[0].messages[0]["content"]
     auto = Scripted(understand={"question": None})
     understand("Is parking free?", AnswerConfig(corpus_language="Dutch"), model=auto)
-    assert "null if it stands alone as it is and is in Dutch already" in auto.asked[0].messages[0]["content"]
+    assert "null if it is one already, in Dutch" in auto.asked[0].messages[0]["content"]
 
 
 @pytest.mark.parametrize("reply", [7, ["a"], "x" * 1_001])
