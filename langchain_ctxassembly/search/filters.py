@@ -14,7 +14,7 @@ from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore, ScopedStore
 from langchain_ctxassembly.search.caller_filter import VisibleSearch
-from langchain_ctxassembly.stores.filters import Predicate, and_filters, dialect_of, predicate
+from langchain_ctxassembly.stores.filters import Predicate, and_filters, kind_of, predicate
 from langchain_ctxassembly.stores.identity import has_same_documents
 
 
@@ -73,7 +73,7 @@ def _can_apply_filter(store: Any, vectorstore: Any) -> bool:
     names = {field.name for field in fields(store)} if is_dataclass(store) else set()
     if "filter" not in names:
         return False
-    return "vectorstore" not in names or vectorstore is None or dialect_of(store.vectorstore) is dialect_of(vectorstore)
+    return "vectorstore" not in names or vectorstore is None or kind_of(store.vectorstore) is kind_of(vectorstore)
 
 
 def _filter_after_fetch(store: Any, accepts: Predicate) -> FilteredStore:

@@ -1,10 +1,14 @@
-"""Filter dialects of vector stores: how each reads a filter, and how the filter is applied to its chunks.
+"""Kinds of vector stores: how each reads a filter, and how it is queried for the neighbors of a hit.
 
 A search and the neighbors of its hits must be filtered alike, but each vector store has a filter language of its own:
 the same mapping means different things to FAISS and to Chroma. So a filter is never translated. The vector store
-applies it in its own query where it has one (`select`, `find_by_index`, `find_ids_by_offset`); else the chunks that
-came are tested one by one, as that vector store would test them (`predicate`). A filter that neither way can apply is a
-ConfigError.
+applies it in its own query where it has one (Chroma, Qdrant); else the chunks that came are tested one by one, as that
+vector store would test them (`predicate`). A filter that neither way can apply is a ConfigError.
+
+Chroma and Qdrant find neighbors by document and index in their metadata, whatever their ids are. A query tries each key
+that may hold the value (`keys.lookup_keys`, `keys.index`), and a document id that is a number both as text and as a
+number, since metadata may hold either. Indexes are queried as integers; 7.0 and "7" aren't found. Where chunks have no
+index, ids and metadata of the whole document are read, and the texts of the chunks next to the offset are fetched.
 
 A vector store is known by the name of its class, so that none is imported that isn't in use already.
 """
@@ -12,55 +16,251 @@ A vector store is known by the name of its class, so that none is imported that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
+from typing_extensions import override
 
 from ctxassembly.data import filters
+from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.filters import as_predicate, check_size, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.memory.store import MemoryStore
+from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import is_langchain_class
-from langchain_ctxassembly.stores.metadata_queries import (
-    IndexQuery,
-    OffsetTarget,
-    chroma_by_index,
-    chroma_documents,
-    chroma_ids_by_offset,
-    qdrant_by_index,
-    qdrant_documents,
-    qdrant_ids_by_offset,
-)
 
 Predicate = Callable[[Document], bool]
+IndexQuery = tuple[str, tuple[int, ...]]
+"""A document and indexes in it; without indexes, all of it."""
+IdAndMetadata = tuple[Any, Mapping[str, Any]]
+
+MAX_DOCUMENTS = 32
+"""Documents in one query of Chroma, whose time grows with the square of the alternatives."""
+PAGE_SIZE = 1_000
+"""Points in one page of a Qdrant query."""
 
 
-@dataclass(frozen=True)
-class FilterDialect:
-    """One kind of vector store: its ways to apply a filter, and to find chunks by metadata."""
+class VectorStoreKind:
+    """A vector store whose filter is a function Document -> bool, or a mapping as `as_predicate` describes it.
 
-    predicate: Callable[[Any, Any], Predicate]
-    """From a vector store and a filter to a test: True for a document that the vector store itself would let pass.
+    It is queried by ids alone. Postgres is of this kind as well: `PGVectorNeighbors` applies its filter in SQL.
+    """
 
-    Raises ConfigError if the filter has another form."""
-    select: Callable[[Any, Sequence[str], Any], list[Document]] | None = None
-    """From a vector store, ids and a filter or None: the documents under those ids that pass, by one query; None if the
-    vector store has no such query. It is also used where `get_by_ids` isn't implemented."""
-    is_native: Callable[[Any], bool] = lambda _: False
-    """True for a filter in the form that `select`, `find_by_index` and `find_ids_by_offset` take."""
-    find_by_index: Callable[[Any, Sequence[IndexQuery], MetadataKeys, Any], list[Document]] | None = None
-    """From a vector store, places, the keys of their metadata and a filter or None: the documents at these places that
-    pass; None if the vector store can't be asked by metadata."""
-    find_ids_by_offset: Callable[[Any, Sequence[OffsetTarget], MetadataKeys, Any], list[Any]] | None = None
-    """From the same arguments, with offsets instead of indexes: the ids of the documents next to them that pass."""
+    finds_metadata = False
+    """True if it can be queried by the metadata of documents."""
+
+    def predicate(self, vectorstore: Any, condition: Any) -> Predicate:  # noqa: ARG002 - other kinds read it
+        """Return a test: True for a document that the vector store itself would let pass.
+
+        Raises:
+            ConfigError: the filter has another form.
+        """
+        return as_predicate(condition, "Document")
+
+    def is_native(self, condition: Any) -> bool:  # noqa: ARG002
+        """Return True for a filter in the form that the other methods take."""
+        return False
+
+    def select(self, vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
+        """Return the documents under `ids` that pass `condition`, by one query."""
+        raise NotImplementedError(f"{type(vectorstore).__name__} has no get_by_ids")
+
+    def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
+        """Return the documents at the indexes of `queries` that pass `condition`."""
+        raise NotImplementedError
+
+    def read_metadata(
+        self, vectorstore: Any, document_ids: Sequence[str], keys: MetadataKeys, condition: Any
+    ) -> Iterator[IdAndMetadata]:
+        """Yield id and metadata of all chunks of the documents that pass `condition`."""
+        raise NotImplementedError
 
 
-def dialect_of(vectorstore: Any) -> FilterDialect:
+class _Faiss(VectorStoreKind):
+    """FAISS takes a function of the metadata, or a mapping, which it reads unlike any other store.
+
+    So its own private reading is called: a FAISS without it can't be filtered here.
+    """
+
+    @override
+    def predicate(self, vectorstore: Any, condition: Any) -> Predicate:
+        read = getattr(vectorstore, "_create_filter_func", None)
+        if read is None:
+            raise ConfigError("filter", "one that this FAISS can evaluate; give store= a filter of its own", condition)
+        try:
+            test = read(condition)
+        except (AttributeError, TypeError, ValueError) as error:
+            allowed = "a function of the metadata, or a mapping as FAISS reads it"
+            raise ConfigError("filter", allowed, condition) from error
+        return lambda document: bool(test(document.metadata))
+
+
+class _Chroma(VectorStoreKind):
+    """Chroma takes a mapping, `where` in its own words."""
+
+    finds_metadata = True
+
+    @override
+    def is_native(self, condition: Any) -> bool:
+        return isinstance(condition, Mapping)
+
+    @override
+    def select(self, vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
+        return list(self._documents(vectorstore.get(ids=list(ids), where=condition)))
+
+    @override
+    def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
+        return [
+            document
+            for where in self._wheres(queries, keys, condition)
+            for document in self._documents(vectorstore.get(where=where))
+        ]
+
+    @override
+    def read_metadata(
+        self, vectorstore: Any, document_ids: Sequence[str], keys: MetadataKeys, condition: Any
+    ) -> Iterator[IdAndMetadata]:
+        for where in self._wheres([(name, ()) for name in document_ids], keys, condition):
+            found = vectorstore.get(where=where, include=["metadatas"])
+            yield from zip(found["ids"], (metadata or {} for metadata in found["metadatas"]), strict=True)
+
+    def _wheres(self, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Iterator[Any]:
+        """Yield a condition for each `MAX_DOCUMENTS` queries."""
+        alternatives = [
+            self._all_of(
+                self._any_of([{key: {"$eq": name}} for key in keys.lookup_keys for name in _id_values(document_id)]),
+                self._any_of([{key: {"$in": list(indexes)}} for key in keys.index]) if indexes else None,
+            )
+            for document_id, indexes in queries
+        ]
+        for at in range(0, len(alternatives), MAX_DOCUMENTS):
+            yield self._all_of(self._any_of(alternatives[at : at + MAX_DOCUMENTS]), condition)
+
+    # Chroma refuses an $or and an $and of one.
+
+    def _any_of(self, conditions: list[Any]) -> Any:
+        return {"$or": conditions} if len(conditions) > 1 else conditions[0]
+
+    def _all_of(self, condition: Any, other: Any) -> Any:
+        return {"$and": [condition, other]} if other else condition
+
+    def _documents(self, found: Any) -> Iterator[Document]:
+        """Yield the documents in a result of `get`, without those that have no text, as its `get_by_ids` does."""
+        for id_, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
+            if text is not None:
+                yield Document(id=id_, page_content=text, metadata=metadata or {})
+
+
+class _Qdrant(VectorStoreKind):
+    """Qdrant takes a `models.Filter` over payloads, in which the metadata is under a key of its own."""
+
+    finds_metadata = True
+
+    @override
+    def predicate(self, vectorstore: Any, condition: Any) -> Predicate:
+        if not _is_qdrant_filter(condition):
+            return as_predicate(condition, "Document")
+        # What Qdrant's local mode decides by.
+        from qdrant_client.local.payload_filters import check_filter
+
+        content, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
+
+        def test(document: Document) -> bool:
+            payload = {content: document.page_content, metadata: dict(document.metadata)}
+            return bool(check_filter(condition, payload, document.metadata.get("_id", document.id or ""), {}))
+
+        return test
+
+    @override
+    def is_native(self, condition: Any) -> bool:
+        return _is_qdrant_filter(condition)
+
+    @override
+    def select(self, vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
+        from qdrant_client import models
+
+        return self._documents(vectorstore, models.HasIdCondition(has_id=list(ids)), condition)
+
+    @override
+    def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
+        return self._documents(vectorstore, self._places(vectorstore, queries, keys), condition)
+
+    @override
+    def read_metadata(
+        self, vectorstore: Any, document_ids: Sequence[str], keys: MetadataKeys, condition: Any
+    ) -> Iterator[IdAndMetadata]:
+        payload = vectorstore.metadata_payload_key
+        places = self._places(vectorstore, [(name, ()) for name in document_ids], keys)
+        for point in self._points(vectorstore, places, condition, with_payload=[payload]):
+            yield point.id, point.payload.get(payload) or {}
+
+    def _places(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys) -> Any:
+        """Return the condition for the indexes in any of the documents."""
+        from qdrant_client import models
+
+        def any_key(names: Sequence[str], match: Any) -> Any:
+            paths = (_payload_path(vectorstore.metadata_payload_key, name) for name in names)
+            return models.Filter(should=[models.FieldCondition(key=path, match=match) for path in paths])
+
+        alternatives = []
+        for document_id, indexes in queries:
+            in_part = [any_key(keys.index, models.MatchAny(any=list(indexes)))] if indexes else []
+            for name in _id_values(document_id):
+                is_document = any_key(keys.lookup_keys, models.MatchValue(value=name))
+                alternatives.append(models.Filter(must=[is_document, *in_part]))
+        return models.Filter(should=alternatives)
+
+    def _documents(self, vectorstore: Any, wanted: Any, condition: Any) -> list[Document]:
+        """Return the documents of all points that pass both, with the metadata that Qdrant's own search gives them."""
+        return [
+            Document(
+                page_content=point.payload.get(vectorstore.content_payload_key, ""),
+                metadata={
+                    **(point.payload.get(vectorstore.metadata_payload_key) or {}),
+                    "_id": point.id,
+                    "_collection_name": vectorstore.collection_name,
+                },
+            )
+            for point in self._points(vectorstore, wanted, condition)
+        ]
+
+    def _points(self, vectorstore: Any, wanted: Any, condition: Any, with_payload: Any = True) -> Iterator[Any]:
+        from qdrant_client import models
+
+        both = models.Filter(must=[wanted] if condition is None else [wanted, condition])
+        offset = None
+        while True:
+            points, offset = vectorstore.client.scroll(
+                vectorstore.collection_name,
+                scroll_filter=both,
+                limit=PAGE_SIZE,
+                offset=offset,
+                with_payload=with_payload,
+            )
+            yield from points
+            if offset is None:
+                return
+
+
+GENERIC, POSTGRES = VectorStoreKind(), VectorStoreKind()
+KINDS: Mapping[str, VectorStoreKind] = {
+    "AsyncPGVectorStore": POSTGRES,
+    "Chroma": _Chroma(),
+    "FAISS": _Faiss(),
+    "PGVector": POSTGRES,
+    "PGVectorStore": POSTGRES,
+    "QdrantVectorStore": _Qdrant(),
+}
+"""By the name of the class."""
+
+
+def kind_of(vectorstore: Any) -> VectorStoreKind:
     """Return the kind of `vectorstore`, also if its class is derived from one that is known."""
     names = (parent.__name__ for parent in type(vectorstore).__mro__ if is_langchain_class(parent))
-    return next((DIALECTS[name] for name in names if name in DIALECTS), GENERIC)
+    return next((KINDS[name] for name in names if name in KINDS), GENERIC)
 
 
 def predicate(vectorstore: Any, condition: Any) -> Predicate:
@@ -70,73 +270,78 @@ def predicate(vectorstore: Any, condition: Any) -> Predicate:
         ConfigError: `condition` is too large, or has a form that can't be evaluated. It is never ignored.
     """
     check_size(condition)
-    return dialect_of(vectorstore).predicate(vectorstore, condition)
+    return kind_of(vectorstore).predicate(vectorstore, condition)
 
 
 def check_filter(vectorstore: Any, condition: Any) -> None:
     """Raise a ConfigError if `get_documents` could not apply `condition`."""
     check_size(condition)
-    if is_filter(condition) and not dialect_of(vectorstore).is_native(condition):
+    if is_filter(condition) and not kind_of(vectorstore).is_native(condition):
         predicate(vectorstore, condition)
 
 
 def get_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     """Return the documents under `ids` that pass `condition`: by the vector store's own query where it has one."""
-    dialect = dialect_of(vectorstore)
-    if is_filter(condition) and dialect.select and dialect.is_native(condition):
-        return dialect.select(vectorstore, ids, condition)
+    kind = kind_of(vectorstore)
+    if is_filter(condition) and kind.is_native(condition):
+        return kind.select(vectorstore, ids, condition)
     try:
         documents = vectorstore.get_by_ids(ids)
     except NotImplementedError:
-        if dialect.select is None:
-            raise
-        documents = dialect.select(vectorstore, ids, None)
+        documents = kind.select(vectorstore, ids, None)
     return _filter_documents(vectorstore, documents, condition)
 
 
 async def aget_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-    """Async version of `get_documents`. A dialect's `select` has no async form and runs in a thread."""
-    dialect = dialect_of(vectorstore)
-    if is_filter(condition) and dialect.select and dialect.is_native(condition):
-        return await asyncio.to_thread(dialect.select, vectorstore, ids, condition)
+    """Async version of `get_documents`. `select` has no async form and runs in a thread."""
+    kind = kind_of(vectorstore)
+    if is_filter(condition) and kind.is_native(condition):
+        return await asyncio.to_thread(kind.select, vectorstore, ids, condition)
     try:
         documents = await vectorstore.aget_by_ids(ids)
     except NotImplementedError:
-        if dialect.select is None:
-            raise
-        documents = await asyncio.to_thread(dialect.select, vectorstore, ids, None)
+        documents = await asyncio.to_thread(kind.select, vectorstore, ids, None)
     return _filter_documents(vectorstore, documents, condition)
 
 
-def can_find_by_metadata(vectorstore: Any) -> bool:
-    """Return True if `vectorstore` can be queried by document and index in the metadata, whatever the ids are."""
-    return dialect_of(vectorstore).find_by_index is not None
-
-
-def find_by_index(
-    vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
-) -> list[Document]:
-    """Return the documents at the places that pass `condition`; none unless the vector store `can_find_by_metadata`."""
-    dialect = dialect_of(vectorstore)
-    if dialect.find_by_index is None:
+def find_by_index(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """Return the documents at the indexes of `refs` that pass `condition`, of a vector store that `finds_metadata`."""
+    kind, queries = kind_of(vectorstore), index_queries(refs)
+    if not queries:
         return []
-    if not is_filter(condition):
-        return dialect.find_by_index(vectorstore, queries, keys, None)
-    if dialect.is_native(condition):
-        return dialect.find_by_index(vectorstore, queries, keys, condition)
-    return _filter_documents(vectorstore, dialect.find_by_index(vectorstore, queries, keys, None), condition)
+    if is_filter(condition) and kind.is_native(condition):
+        return list(kind.find(vectorstore, queries, keys, condition))
+    return _filter_documents(vectorstore, kind.find(vectorstore, queries, keys, None), condition)
 
 
-def find_by_offset(
-    vectorstore: Any, targets: Sequence[OffsetTarget], keys: MetadataKeys, condition: Any
-) -> list[Document]:
-    """Return the documents next to the offsets that pass `condition`; none without `can_find_by_metadata`."""
-    dialect = dialect_of(vectorstore)
-    if dialect.find_ids_by_offset is None:
+def find_by_offset(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """Return the documents next to the offsets of `refs` that pass `condition`."""
+    around = [ref for ref in refs if ref.around_offset]
+    if not around:
         return []
-    own = condition if is_filter(condition) and dialect.is_native(condition) else None
-    ids = dialect.find_ids_by_offset(vectorstore, targets, keys, own)
-    return get_documents(vectorstore, ids, condition) if ids else []
+    kind = kind_of(vectorstore)
+    document_ids = [name for ref in around for name in (ref.document_id, ref.around_offset and ref.around_offset[-1])]
+    own = condition if is_filter(condition) and kind.is_native(condition) else None
+    found = kind.read_metadata(vectorstore, list(dict.fromkeys(filter(None, document_ids))), keys, own)
+    ids: dict[str, Any] = {}
+    chunks = []
+    for id_, metadata in found:
+        ids[str(id_)] = id_
+        chunks.append(chunk_from(Document("", id=str(id_), metadata=dict(metadata)), keys))
+    near = [ids[chunk.id] for chunk in MemoryStore(chunks).fetch(around)]
+    return get_documents(vectorstore, near, condition) if near else []
+
+
+def index_queries(refs: Sequence[ChunkRef]) -> list[IndexQuery]:
+    """Return each document of `refs` once, with the requested indexes; refs by id or by offset are left out."""
+    indexes_by_document: dict[str, set[int]] = {}
+    refs = [ref for ref in refs if ref.chunk_id is None and ref.around_offset is None]
+    whole_documents = {ref.document_id for ref in refs if ref.index is None}
+    for ref in refs:
+        indexes = indexes_by_document.setdefault(ref.document_id, set())
+        if ref.index is not None and ref.document_id not in whole_documents:
+            indexes.add(ref.index)
+    return [(document_id, tuple(sorted(indexes))) for document_id, indexes in indexes_by_document.items()]
 
 
 def and_filters(first: Any, second: Any) -> Any:
@@ -153,82 +358,17 @@ def _filter_documents(vectorstore: Any, documents: Sequence[Document], condition
     return [document for document in documents if accepts(document)]
 
 
-def _generic_predicate(vectorstore: Any, condition: Any) -> Predicate:  # noqa: ARG001 - one signature for all kinds
-    return as_predicate(condition, "Document")
-
-
-# FAISS: a function of the metadata, or a mapping. It reads a mapping unlike any other store, so its own private reading
-# is called: a FAISS without it can't be filtered here.
-
-
-def _faiss_predicate(vectorstore: Any, condition: Any) -> Predicate:
-    read = getattr(vectorstore, "_create_filter_func", None)
-    if read is None:
-        raise ConfigError("filter", "one that this FAISS can evaluate; give store= a filter of its own", condition)
-    try:
-        test = read(condition)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ConfigError("filter", "a function of the metadata, or a mapping as FAISS reads it", condition) from error
-    return lambda document: bool(test(document.metadata))
-
-
-# Chroma: a mapping, `where` in its own words.
-
-
-def _chroma_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-    return list(chroma_documents(vectorstore.get(ids=list(ids), where=condition)))
-
-
-# Qdrant: a `models.Filter` over payloads, in which the metadata is under a key of its own.
-
-
 def _is_qdrant_filter(condition: Any) -> bool:
     kind = type(condition)
     return kind.__name__ == "Filter" and kind.__module__.partition(".")[0] == "qdrant_client"
 
 
-def _qdrant_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-    from qdrant_client import models
-
-    has_ids = models.HasIdCondition(has_id=list(ids))
-    query_filter = models.Filter(must=[has_ids, *([condition] if condition is not None else [])])
-    return list(qdrant_documents(vectorstore, query_filter))
+def _payload_path(payload: str, key: str) -> str:
+    """Return the path of a metadata key in a payload; what isn't a plain or dotted name is quoted."""
+    return f"{payload}.{key}" if re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) else f'{payload}."{key}"'
 
 
-def _qdrant_predicate(vectorstore: Any, condition: Any) -> Predicate:
-    if not _is_qdrant_filter(condition):
-        return as_predicate(condition, "Document")
-    # What Qdrant's local mode decides by.
-    from qdrant_client.local.payload_filters import check_filter
-
-    content, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
-
-    def test(document: Document) -> bool:
-        payload = {content: document.page_content, metadata: dict(document.metadata)}
-        return bool(check_filter(condition, payload, document.metadata.get("_id", document.id or ""), {}))
-
-    return test
-
-
-GENERIC = FilterDialect(_generic_predicate)
-"""A function Document -> bool, or a mapping as `as_predicate` describes it. `InMemoryVectorStore` takes the first."""
-POSTGRES = FilterDialect(_generic_predicate)
-"""Applied in SQL by `PGVectorNeighbors`; elsewhere by `as_predicate`, as far as it knows the operators."""
-CHROMA = FilterDialect(
-    _generic_predicate,
-    _chroma_select,
-    lambda condition: isinstance(condition, Mapping),
-    chroma_by_index,
-    chroma_ids_by_offset,
-)
-QDRANT = FilterDialect(_qdrant_predicate, _qdrant_select, _is_qdrant_filter, qdrant_by_index, qdrant_ids_by_offset)
-DIALECTS: Mapping[str, FilterDialect] = {
-    "AsyncPGVectorStore": POSTGRES,
-    "Chroma": CHROMA,
-    "FAISS": FilterDialect(_faiss_predicate),
-    "PGVector": POSTGRES,
-    "PGVectorStore": POSTGRES,
-    "Qdrant": FilterDialect(_qdrant_predicate),
-    "QdrantVectorStore": QDRANT,
-}
-"""By the name of the class."""
+def _id_values(document_id: str) -> list[str | int]:
+    """Return the values under which metadata may hold a document's id: a number was made text."""
+    is_number = re.fullmatch(r"0|-?[1-9]\d{0,17}", document_id)
+    return [document_id, int(document_id)] if is_number else [document_id]

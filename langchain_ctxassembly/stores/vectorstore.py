@@ -21,13 +21,13 @@ from ctxassembly.integrations.numbering import default_chunk_id
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import (
     aget_documents,
-    can_find_by_metadata,
     check_filter,
     find_by_index,
     find_by_offset,
     get_documents,
+    kind_of,
 )
-from langchain_ctxassembly.stores.metadata_queries import IndexQuery, OffsetTarget, index_queries, offset_targets
+from langchain_ctxassembly.stores.identity import is_postgres
 
 _STORE_AGAIN = "store them anew as vectorstore.add_documents(number_chunks(documents))"
 METADATA_REMEDIES: Mapping[Problem, str] = {
@@ -54,7 +54,7 @@ class VectorStoreNeighbors:
     By metadata: Chroma and Qdrant are queried for document and index in the metadata, under the first of `keys` that a
     chunk has. Indexes must be integers; ids may be anything. One query covers several documents (32 in Chroma). They
     also answer for whole documents and, if chunks have no index, for the chunks next to an offset (`keys.start`), page
-    by page or section by section; only the metadata of the chunks nearby are read for that. After `timeout_seconds` a
+    by page or section by section; ids and metadata of the whole document are read for that. After `timeout_seconds` a
     TimeoutError is raised; a query under way in its thread can't be stopped.
 
     By id: any other vector store, and any store with `id_of`, must hold the chunks under ids made of document and
@@ -113,7 +113,7 @@ class VectorStoreNeighbors:
 
     @property
     def _can_use_metadata(self) -> bool:
-        return self.id_of is None and can_find_by_metadata(self.vectorstore)
+        return self.id_of is None and kind_of(self.vectorstore).finds_metadata
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter, in any order.
@@ -121,30 +121,27 @@ class VectorStoreNeighbors:
         Raises:
             TimeoutError: a query of metadata took too long.
         """
-        queries, ids = self._split_refs(refs)
-        documents = (
-            wait_with_deadline(self.timeout_seconds, submit(partial(self._find_by_metadata, queries)))
-            if any(queries)
-            else []
-        )
+        ids, by_metadata = self._split_refs(refs)
+        documents = []
+        if by_metadata:
+            documents = wait_with_deadline(self.timeout_seconds, submit(partial(self._find_by_metadata, by_metadata)))
         return self._to_chunks([*documents, *(get_documents(self.vectorstore, ids, self.filter) if ids else ())])
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`; a query of metadata is made in a thread."""
-        queries, ids = self._split_refs(refs)
-        documents: list[Document] = []
-        if any(queries):
-            documents = await await_with_deadline(
-                self.timeout_seconds, submit(partial(self._find_by_metadata, queries))
-            )
+        ids, by_metadata = self._split_refs(refs)
+        documents = []
+        if by_metadata:
+            query = submit(partial(self._find_by_metadata, by_metadata))
+            documents = await await_with_deadline(self.timeout_seconds, query)
         return self._to_chunks([*documents, *(await aget_documents(self.vectorstore, ids, self.filter) if ids else ())])
 
-    def _split_refs(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[IndexQuery], list[OffsetTarget]], list[str]]:
-        """Return the indexes and offsets to look for in the metadata, and the ids to get."""
+    def _split_refs(self, refs: Sequence[ChunkRef]) -> tuple[list[str], list[ChunkRef]]:
+        """Return the ids to get, and the references to look for in the metadata."""
         if self._can_use_metadata:
-            ids = list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
-            return (index_queries(refs), offset_targets(refs)), ids
-        return ([], []), list(dict.fromkeys(name for ref in refs for name in self._ids_of(ref)))
+            ids = [ref.chunk_id for ref in refs if ref.chunk_id]
+            return list(dict.fromkeys(ids)), [ref for ref in refs if not ref.chunk_id]
+        return list(dict.fromkeys(name for ref in refs for name in self._ids_of(ref))), []
 
     def _ids_of(self, ref: ChunkRef) -> Sequence[str]:
         if ref.chunk_id:
@@ -154,12 +151,11 @@ class VectorStoreNeighbors:
         ids = (self.id_of or default_chunk_id)(ref.document_id, ref.index)
         return (ids,) if isinstance(ids, str) else ids
 
-    def _find_by_metadata(self, queries: tuple[list[IndexQuery], list[OffsetTarget]]) -> list[Document]:
-        by_index, by_offset = queries
-        documents = find_by_index(self.vectorstore, by_index, self.keys, self.filter) if by_index else []
-        return (
-            documents + find_by_offset(self.vectorstore, by_offset, self.keys, self.filter) if by_offset else documents
-        )
+    def _find_by_metadata(self, refs: Sequence[ChunkRef]) -> list[Document]:
+        return [
+            *find_by_index(self.vectorstore, refs, self.keys, self.filter),
+            *find_by_offset(self.vectorstore, refs, self.keys, self.filter),
+        ]
 
     def _to_chunks(self, documents: Iterable[Document]) -> list[Chunk]:
         return [chunk_from(document, self.keys) for document in documents]
@@ -170,7 +166,47 @@ def can_get_by_ids(vectorstore: VectorStore) -> bool:
 
     Chroma of langchain-community has the first alone. The `get_by_ids` of the base class only raises.
     """
-    return can_find_by_metadata(vectorstore) or any(
+    return kind_of(vectorstore).finds_metadata or any(
         getattr(type(vectorstore), name, None) not in (None, getattr(VectorStore, name))
         for name in ("get_by_ids", "aget_by_ids")
     )
+
+
+def make_neighbor_store(vectorstore: Any, keys: MetadataKeys) -> Any:
+    """Return a store of neighbors made from `vectorstore`.
+
+    PGVectorStore and PGVector give a `PGVectorNeighbors`. Chroma, Qdrant and all with `get_by_ids` give a
+    `VectorStoreNeighbors`, which finds neighbors in Chroma and Qdrant by document and index in their metadata,
+    elsewhere if the chunks were stored under `{document_id}#{index}`. The rest give one that has none, and says so.
+    """
+    if is_postgres(vectorstore):
+        from langchain_ctxassembly.stores.postgres import PGVectorNeighbors
+
+        return PGVectorNeighbors(vectorstore, keys=keys)
+    return VectorStoreNeighbors(vectorstore, keys=keys) if can_get_by_ids(vectorstore) else NoNeighbors(vectorstore)
+
+
+@dataclass(frozen=True)
+class NoNeighbors:
+    """The neighbors of a vector store that can't be queried for any; the trace says so."""
+
+    vectorstore: Any
+    holds_filter: bool = True
+    """It has no neighbors, so none comes past a filter."""
+
+    @property
+    def remedies(self) -> Mapping[Problem, str]:
+        """The line to write if neighbors can't be found."""
+        return {"method": "say where they come from, ContextAssemblyRetriever.from_vectorstore(vectorstore, store=...)"}
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Raise, since there is nothing to query.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(f"{type(self.vectorstore).__name__} has no get_by_ids")
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Async version of `fetch`."""
+        return self.fetch(refs)

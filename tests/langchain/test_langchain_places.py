@@ -16,7 +16,7 @@ from ctxassembly.errors import ConfigError, NothingToJoinWarning
 from ctxassembly.integrations.numbering import default_chunk_id
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.stores.metadata_queries import MAX_DOCUMENTS, index_queries
+from langchain_ctxassembly.stores.filters import MAX_DOCUMENTS, index_queries
 from langchain_samples import WordEmbeddings, document, sentence
 
 with warnings.catch_warnings():
@@ -117,11 +117,11 @@ def test_other_keys_are_read_as_the_config_has_them(make: Any, condition: Any) -
 
 
 def test_qdrant_finds_nested_keys_and_pages_through_all_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_ctxassembly.stores.metadata_queries.PAGE_SIZE", 4)
+    monkeypatch.setattr("langchain_ctxassembly.stores.filters.PAGE_SIZE", 4)
     nested = [Document(page_content=f"n {at}", metadata={"of": {"doc": "x"}, "at": at}) for at in range(11)]
     store = VectorStoreNeighbors(qdrant(nested), keys=MetadataKeys(document_id="of.doc", index="at"))
     assert places(store.fetch([ChunkRef("x")])) == [("x", at) for at in range(11)]
-    monkeypatch.setattr("langchain_ctxassembly.stores.metadata_queries.PAGE_SIZE", 1)
+    monkeypatch.setattr("langchain_ctxassembly.stores.filters.PAGE_SIZE", 1)
     assert places(store.fetch([ChunkRef("x", 1), ChunkRef("x", 2)])) == [("x", 1), ("x", 2)]
 
 
