@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from langchain_ctxassembly.convert.documents import number_chunks, to_documents
     from langchain_ctxassembly.convert.outputs import to_messages, to_search_results, to_tool_output
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-    from langchain_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
-    from langchain_ctxassembly.stores.postgres import PGVectorNeighbors
+    from langchain_ctxassembly.stores.postgres import PGVectorNeighbors, anumber_stored_chunks, number_stored_chunks
     from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbors
 
     __all__ = [
@@ -68,15 +67,14 @@ else:
         "langchain_ctxassembly.convert.documents": "number_chunks to_documents",
         "langchain_ctxassembly.convert.outputs": "to_messages to_search_results to_tool_output",
         "langchain_ctxassembly.retriever": "ContextAssemblyRetriever",
-        "langchain_ctxassembly.stores.numbering": "anumber_stored_chunks number_stored_chunks",
-        "langchain_ctxassembly.stores.postgres": "PGVectorNeighbors",
+        "langchain_ctxassembly.stores.postgres": "PGVectorNeighbors anumber_stored_chunks number_stored_chunks",
         "langchain_ctxassembly.stores.vectorstore": "VectorStoreNeighbors",
     }
     _AGENTS = Extra("agents", ("langchain", "langgraph", "langchain_core"))
     _POSTGRES = Extra("langchain,postgres", ("langchain_core", "langchain_postgres", "sqlalchemy"))
     _EXTRAS = {
         **{f"{__name__}.agents.{module}": _AGENTS for module in ("middleware", "node", "state")},
-        **{f"{__name__}.stores.{module}": _POSTGRES for module in ("numbering", "postgres")},
+        f"{__name__}.stores.postgres": _POSTGRES,
     }
     __all__, __getattr__, __dir__ = lazy_names(
         __name__, _HOMES, base=Extra("langchain", ("langchain_core", "pydantic")), extras=_EXTRAS

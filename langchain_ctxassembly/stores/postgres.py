@@ -1,4 +1,7 @@
-"""Neighbors from langchain-postgres, `PGVectorStore` and the older `PGVector`, by one statement with bound values."""
+"""Neighbors from langchain-postgres, `PGVectorStore` and the older `PGVector`, by one statement with bound values.
+
+Chunks that are stored there without a place are numbered where they are.
+"""
 
 # ruff: noqa: SLF001  what is private here has no public way in: the event loop, the sessions, the filter's translation
 
@@ -6,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from sqlalchemy import Engine, bindparam, func, select
+from sqlalchemy import Connection, Engine, Table, bindparam, func, select
 from sqlalchemy import text as sql
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.assembly.expansion.diagnostics import Problem
@@ -33,9 +37,11 @@ from ctxassembly.stores.postgres.deadline import (
     fetch_rows,
     wait_for_rows,
 )
-from ctxassembly.stores.postgres.numbering import build_table
+from ctxassembly.stores.postgres.numbering import NumberingReport, StoredChunks, build_table, number_rows
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
+
+AnyPostgres: TypeAlias = PGVectorStore | AsyncPGVectorStore | PGVector
 
 REMEDIES: Mapping[Problem, str] = {
     "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
@@ -67,7 +73,7 @@ class PGVectorNeighbors(PostgresStore):
 
     finds_offsets = True
 
-    vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector = field(kw_only=False)
+    vectorstore: AnyPostgres = field(kw_only=False)
     filter: dict[str, Any] | None = None
     """In the form that the vector store's own search takes."""
 
@@ -92,53 +98,36 @@ class PGVectorNeighbors(PostgresStore):
             InputError: the vector store was set up for async use alone.
         """
         refs = keep_storable(refs)
-        return self._to_chunks(self._row_source().rows(refs)) if refs else []
+        if not refs:
+            return []
+        loop = _sync_loop(self.vectorstore, "the async methods")
+        if loop is None:
+            return self._to_chunks(fetch_rows(self._engine, self._collection_statement(refs), self.timeout_seconds))
+        # Its connections belong to its event loop, and work on no other.
+        rows = asyncio.run_coroutine_threadsafe(self._table_rows(refs), loop)
+        return self._to_chunks(wait_for_rows(rows, self.timeout_seconds))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`. A `PGVector` set up for sync use is asked in a thread."""
         refs = keep_storable(refs)
-        return self._to_chunks(await self._row_source().arows(refs)) if refs else []
-
-    def _row_source(self) -> _RowSource:
-        if isinstance(self.vectorstore, PGVector):
-            return _CollectionRows(self.vectorstore, self.filter, self.timeout_seconds, self.keys)
-        return _TableRows(self.vectorstore, self.filter, self.timeout_seconds, self.keys)
+        if not refs:
+            return []
+        if isinstance(self.vectorstore, PGVector) and not self.vectorstore.async_mode:
+            statement = self._collection_statement(refs)
+            return self._to_chunks(await afetch_rows(self._engine, statement, self.timeout_seconds))
+        loop = loop_of(self.vectorstore)
+        rows = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
+        running = asyncio.run_coroutine_threadsafe(rows, loop) if loop else rows
+        return self._to_chunks(await await_rows(running, self.timeout_seconds))
 
     def _to_chunks(self, rows: Rows) -> list[Chunk]:
-        return [chunk_from(_to_document(*row), self.keys) for row in rows]
+        return [
+            chunk_from(Document(id=str(id_), page_content=text, metadata=metadata or {}), self.keys)
+            for id_, text, metadata in rows
+        ]
 
-
-def _to_document(id_: Any, text: str, metadata: dict[str, Any] | None) -> Document:
-    return Document(id=str(id_), page_content=text, metadata=metadata or {})
-
-
-class _RowSource(Protocol):
-    def rows(self, refs: Sequence[ChunkRef]) -> Rows: ...
-
-    async def arows(self, refs: Sequence[ChunkRef]) -> Rows: ...
-
-
-@dataclass(frozen=True)
-class _TableRows:
-    """A `PGVectorStore`'s table. What its filter means is for the vector store to say."""
-
-    vectorstore: PGVectorStore | AsyncPGVectorStore
-    filter: dict[str, Any] | None
-    timeout_seconds: float
-    keys: MetadataKeys
-
-    def rows(self, refs: Sequence[ChunkRef]) -> Rows:
-        loop = loop_of(self.vectorstore)
-        if loop is None:
-            raise InputError("this vector store has no event loop of its own for sync calls: use the async methods")
-        # Its connections belong to its event loop, and work on no other.
-        return wait_for_rows(asyncio.run_coroutine_threadsafe(self._rows(refs), loop), self.timeout_seconds)
-
-    async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
-        loop, rows = loop_of(self.vectorstore), self._rows(refs)
-        return await await_rows(asyncio.run_coroutine_threadsafe(rows, loop) if loop else rows, self.timeout_seconds)
-
-    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
+    async def _table_rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        """Return the rows of a PGVectorStore's table. What its filter means is for the vector store to say."""
         store = unwrap(self.vectorstore)
         condition, bound = _translate_filter(store, self.filter)
         columns = LangChainColumns(
@@ -148,7 +137,8 @@ class _TableRows:
         def make_table() -> ChunkTable:
             names = (columns.id, columns.content, *columns.key_columns)
             framework_table = build_table(store.table_name, store.schema_name, names, columns.json_column)
-            return langchain_chunk_table(framework_table, columns, self.keys, _sql_clause(condition))
+            clause: Any = sql(f"({condition})") if condition else None
+            return langchain_chunk_table(framework_table, columns, self.keys, clause)
 
         # Values of a filter are bound, so one statement serves all callers whose filters have the same form.
         cache_key = (store.schema_name, store.table_name, columns, self.keys, condition)
@@ -158,6 +148,46 @@ class _TableRows:
             (id_, text, {**(json or {}), **dict(zip(columns.key_columns, more, strict=True))})
             for id_, text, json, *more in rows
         ]
+
+    async def _collection_rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        """Return the rows of a PGVector that was set up for async use."""
+        vectorstore = cast(PGVector, self.vectorstore)
+        # It happens once: a fetch that is given up must not leave it half done.
+        await asyncio.shield(vectorstore.__apost_init__())
+        return await execute_async(cast(AsyncEngine, vectorstore._async_engine), self._collection_statement(refs))
+
+    def _engine(self) -> Engine:
+        return cast(Engine, cast(PGVector, self.vectorstore)._engine)
+
+    def _collection_statement(self, refs: Sequence[ChunkRef]) -> BoundStatement:
+        """Return the statement for a collection in the tables that all `PGVector`s of a database share."""
+        vectorstore = cast(PGVector, self.vectorstore)
+        # Of a filter there are as many tables as values: they are part of its clauses.
+        cache_key = (vectorstore.EmbeddingStore, self.keys, repr(self.filter))
+        statement, parameters = cached_table(cache_key, partial(self._collection_table, vectorstore)).statement_for(
+            refs
+        )
+        return statement, {**parameters, "collection": vectorstore.collection_name}
+
+    def _collection_table(self, vectorstore: PGVector) -> ChunkTable:
+        chunks, collections = vectorstore.EmbeddingStore, vectorstore.CollectionStore
+        collection_id = select(collections.uuid).where(collections.name == bindparam("collection"))
+        rows = select(chunks.id, chunks.document, chunks.cmetadata).where(
+            chunks.collection_id == collection_id.scalar_subquery()
+        )
+
+        def first_text(keys: Sequence[str]) -> Any:
+            return func.coalesce(*(json_text(chunks.cmetadata, key) for key in keys))
+
+        return ChunkTable(
+            id=chunks.id,
+            document_id=json_text(chunks.cmetadata, (self.keys.lookup_id or self.keys.document_id)[0]),
+            index=json_text(chunks.cmetadata, self.keys.index[0]),
+            rows=rows.where(vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
+            fallback_columns=(first_text(self.keys.lookup_keys), first_text(self.keys.index)),
+            text_of=partial(json_text, chunks.cmetadata),
+            start=first_text(self.keys.start),
+        )
 
 
 def _translate_filter(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -173,58 +203,107 @@ def _translate_filter(store: AsyncPGVectorStore, condition: dict[str, Any] | Non
     return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
 
 
-def _sql_clause(condition: str) -> Any:
-    return sql(f"({condition})") if condition else None
+def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventLoop | None:
+    """Return the event loop of a PGVectorStore for a sync call; None for a PGVector, which needs none.
+
+    Raises:
+        InputError: the vector store was set up for async use alone.
+    """
+    if isinstance(vectorstore, PGVector):
+        if vectorstore.async_mode:
+            raise InputError(f"this PGVector was set up with async_mode=True: use {instead}")
+        return None
+    loop = loop_of(vectorstore)
+    if loop is None:
+        raise InputError(f"this vector store has no event loop of its own for sync calls: use {instead}")
+    return loop
 
 
-@dataclass(frozen=True)
-class _CollectionRows:
-    """A collection in the tables that all `PGVector`s of a database share."""
+def number_stored_chunks(
+    vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
+) -> NumberingReport:
+    """Give the chunks of a PGVectorStore or PGVector document id and index where they are stored; what became of them.
 
-    vectorstore: PGVector
-    filter: dict[str, Any] | None
-    timeout_seconds: float
-    keys: MetadataKeys
+        print(number_stored_chunks(vectorstore))  # 1,204 chunks were numbered; 37 documents have neighbors now
 
-    def rows(self, refs: Sequence[ChunkRef]) -> Rows:
-        if self.vectorstore.async_mode:
-            raise InputError("this PGVector was set up with async_mode=True: use the async methods")
-        return fetch_rows(self._engine, self._statement(refs), self.timeout_seconds)
+    Both are written under the first of their `keys` that is a column of the table, else under the first, into the JSON
+    metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
+    far as they have them. Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
+    The table gets the index on document id and index that `PGVectorNeighbors` looks them up by. All of it is one
+    transaction, and a second run changes nothing.
 
-    async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
-        if not self.vectorstore.async_mode:
-            return await afetch_rows(self._engine, self._statement(refs), self.timeout_seconds)
-        return await await_rows(self._rows(refs), self.timeout_seconds)
+    Args:
+        vectorstore: of a `PGVector` it is the collection that is numbered.
+        keys: under which the metadata have document id, index, source, page and offset.
+        trust_insertion_order: number what says nothing of its order as it lies in the table. True only of a table that
+            was filled once, document by document, and not changed since.
 
-    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
-        # It happens once: a fetch that is given up must not leave it half done.
-        await asyncio.shield(self.vectorstore.__apost_init__())
-        return await execute_async(cast(AsyncEngine, self.vectorstore._async_engine), self._statement(refs))
+    Raises:
+        ConfigError: another vector store, or a table without a column for the two and without JSON metadata.
+        InputError: the vector store was set up for async use alone.
+    """
+    number_table = _numbering_task(vectorstore, keys, trust_insertion_order)
+    loop = _sync_loop(vectorstore, "anumber_stored_chunks")
+    if loop is None:
+        with cast(Engine, cast(PGVector, vectorstore)._engine).begin() as connection:
+            return number_table(connection)
+    numbering = _run_in_transaction(unwrap(vectorstore).engine, number_table)
+    return asyncio.run_coroutine_threadsafe(numbering, loop).result()
 
-    def _engine(self) -> Engine:
-        return cast(Engine, self.vectorstore._engine)
 
-    def _statement(self, refs: Sequence[ChunkRef]) -> BoundStatement:
-        # Of a filter there are as many tables as values: they are part of its clauses.
-        cache_key = (self.vectorstore.EmbeddingStore, self.keys, repr(self.filter))
-        statement, parameters = cached_table(cache_key, self._chunk_table).statement_for(refs)
-        return statement, {**parameters, "collection": self.vectorstore.collection_name}
+async def anumber_stored_chunks(
+    vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
+) -> NumberingReport:
+    """Async version of `number_stored_chunks`.
 
-    def _chunk_table(self) -> ChunkTable:
-        chunks, collections = self.vectorstore.EmbeddingStore, self.vectorstore.CollectionStore
-        collection_id = select(collections.uuid).where(collections.name == bindparam("collection"))
-        rows = select(chunks.id, chunks.document, chunks.cmetadata).where(
-            chunks.collection_id == collection_id.scalar_subquery()
-        )
-        return ChunkTable(
-            id=chunks.id,
-            document_id=json_text(chunks.cmetadata, (self.keys.lookup_id or self.keys.document_id)[0]),
-            index=json_text(chunks.cmetadata, self.keys.index[0]),
-            rows=rows.where(self.vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
-            fallback_columns=(
-                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.lookup_keys)),
-                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.index)),
-            ),
-            text_of=partial(json_text, chunks.cmetadata),
-            start=func.coalesce(*(json_text(chunks.cmetadata, name) for name in self.keys.start)),
-        )
+        numbers = await anumber_stored_chunks(vectorstore)
+
+    `numbers.unordered` names documents that could not be numbered here: store them again, as `number_chunks` returns
+    them.
+    """
+    number_table = _numbering_task(vectorstore, keys, trust_insertion_order)
+    if isinstance(vectorstore, PGVector):
+        if not vectorstore.async_mode:
+            with_arguments = partial(number_stored_chunks, keys=keys, trust_insertion_order=trust_insertion_order)
+            return await asyncio.to_thread(with_arguments, vectorstore)
+        await vectorstore.__apost_init__()
+        return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number_table)
+    loop, numbering = loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number_table)
+    return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(numbering, loop)) if loop else numbering)
+
+
+async def _run_in_transaction(
+    engine: AsyncEngine, number_table: Callable[[Connection], NumberingReport]
+) -> NumberingReport:
+    async with engine.begin() as connection:
+        return await connection.run_sync(number_table)
+
+
+def _numbering_task(
+    vectorstore: AnyPostgres, keys: MetadataKeys | None, trust_insertion_order: bool
+) -> Callable[[Connection], NumberingReport]:
+    if not isinstance(vectorstore, (PGVectorStore, AsyncPGVectorStore, PGVector)):
+        raise ConfigError("vectorstore", "a PGVectorStore, AsyncPGVectorStore or PGVector", vectorstore)
+    keys = MetadataKeys() if keys is None else keys
+    stored_chunks = (
+        _stored_collection(vectorstore, keys) if isinstance(vectorstore, PGVector) else _stored_table(vectorstore, keys)
+    )
+    for names in (keys.document_id, keys.index):
+        stored_chunks.key_to_write(names)
+    return partial(number_rows, chunk_table=stored_chunks, trust_insertion_order=trust_insertion_order)
+
+
+def _stored_table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: MetadataKeys) -> StoredChunks:
+    store = unwrap(vectorstore)
+    json = store.metadata_json_column or None
+    columns = dict.fromkeys((store.id_column, *store.metadata_columns))
+    table = build_table(store.table_name, store.schema_name, columns, json)
+    return StoredChunks(table, store.id_column, json, frozenset(store.metadata_columns), keys)
+
+
+def _stored_collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunks:
+    chunks, collections = vectorstore.EmbeddingStore, vectorstore.CollectionStore
+    orm_table = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
+    table = build_table(orm_table.name, orm_table.schema, ("id", "collection_id"), "cmetadata", JSONB)
+    collection_id = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
+    return StoredChunks(table, "id", "cmetadata", frozenset(), keys, table.c["collection_id"] == collection_id)
