@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from ctxassembly.lazy import Extra, lazy_names
 
 if TYPE_CHECKING:
-    from langchain_ctxassembly.agents.evidence import contexts_in
+    from langchain_ctxassembly.agents.graph import ContextChannel, add_contexts, context_node
     from langchain_ctxassembly.agents.middleware import ContextMiddleware
-    from langchain_ctxassembly.agents.node import context_node
-    from langchain_ctxassembly.agents.state import ContextChannel, add_contexts
     from langchain_ctxassembly.agents.tool import context_tool
+    from langchain_ctxassembly.agents.turn import contexts_in
     from langchain_ctxassembly.answering.chain import answer_chain
     from langchain_ctxassembly.answering.chat_model import chat_model
     from langchain_ctxassembly.answering.understanding import understanding_chain
@@ -53,11 +52,10 @@ if TYPE_CHECKING:
     ]
 else:
     _HOMES = {
-        "langchain_ctxassembly.agents.evidence": "contexts_in",
+        "langchain_ctxassembly.agents.graph": "ContextChannel add_contexts context_node",
         "langchain_ctxassembly.agents.middleware": "ContextMiddleware",
-        "langchain_ctxassembly.agents.node": "context_node",
-        "langchain_ctxassembly.agents.state": "ContextChannel add_contexts",
         "langchain_ctxassembly.agents.tool": "context_tool",
+        "langchain_ctxassembly.agents.turn": "contexts_in",
         "langchain_ctxassembly.answering.chain": "answer_chain",
         "langchain_ctxassembly.answering.chat_model": "chat_model",
         "langchain_ctxassembly.answering.understanding": "understanding_chain",
@@ -73,7 +71,7 @@ else:
     _AGENTS = Extra("agents", ("langchain", "langgraph", "langchain_core"))
     _POSTGRES = Extra("langchain,postgres", ("langchain_core", "langchain_postgres", "sqlalchemy"))
     _EXTRAS = {
-        **{f"{__name__}.agents.{module}": _AGENTS for module in ("middleware", "node", "state")},
+        **{f"{__name__}.agents.{module}": _AGENTS for module in ("graph", "middleware")},
         f"{__name__}.stores.postgres": _POSTGRES,
     }
     __all__, __getattr__, __dir__ = lazy_names(

@@ -7,30 +7,111 @@ so that a checkpoint has what the model read; a call that fails leaves the state
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langchain_core.tools.retriever import RetrieverInput
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import last_label
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.tokens.budget import TokenBudget
+from ctxassembly.tokens.counter import counter_for
 from ctxassembly.user_warnings import WarnOnce, with_remedy
-from langchain_ctxassembly.agents.assemble import ContextRequest, RuntimeAssembler
-from langchain_ctxassembly.agents.evidence import SearchEvidence, merge_evidence
-from langchain_ctxassembly.agents.turn import Turn, changed_messages, turn_of
-from langchain_ctxassembly.agents.window import ContextWindow, CountMessages, budget_of, make_context_window
-from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
+from langchain_ctxassembly.configurable import ConfigurableAlternatives, ConfigurableFields
+
+PER_MESSAGE = 4
+"""Tokens of a message in addition to its text: its role, and the separator."""
+PER_IMAGE = 85
+"""Tokens of an image, as LangChain's own count has it."""
+
+CountMessages = Callable[[Sequence[BaseMessage]], int]
+
+
+@dataclass(frozen=True)
+class ContextWindow:
+    """A model's window, less its answer, a buffer and the tools."""
+
+    max_tokens: int | None
+    """Tokens that all messages together may have; None if the model's window is unknown."""
+    max_context_tokens: int | None
+    """The most tokens of one context, whatever is left."""
+    count_messages: CountMessages
+    count_text: Callable[[str], int]
+
+    def remaining(self, messages: Sequence[BaseMessage], limit: int) -> int:
+        """Return the tokens left for a context next to `messages`, at most `limit`; negative if they exceed it."""
+        available = limit if self.max_context_tokens is None else min(limit, self.max_context_tokens)
+        return available if self.max_tokens is None else min(available, self.max_tokens - self.count_messages(messages))
+
+    def overflow(self, messages: Sequence[BaseMessage]) -> int:
+        """Return the tokens by which `messages` exceed the window; 0 or less if they fit."""
+        return 0 if self.max_tokens is None else self.count_messages(messages) - self.max_tokens
+
+
+def make_context_window(
+    budget: TokenBudget | None, encoding: Any, tools: Sequence[Any], count_messages: CountMessages | None
+) -> ContextWindow:
+    """Return the window left by the generation, buffer and cap of `budget` and by `tools`; messages are counted."""
+    count_text = counter_for((budget and budget.encoding) or encoding).count
+
+    def count_texts(messages: Sequence[BaseMessage]) -> int:
+        return sum(PER_MESSAGE + _message_tokens(message, count_text) for message in messages)
+
+    schemas = sum(count_text(json.dumps(convert_to_openai_tool(tool))) for tool in tools)
+    max_tokens = None if budget is None else budget.window - budget.generation - budget.buffer - schemas
+    return ContextWindow(
+        max_tokens, None if budget is None else budget.context_cap, count_messages or count_texts, count_text
+    )
+
+
+def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
+    """Return the budget for `model`, as `TokenBudget.for_model` reads it; None if its window is unknown and not given.
+
+    Raises:
+        ConfigError: the window is too small for any context.
+    """
+    try:
+        return TokenBudget.for_model(model, window=window)
+    except (InputError, MissingExtraError):
+        return None
+    except ConfigError as error:
+        if error.parameter == "model":
+            return None
+        raise
+
+
+def _message_tokens(message: BaseMessage, count: Callable[[str], int]) -> int:
+    blocks = [message.content] if isinstance(message.content, str) else message.content
+    tokens = sum(_block_tokens(block, count) for block in blocks)
+    if isinstance(message, AIMessage) and isinstance(message.content, str):  # blocks have the calls among them
+        tokens += sum(count(json.dumps([call["name"], call["args"], call["id"]])) for call in message.tool_calls)
+    return tokens + sum(count(name) for name in (message.name, getattr(message, "tool_call_id", None)) if name)
+
+
+def _block_tokens(block: str | dict[Any, Any], count: Callable[[str], int]) -> int:
+    if isinstance(block, str):
+        return count(block)
+    if block.get("type") in ("image", "image_url"):
+        return PER_IMAGE
+    text = block.get("text")
+    return count(text if isinstance(text, str) else json.dumps(block, default=str))
 
 
 class PromptMessages(NamedTuple):
@@ -41,29 +122,33 @@ class PromptMessages(NamedTuple):
     last_label: int
 
 
-PromptFlow = Generator[ContextRequest, Context, "PromptMessages | None"]
+ContextRequest: TypeAlias = tuple[ContextAssembler, dict[str, Any]]
+"""The assembler of a context, and its input."""
+PromptFlow: TypeAlias = Generator[ContextRequest, Context, "PromptMessages | None"]
 
 
 def prompt_flow(
-    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], request: ContextRequest
+    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], assembler: ContextAssembler
 ) -> Generator[ContextRequest, Context, PromptMessages]:
     """Return the messages of `turn`, which follow `system_messages`, with a context for what its calls found.
 
-    `wanted` has the most tokens, the first label and the runtime. The context gets the room that is left, and is asked
-    for again in less if the whole prompt then still is too long: what other messages say of it is known only
+    The config of `assembler` has the most tokens and the first label. The context gets the room that is left, and is
+    requested again in less if the whole prompt is still too long: what other messages say of it is known only
     afterwards, and a counter of the caller's may not add up.
     """
-    evidence = merge_evidence([call.evidence for call in turn.calls])
-    shrunk, remaining = _make_room(turn, window, system_messages, request.max_tokens)
+    evidence, config = merge_evidence([call.evidence for call in turn.calls]), assembler.effective_config
+    inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement)
+    shrunk, remaining = _make_room(turn, window, system_messages, config.token_limit)
     while True:
-        context = yield request._replace(evidence=evidence, query=turn.query, max_tokens=max(remaining, 1))
+        smaller = replace(assembler.config, max_tokens=max(remaining, 1))
+        context = yield assembler.model_copy(update={"config": smaller}), inputs
+        context = with_notes(context, evidence.left_out)
         messages = shrunk.with_context(context)
         overflow = window.overflow([*system_messages, *messages])
         if overflow <= 0 or remaining <= 1:
             labels = [int(citation.label) for citation in context.citations]
-            return PromptMessages(
-                messages, changed_messages(turn.messages, messages), max([request.first_label - 1, *labels])
-            )
+            changed = changed_messages(turn.messages, messages)
+            return PromptMessages(messages, changed, max([config.first_label - 1, *labels]))
         # Counted by another counter, a token of the context may cost more than one.
         cost = window.count_messages(messages) - window.count_messages(shrunk.without_text())
         remaining = max(min(remaining - 1, context.token_count * (cost - overflow) // max(cost, 1)), 1)
@@ -166,27 +251,32 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             ConfigError: an argument has the wrong type, or the assembler has `labels` of its own.
         """
         super().__init__()
-        self._assembler = RuntimeAssembler(ContextAssembler() if assembler is None else assembler, filter)
+        self._assembler, self._filter = ContextAssembler() if assembler is None else assembler, filter
+        if not isinstance(self._assembler, (ContextAssembler, ConfigurableFields, ConfigurableAlternatives)):
+            raise ConfigError("assembler", "a ContextAssembler, which may have configurable fields", assembler)
+        if not (filter is None or callable(filter)):
+            allowed = "a function from the runtime of a call to a filter; one for all calls is the assembler's own"
+            raise ConfigError("filter", allowed, filter)
+        if isinstance(self._assembler, ContextAssembler):
+            self._check_assembler(self._assembler)
         if not (budget is None or isinstance(budget, TokenBudget) or (type(budget) is int and budget >= 1)):
             raise ConfigError("budget", "the model's window in tokens, at least 1, a TokenBudget, or None", budget)
         if tools is not None and (isinstance(tools, str) or not all(isinstance(name, str) for name in tools)):
             raise ConfigError("tools", "a list of names of tools, or None", tools)
         if not (token_counter is None or callable(token_counter)):
             raise ConfigError("token_counter", "a function from messages to a number, or None", token_counter)
-        self._budget, self._tool_names, self._token_counter = (
-            budget,
-            None if tools is None else frozenset(tools),
-            token_counter,
-        )
+        self._budget, self._token_counter = budget, token_counter
+        self._tool_names = None if tools is None else frozenset(tools)
         self._warnings = WarnOnce()
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
         """Return the model's answer to the assembled messages, and these for the state."""
-        flow, config = self._prompt_flow(request), ensure_config()
-        context_request, prompt = advance(flow)
-        while context_request is not None:
-            context_request, prompt = advance(flow, self._assembler.assemble_context(context_request, config))
+        assembler, config = self._resolve_assembler()
+        flow = self._prompt_flow(request, assembler)
+        wanted, prompt = advance(flow)
+        while wanted is not None:
+            wanted, prompt = advance(flow, wanted[0].assemble_context(wanted[1], config))
         return _with_changed_messages(handler(_with_messages(request, prompt)), prompt)
 
     @override
@@ -194,30 +284,43 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
         """Async version of `wrap_model_call`."""
-        flow, config = self._prompt_flow(request), ensure_config()
-        context_request, prompt = await run_in_worker(partial(advance, flow))  # it counts all messages
-        while context_request is not None:
-            context = await self._assembler.aassemble_context(context_request, config)
-            context_request, prompt = await run_in_worker(partial(advance, flow, context))
+        assembler, config = self._resolve_assembler()
+        flow = self._prompt_flow(request, assembler)
+        wanted, prompt = await run_in_worker(partial(advance, flow))  # it counts all messages
+        while wanted is not None:
+            context = await wanted[0].aassemble_context(wanted[1], config)
+            wanted, prompt = await run_in_worker(partial(advance, flow, context))
         return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
 
-    def _prompt_flow(self, request: ModelRequest[Any]) -> PromptFlow:
+    def _resolve_assembler(self) -> tuple[ContextAssembler, RunnableConfig]:
+        """Return the assembler of a call under its config, and the config."""
+        if isinstance(self._assembler, ContextAssembler):
+            return self._assembler, ensure_config()
+        assembler, config = self._assembler.prepare(ensure_config())
+        self._check_assembler(assembler)
+        return assembler, config
+
+    def _check_assembler(self, assembler: ContextAssembler) -> None:
+        if assembler.labels is not None:
+            allowed = "None here, where labels follow from the conversation"
+            raise ConfigError("assembler.labels", allowed, assembler.labels)
+        if self._filter is not None and assembler.filter is not None:
+            raise ConfigError("filter", "None beside an assembler that has a filter", self._filter)
+
+    def _prompt_flow(self, request: ModelRequest[Any], assembler: ContextAssembler) -> PromptFlow:
         """Yield a request for each context that is needed, and return the messages to send."""
         self._warn_about_tools(request.tools)
-        config = self._assembler.config(ensure_config())
-        turn = turn_of(request.messages, self._tool_names, config.keys)
+        turn = turn_of(request.messages, self._tool_names, assembler.config.keys)
         if not turn.calls:
             return None
-        state, system_messages = (
-            cast(ContextState, request.state),
-            [request.system_message] if request.system_message else [],
-        )
+        state: Any = request.state
+        system_messages = [request.system_message] if request.system_message else []
         last_used_label = max(last_label(turn.other_messages(state["messages"])), state.get("context_last_label", 0))
-        window = self._context_window(request, config.encoding)
-        context_request = ContextRequest(
-            SearchEvidence(()), None, config.token_limit, last_used_label + 1, request.runtime
-        )
-        prompt = yield from prompt_flow(turn, window, system_messages, context_request)
+        window = self._context_window(request, assembler.config.encoding)
+        labeled = replace(assembler.config, first_label=last_used_label + 1)
+        own = {} if self._filter is None else {"filter": self._filter(request.runtime)}
+        assembler = assembler.model_copy(update={"config": labeled, **own})
+        prompt = yield from prompt_flow(turn, window, system_messages, assembler)
         overflow = window.overflow([*system_messages, *prompt.messages])
         if overflow > 0:
             fact = f"The prompt exceeds the model's window by {overflow:,} tokens, even without any context"

@@ -205,7 +205,7 @@ class _Qdrant(VectorStoreKind):
             paths = (_payload_path(vectorstore.metadata_payload_key, name) for name in names)
             return models.Filter(should=[models.FieldCondition(key=path, match=match) for path in paths])
 
-        alternatives = []
+        alternatives: list[Any] = []
         for document_id, indexes in queries:
             in_part = [any_key(keys.index, models.MatchAny(any=list(indexes)))] if indexes else []
             for name in _id_values(document_id):

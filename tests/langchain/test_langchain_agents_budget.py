@@ -13,7 +13,7 @@ from agent_samples import Scripted, agent, asked, calls, index, pages, search, t
 from ctxassembly import AssemblyConfig, ConfigError, TokenBudget, resolve
 from ctxassembly.tokens.counter import counter_for
 from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.window import make_context_window
+from langchain_ctxassembly.agents.middleware import make_context_window
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 

@@ -222,7 +222,7 @@ def test_in_another_process_the_supplement_of_a_context_stays_one_and_no_documen
     given = [[each.model_dump() for each in to_documents(context)], context.to_dict()]
     code = (
         "import json, sys; from ctxassembly.data.metadata_keys import MetadataKeys; "
-        "from langchain_ctxassembly.agents.evidence import evidence_from; "
+        "from langchain_ctxassembly.agents.turn import evidence_from; "
         "print(json.dumps([evidence_from(each, MetadataKeys()).supplement for each in json.load(sys.stdin)]))"
     )
     told = subprocess.run(

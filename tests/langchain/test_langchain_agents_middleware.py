@@ -13,8 +13,7 @@ from agent_samples import Scripted, agent, asked, calls, index, pages, search, t
 from ctxassembly import AssemblyConfig, Context, Labels, MetadataKeys, resolve
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.evidence import evidence_from
-from langchain_ctxassembly.agents.turn import turn_of
+from langchain_ctxassembly.agents.turn import evidence_from, turn_of
 
 # Said of every index whose chunks have no order; here that is as it should be.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")

@@ -1,31 +1,36 @@
-"""`context_node`: a node of a LangGraph graph that puts a context into the state."""
+"""Contexts in a LangGraph graph: a node that assembles, a reducer, and a channel that checkpoints them as plain data.
+
+LangGraph names the class of each object in a checkpoint, and by default warns of one that it doesn't know; under
+LANGGRAPH_STRICT_MSGPACK it takes only those that the annotations of the state name. The channel writes dicts and lists
+alone, so there is nothing to know, and gives the contexts back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, get_origin
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.channels import BinaryOperatorAggregate
 from langgraph.runtime import get_runtime
+from typing_extensions import Self, override
 
 from ctxassembly.answering.requests import Search
 from ctxassembly.assembly.selection.supplement import resolve_supplement, supplement_from_retrieval
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import Mode
+from ctxassembly.context import Context
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import safe_repr
-from langchain_ctxassembly.agents.evidence import all_evidence_from, merge_evidence
 from langchain_ctxassembly.agents.tool import continue_labels
-from langchain_ctxassembly.agents.turn import last_question
+from langchain_ctxassembly.agents.turn import all_evidence_from, last_question, merge_evidence
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config
-
-RUN_NAME = "context_node"
 
 
 def context_node(
@@ -77,26 +82,23 @@ def context_node(
     if isinstance(source, ContextAssembler):
         if assembler is not None:
             raise ConfigError("assembler", "None beside a ContextAssembler", assembler)
-        node = _Node(source, None, _StateKeys(query, documents, context), filter)
+        evidence = None
     else:
         evidence = evidence_of(source, assembler)
-        node = _Node(evidence.assembler, evidence, _StateKeys(query, documents, context), filter)
-    if node.assembler.labels is not None:
-        raise ConfigError("assembler.labels", "None here: the state has the labels", node.assembler.labels)
-    return RunnableLambda(node.run, node.arun, name=RUN_NAME)
-
-
-class _StateKeys(NamedTuple):
-    query: str
-    documents: str
-    context: str
+        source = evidence.assembler
+    if source.labels is not None:
+        raise ConfigError("assembler.labels", "None here: the state has the labels", source.labels)
+    node = _Node(source, evidence, query, documents, context, filter)
+    return RunnableLambda(node.run, node.arun, name="context_node")
 
 
 @dataclass(frozen=True)
 class _Node:
     assembler: ContextAssembler
     evidence: RetrieverEvidence | None
-    keys: _StateKeys
+    query_key: str
+    documents_key: str
+    context_key: str
     filter: Callable[[Any], Any] | None
 
     def run(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
@@ -106,7 +108,7 @@ class _Node:
             retrieved = None if search is None or self.evidence is None else self.evidence.search(search)
             assembler, visible = self._prepare_assembler(state, condition)
             context = assembler.assemble_context(self._assembler_inputs(state, retrieved), config, visible)
-        return {self.keys.context: context.to_dict()}
+        return {self.context_key: context.to_dict()}
 
     async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
         with ambient_config(config):
@@ -115,7 +117,7 @@ class _Node:
             retrieved = None if search is None or self.evidence is None else await self.evidence.asearch(search)
             assembler, visible = self._prepare_assembler(state, condition)
             context = await assembler.aassemble_context(self._assembler_inputs(state, retrieved), config, visible)
-        return {self.keys.context: await run_in_worker(context.to_dict)}
+        return {self.context_key: await run_in_worker(context.to_dict)}
 
     def _condition(self) -> Any:
         return None if self.filter is None else self.filter(get_runtime())
@@ -126,10 +128,10 @@ class _Node:
         query = self._query(state)
         if query is None:
             raise InputError(
-                f"the state must have a text under {self.keys.query!r}, or a user's message: {safe_repr(state)}"
+                f"the state must have a text under {self.query_key!r}, or a user's message: {safe_repr(state)}"
             )
         question = Question(query, filter=self.evidence.call_filter(condition))
-        return Search(self.keys.query, question, Mode(), 1.0, {})
+        return Search(self.query_key, question, Mode(), 1.0, {})
 
     def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
         """Return the assembler under the filter of the call, with the next labels of the conversation."""
@@ -139,7 +141,7 @@ class _Node:
             assembler, visible = self.assembler, None
             if condition is not None:
                 assembler = assembler.model_copy(update={"filter": condition})
-        own = continue_labels(assembler.config, state, evidence=self.keys.documents)
+        own = continue_labels(assembler.config, state, evidence=self.documents_key)
         return assembler.model_copy(update={"config": own}), visible
 
     def _assembler_inputs(self, state: Any, retrieved: Retrieved | None) -> dict[str, Any]:
@@ -148,16 +150,99 @@ class _Node:
             own = resolve_supplement(query, self.evidence.supplement)
             supplement = supplement_from_retrieval(retrieved) if own is None else own
             return assembler_inputs(retrieved.hits, retrieved.query, supplement)
-        evidence = get_field(state, self.keys.documents)
+        evidence = get_field(state, self.documents_key)
         if isinstance(evidence, Retrieved):
             return assembler_inputs(evidence.hits, query or evidence.query, supplement_from_retrieval(evidence))
         merged = merge_evidence(all_evidence_from(evidence, self.assembler.config.keys))
         return assembler_inputs(merged.hits, query, merged.supplement)
 
     def _query(self, state: Any) -> str | None:
-        query = get_field(state, self.keys.query)
+        query = get_field(state, self.query_key)
         if query is not None:
             if not isinstance(query, str):
-                raise InputError(f"the state's {self.keys.query!r} must be a text, got {safe_repr(query)}")
+                raise InputError(f"the state's {self.query_key!r} must be a text, got {safe_repr(query)}")
             return query
         return last_question(get_field(state, "messages") or ())
+
+
+def add_contexts(existing: Any, new: Any) -> list[Context]:
+    """Return the contexts of a conversation in order, `new` last: a reducer for the state of a LangGraph graph.
+
+    `new` is a context, its dict, or a list of these. A context that is there already isn't added again, as where a
+    subgraph gives back the whole list.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> first, second = (assemble([Hit(Chunk(name, name, name))]) for name in ("falcon", "ember"))
+    >>> [context.passages[0].text for context in add_contexts([first], [first.to_dict(), second])]
+    ['falcon', 'ember']
+
+    Raises:
+        InputError: one of them is neither a context nor its dict.
+    """
+    contexts = list(_to_contexts(existing))
+    for context in _to_contexts(new):
+        if context not in contexts:
+            contexts.append(context)
+    return contexts
+
+
+class ContextChannel(BinaryOperatorAggregate[Any]):
+    """A channel of a LangGraph state for contexts, saved in checkpoints as plain data: nothing to register.
+
+    If it annotates a list, it keeps the contexts of all turns, as `add_contexts` does; otherwise only the last one.
+    Nodes write a `Context` or its dict. `context_node` writes the dict, so that the writes that a checkpoint keeps are
+    plain as well.
+
+    >>> from typing import Annotated, TypedDict
+    >>> from langgraph.graph import START, StateGraph
+    >>> from ctxassembly import Chunk, Context, Hit, assemble
+    >>> State = TypedDict("State", {"contexts": Annotated[list[Context], ContextChannel]})
+    >>> def search(state):
+    ...     return {"contexts": assemble([Hit(Chunk("gastro#0", "gastro", "Drink water."))]).to_dict()}
+    >>> graph = StateGraph(State).add_node(search).add_edge(START, "search").compile()
+    >>> [context.citations[0].label for context in graph.invoke({"contexts": []})["contexts"]]
+    ['1']
+    """
+
+    def __init__(self, typ: Any, operator: Any = None) -> None:
+        """Create the channel; LangGraph gives the annotated type `typ`."""
+        kind = get_origin(typ) or typ
+        self.is_list = isinstance(kind, type) and issubclass(kind, Sequence)
+        super().__init__(typ, operator or (add_contexts if self.is_list else _keep_last))
+
+    @override
+    def checkpoint(self) -> Any:
+        value = super().checkpoint()
+        if isinstance(value, Context):
+            return value.to_dict()
+        return [context.to_dict() for context in value] if isinstance(value, list) else value
+
+    @override
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        restored = super().from_checkpoint(checkpoint)
+        if isinstance(checkpoint, (Mapping, list)):
+            restored.value = self._read_contexts(checkpoint)
+        return restored
+
+    @override
+    def update(self, values: Sequence[Any]) -> bool:
+        changed = super().update(values)
+        if changed:
+            self.value = self._read_contexts(self.value)  # a first write, or one that overwrites, is as it was given
+        return changed
+
+    def _read_contexts(self, value: Any) -> Any:
+        contexts = list(_to_contexts(value))
+        return contexts if self.is_list else contexts[-1] if contexts else None
+
+
+def _keep_last(existing: Any, new: Any) -> Any:  # noqa: ARG001 - a reducer takes both
+    return new
+
+
+def _to_contexts(value: Any) -> list[Context]:
+    values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    for one in values:
+        if not isinstance(one, (Context, Mapping)):
+            raise InputError(f"contexts must be of Context, or what its to_dict() gave, got {safe_repr(one)}")
+    return [Context.from_dict(one) for one in values]
