@@ -161,9 +161,7 @@ class Context(ContextData):
         Raises:
             InputError: a piece of evidence is neither a text nor a span.
         """
-        from ctxassembly.views.page import render_page
-
-        return render_page(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
+        return self.view(evidence=evidence, retrieved=retrieved).to_html()
 
     def view(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> View:
         """Return the same for a notebook, as the last line of a cell, and for a terminal, by `rich.print`.
@@ -181,14 +179,10 @@ class Context(ContextData):
         return View(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
 
     def _repr_html_(self) -> str:
-        from ctxassembly.views.page import render_view
-
-        return render_view(self)
+        return self.view()._repr_html_()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.views.terminal import render_context, render_encodable
-
-        yield from render_encodable(render_context(self), console, options)
+        return self.view().__rich_console__(console, options)
 
     def __str__(self) -> str:
         return self.text

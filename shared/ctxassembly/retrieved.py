@@ -40,15 +40,14 @@ class Retrieved(data.Retrieved):
         It is one file of HTML and CSS without scripts, below a megabyte. A notebook shows the same by itself; the page
         of a context has it next to the text: `context.to_html(retrieved=retrieved)`.
         """
-        from ctxassembly.views.page import wrap_page
+        from ctxassembly.views.html import wrap_page
 
         return wrap_page(self._repr_html_())
 
     def _repr_html_(self) -> str:
-        from ctxassembly.views.page import style_tag
         from ctxassembly.views.retrieval import retrieval_html
 
-        return style_tag() + retrieval_html(self)
+        return retrieval_html(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from ctxassembly.views.terminal import render_encodable, render_retrieval

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.comparison.rows import ComparisonRow
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.views.evidence import Evidence, LocatedEvidence, check_evidence, locate_evidence
+from ctxassembly.views.evidence import Evidence, check_evidence, locate_evidence
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -56,7 +54,7 @@ class Comparison:
 
     def to_html(self) -> str:
         """Return the table and the contexts side by side as an HTML page, below a megabyte and without scripts."""
-        from ctxassembly.views.page import wrap_page
+        from ctxassembly.views.html import wrap_page
 
         return wrap_page(self._repr_html_())
 
@@ -66,7 +64,7 @@ class Comparison:
         return comparison_html(self.rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.comparison.terminal import render_rows
+        from ctxassembly.comparison.side_by_side import render_rows
         from ctxassembly.views.terminal import render_encodable
 
         yield from render_encodable(render_rows(self.rows), console, options)
@@ -93,7 +91,7 @@ class Slider:
 
     def to_html(self) -> str:
         """Return the slider as an HTML page, below a megabyte and without scripts."""
-        from ctxassembly.views.page import wrap_page
+        from ctxassembly.views.html import wrap_page
 
         return wrap_page(self._repr_html_())
 
@@ -103,7 +101,7 @@ class Slider:
         return slider_html(self.stops, self.setting)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.comparison.terminal import render_rows
+        from ctxassembly.comparison.side_by_side import render_rows
         from ctxassembly.views.terminal import render_encodable
 
         yield from render_encodable(render_rows(self.stops, self.setting), console, options)
@@ -126,8 +124,8 @@ def compare(
 
     All arguments except `names` and `evidence` are the same as for `assemble`. `names` are the names of the
     configurations, by default the settings in which they differ. `evidence` should be read by the model, and is marked
-    in the texts. A text counts if a passage has it, whatever its white space, and if no chunk has it then also whatever
-    its capitals and punctuation. A span of a document counts by the share of its characters that the context has.
+    in the texts. A text counts if a passage has it, whatever its white space, capitals and punctuation. A span of a
+    document counts by the share of its characters that the context has.
 
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
@@ -156,7 +154,7 @@ def compare(
             llm=llm,
             scorer=scorer,
         )
-        rows.append(_comparison_row(name, context, evidence_pieces))
+        rows.append(ComparisonRow(name, context, locate_evidence(context, evidence_pieces)))
     return Comparison(tuple(rows))
 
 
@@ -209,28 +207,6 @@ def compare_budgets(
 def _are_all(kind: type, values: object) -> bool:
     """Return True if `values` is a sequence of `kind`. A string is no sequence of strings here."""
     return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(x, kind) for x in values)
-
-
-def _comparison_row(name: str, context: Context, evidence: Sequence[Evidence]) -> ComparisonRow:
-    passages = context.passages
-    pieces = locate_evidence(context, evidence)
-    return ComparisonRow(
-        name=name,
-        tokens=context.token_count,
-        chunks=sum(decision.is_in_context for decision in context.trace.decisions),
-        documents=len({passage.document_id for passage in passages}),
-        passages=len(passages),
-        mean_passage_chars=fmean(len(passage.text) for passage in passages) if passages else 0.0,
-        evidence=fmean(map(_share_read, pieces)) if pieces else None,
-        order=tuple((citation.document_id, citation.source) for citation in context.citations),
-        context=context,
-        located_evidence=pieces,
-    )
-
-
-def _share_read(piece: LocatedEvidence) -> float:
-    """Return the share of a span that the context has; a text counts whole or not at all."""
-    return float(piece.share_read >= 1) if isinstance(piece.evidence, str) else piece.share_read
 
 
 def _default_names(configs: Sequence[AssemblyConfig]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from ctxassembly.context import Context
 from ctxassembly.views.evidence import EvidenceMarks, LocatedEvidence, mark_evidence
@@ -27,20 +28,44 @@ class ComparisonRow:
     """
 
     name: str
-    tokens: int
-    chunks: int
-    """Chunks with text of their own in the context."""
-    documents: int
-    passages: int
-    mean_passage_chars: float
-    """Mean number of characters of a passage; 0 if there is none."""
-    evidence: float | None
-    """Mean share of the evidence that the context has, 0 to 1; None if none was given."""
-    order: tuple[tuple[str, str], ...]
-    """Document id and source of each label, in reading order."""
     context: Context = field(repr=False)
     located_evidence: tuple[LocatedEvidence, ...] = field(default=(), repr=False)
     """The pieces of evidence, each with the places where it was found."""
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the context."""
+        return self.context.token_count
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks with text of their own in the context."""
+        return sum(decision.is_in_context for decision in self.context.trace.decisions)
+
+    @property
+    def documents(self) -> int:
+        """The number of documents in the context."""
+        return len({passage.document_id for passage in self.context.passages})
+
+    @property
+    def passages(self) -> int:
+        """The number of passages in the context."""
+        return len(self.context.passages)
+
+    @property
+    def mean_passage_chars(self) -> float:
+        """The mean number of characters of a passage; 0 if there is none."""
+        return fmean(len(passage.text) for passage in self.context.passages) if self.context.passages else 0.0
+
+    @property
+    def evidence(self) -> float | None:
+        """The mean share of the evidence that the context has, 0 to 1; None if none was given."""
+        return fmean(map(_share_read, self.located_evidence)) if self.located_evidence else None
+
+    @property
+    def order(self) -> tuple[tuple[str, str], ...]:
+        """The document id and source of each label, in reading order."""
+        return tuple((citation.document_id, citation.source) for citation in self.context.citations)
 
     @property
     def marks(self) -> EvidenceMarks:
@@ -59,8 +84,17 @@ class ComparisonRow:
         return f" and {rest:,} more" if rest > 0 else ""
 
 
+def _share_read(piece: LocatedEvidence) -> float:
+    """Return the share of a span that the context has; a text counts whole or not at all."""
+    return float(piece.share_read >= 1) if isinstance(piece.evidence, str) else piece.share_read
+
+
+NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run", "evidence")
+"""The columns of the numbers of a row. A mean run is the mean number of characters of a passage."""
+
+
 def row_numbers(row: ComparisonRow) -> tuple[str, ...]:
-    """Return the tokens, chunks, documents, passages, mean characters of a passage, and evidence of `row`."""
+    """Return the numbers of `row`, in the order of `NUMBERS`."""
     counts = map(format_number, (row.tokens, row.chunks, row.documents, row.passages))
     return (*counts, format_number(row.mean_passage_chars, 0), format_number(row.evidence, 2))
 

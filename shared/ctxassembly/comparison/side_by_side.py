@@ -1,4 +1,4 @@
-"""A comparison as HTML: a row for each configuration, the texts side by side, and a slider over them.
+"""A comparison as HTML and on a terminal: a row for each configuration, the texts side by side, and a slider over them.
 
 What only some contexts have is marked by a line at its side, not only by a color. The slider is a group of radio
 buttons on a line, so arrow keys move it; `:has` shows the pane of the selected one, and without `:has` all panes are
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from ctxassembly.comparison.align import (
     AlignedDocument,
@@ -19,11 +20,10 @@ from ctxassembly.comparison.align import (
     explain_absence,
     joined_marks,
 )
-from ctxassembly.comparison.rows import ComparisonRow, document_sources, row_numbers, row_titles
+from ctxassembly.comparison.rows import NUMBERS, ComparisonRow, document_sources, row_numbers, row_titles
 from ctxassembly.data.trace import Decision
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.evidence import (
-    EVIDENCE_BYTES,
     evidence_report,
     evidence_status,
     highlight_evidence,
@@ -32,43 +32,45 @@ from ctxassembly.views.evidence import (
 )
 from ctxassembly.views.html import (
     ID_CHARS,
+    STYLE,
     VALUE_CHARS,
     Html,
     byte_size,
     font_class,
     join_html,
+    make_visible,
     meter,
     more_line,
-    row,
+    read_style,
+    render_section,
     table,
     tag,
-    take_fitting,
 )
 from ctxassembly.views.names import NamedDocument, name_documents
-from ctxassembly.views.page import style_tag
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 SIDE_BY_SIDE_BYTES = 400_000
 """Bytes of the texts side by side with their markup: some 50,000 tokens in all."""
 SLIDER_BYTES = 600_000
 """Bytes of the texts of all stops of a slider: each has an equal share."""
-COLUMNS = ("configuration", "tokens", "chunks", "documents", "passages", "mean run", "evidence", "order of labels")
-_NUMERIC_COLUMNS = (1, 2, 3, 4, 5, 6)
+_STYLES = STYLE + read_style("ctxassembly.comparison", "comparison.css")
 
 
 def comparison_html(rows: Sequence[ComparisonRow]) -> Html:
     """Return the table, the letters of the documents, what became of the evidence, and the texts side by side."""
     documents = documents_by_id(rows)
     items = [tag("li", documents[known].letter_tag, f" {documents[known].name}") for known in document_sources(rows)]
-    texts = side_by_side(rows, documents, SIDE_BY_SIDE_BYTES) if len(rows) > 1 else Html()
-    content = (
-        tag("h2", "The same hits, configured differently"),
+    return render_section(
+        "The same hits, configured differently",
         _numbers_table(rows, documents),
         tag("ul", *items, class_="cxa-legend", aria_label="Documents"),
         _evidence_table(rows),
-        tag("h3", "Side by side") if texts else "",
-        texts,
+        *((tag("h3", "Side by side"), side_by_side(rows, documents, SIDE_BY_SIDE_BYTES)) if len(rows) > 1 else ()),
+        styles=_STYLES,
     )
-    return join_html(_style_tags(), tag("section", *content, class_="cxa", lang="en", aria_label="Comparison"))
 
 
 def slider_html(stops: Sequence[ComparisonRow], setting: str) -> Html:
@@ -77,7 +79,7 @@ def slider_html(stops: Sequence[ComparisonRow], setting: str) -> Html:
     digest = blake2b("\0".join(stop.context.text for stop in stops).encode("utf-8", "replace"), digest_size=4)
     group = f"cxa-{digest.hexdigest()}-stop"
     title = setting[:1].upper() + setting[1:]
-    buttons, panes = [], []
+    buttons, panes, rules = [], [], ""
     for number, name in enumerate(row_titles(stops, VALUE_CHARS), 1):
         checked = " checked" if number == 1 else ""
         button = Html(f'<input type="radio" name="{group}" class="cxa-stop{number}"{checked}>')
@@ -90,12 +92,28 @@ def slider_html(stops: Sequence[ComparisonRow], setting: str) -> Html:
         )
         css_class = f"cxa-pane cxa-pane{number}"
         panes.append(tag("div", *content, class_=css_class, role="region", aria_label=f"{title} {name}"))
+        rules += f".cxa.cxa:has(.cxa-stop{number}:checked) .cxa-pane{number}{{display:block}}"
     track = tag("div", *buttons, class_="cxa-track")
     fieldset = tag("fieldset", tag("legend", title), track, class_="cxa-slider")
     form = tag("form", fieldset, method="dialog")  # Enter in a form of another method would leave the page
-    heading = tag("h2", f"What the model reads, by {setting}")
-    view = tag("section", heading, form, *panes, class_="cxa", lang="en", aria_label=f"Contexts by {setting}")
-    return join_html(_style_tags(len(stops)), view)
+    heading = f"What the model reads, by {setting}"
+    return render_section(heading, form, *panes, styles=f"{_STYLES}<style>{rules}</style>")
+
+
+def render_rows(rows: Sequence[ComparisonRow], setting: str = "configuration") -> Iterator[Table | Text]:
+    """Yield a terminal's table with a row for each configuration, and the letters of the documents."""
+    from rich.text import Text
+
+    from ctxassembly.views.terminal import add_row, make_table
+
+    documents = documents_by_id(rows)
+    table = make_table(setting, *NUMBERS, "order of labels")
+    for title, row in zip(row_titles(rows, VALUE_CHARS), rows, strict=True):
+        order = " ".join(documents[document_id].letter for document_id in row.document_order)
+        add_row(table, title, *row_numbers(row), order + row.more_labels)
+    yield table
+    for document_id in document_sources(rows):
+        yield Text(f"{documents[document_id].letter} {make_visible(documents[document_id].name)}", style="dim")
 
 
 def documents_by_id(rows: Sequence[ComparisonRow]) -> dict[str, NamedDocument]:
@@ -109,16 +127,17 @@ def _numbers_table(rows: Sequence[ComparisonRow], documents: Mapping[str, NamedD
     for title, compared in zip(row_titles(rows, VALUE_CHARS), rows, strict=True):
         tokens, *numbers, evidence = row_numbers(compared)
         keys = [documents[document_id].letter_tag for document_id in compared.document_order]
-        cells = (
-            title,
-            join_html(tokens, meter(compared.tokens / max_tokens)),
-            *numbers,
-            join_html(evidence, "" if compared.evidence is None else meter(compared.evidence)),
-            join_html(*keys, compared.more_labels if keys else "–"),
+        written.append(
+            (
+                title,
+                join_html(tokens, meter(compared.tokens / max_tokens)),
+                *numbers,
+                join_html(evidence, "" if compared.evidence is None else meter(compared.evidence)),
+                join_html(*keys, compared.more_labels if keys else "–"),
+            )
         )
-        written.append(row(*cells, numeric_columns=_NUMERIC_COLUMNS))
     caption = "Mean run: characters of a passage. Evidence: the share of it that is read"
-    return table(caption, COLUMNS, written, _NUMERIC_COLUMNS)
+    return table(caption, ("configuration", *NUMBERS, "order of labels"), written)
 
 
 def _evidence_table(rows: Sequence[ComparisonRow]) -> Html:
@@ -133,10 +152,10 @@ def _evidence_table(rows: Sequence[ComparisonRow]) -> Html:
             status, explanation = evidence_status(compared.context, compared.located_evidence[index])
             yield join_html(status_tag(status), tag("div", explanation, class_="cxa-does"))
 
-    written = take_fitting((row(*cells(index)) for index in range(len(pieces))), EVIDENCE_BYTES)
-    whole = table("What became of each piece", ("evidence", *row_titles(rows, ID_CHARS)), written)
-    rest = more_line(len(pieces) - len(written), "pieces of evidence")
-    return join_html(tag("h3", "Evidence"), tag("div", whole, class_="cxa-asked"), rest)
+    columns = ("piece", *row_titles(rows, ID_CHARS))
+    written = (list(cells(index)) for index in range(len(pieces)))
+    whole = table("What became of each piece", columns, written, len(pieces), "pieces of evidence")
+    return join_html(tag("h3", "Evidence"), tag("div", whole, class_="cxa-asked"))
 
 
 def side_by_side(rows: Sequence[ComparisonRow], documents: Mapping[str, NamedDocument], max_bytes: int) -> Html:
@@ -212,62 +231,3 @@ def _cell_text(cell: Sequence[ContextSentence]) -> Html:
     text = "".join(one.text for one in cell).rstrip()
     css_class = f"cxa-says{font_class(text)}"
     return tag("div", highlight_evidence(text, joined_marks(cell)), class_=css_class, lang="", dir="auto")
-
-
-_RULES = """
-.cxa .cxa-both{width:100%;min-width:calc(var(--contexts)*15rem);margin:0;
- border-collapse:separate;border-spacing:0;table-layout:fixed;border:0;font-size:14px;
- color:var(--ink)}
-.cxa .cxa-both caption{caption-side:top;padding:0 0 .35rem;text-align:left;color:var(--soft);font-size:13px}
-.cxa .cxa-both tr,.cxa .cxa-both tr:nth-child(n){background:none}
-.cxa .cxa-both th,.cxa .cxa-both td{padding:.3rem .7rem;border:0;text-align:start;vertical-align:top;
- font-weight:400;line-height:1.55;white-space:normal;overflow-wrap:anywhere;max-width:none}
-.cxa .cxa-both thead th{position:sticky;top:0;z-index:1;background:var(--paper);border-bottom:1px solid var(--line);
- font-weight:650;font-size:13px;text-align:left}
-.cxa .cxa-both .cxa-doc{padding-top:1rem;font-size:13px;color:var(--soft);text-align:left}
-.cxa .cxa-both .cxa-doc b{color:var(--doc,var(--ink));font-weight:600}
-.cxa .cxa-both .cxa-says{white-space:pre-wrap;unicode-bidi:plaintext}
-.cxa .cxa-both .cxa-same{color:var(--soft)}
-.cxa .cxa-both .cxa-only .cxa-says{margin-left:-.7rem;padding:.15rem .5rem .15rem calc(.7rem - 4px);
- background:var(--raised);border-left:4px solid var(--link)}
-.cxa .cxa-both .cxa-none{color:var(--soft);font-style:italic;font-size:13px}
-.cxa .cxa-who{display:none;margin-right:.5em;color:var(--ink);font-size:12px;font-weight:650;font-style:normal}
-.cxa .cxa-legend .cxa-only{padding:.15rem .5rem;color:var(--ink);background:var(--raised);
- border-left:4px solid var(--link)}
-.cxa .cxa-slider{margin:1.25rem 0 .5rem;padding:0;border:0;min-width:0}
-.cxa .cxa-slider legend{padding:0;margin:0 0 .5rem;color:var(--ink);font-size:13px;font-weight:650}
-.cxa .cxa-track{display:flex;overflow-x:auto;padding:3px 0 .25rem}
-.cxa .cxa-track label{position:relative;flex:1 0 3.5rem;display:flex;flex-direction:column;align-items:center;
- gap:.3rem;margin:0;padding:0 .25rem;color:var(--soft);font-size:13px;font-weight:400;line-height:1.3;text-align:center;
- font-variant-numeric:tabular-nums;cursor:pointer}
-.cxa .cxa-track label::before{content:"";position:absolute;top:8px;right:50%;width:100%;height:4px;
- background:var(--line)}
-.cxa .cxa-track label:first-child::before{display:none}
-.cxa .cxa-track label:has(:checked)::before,.cxa .cxa-track label:has(~ label :checked)::before{background:var(--link)}
-.cxa .cxa-track label:has(:checked){color:var(--ink);font-weight:650}
-.cxa .cxa-track input{appearance:none;-webkit-appearance:none;position:relative;flex:none;width:20px;height:20px;
- margin:0;padding:0;border:2px solid var(--soft);border-radius:50%;background:var(--paper);cursor:pointer;z-index:1}
-.cxa .cxa-track input:checked{border-color:var(--link);background:var(--link);box-shadow:inset 0 0 0 3px var(--paper)}
-.cxa .cxa-track label:has(~ label :checked) input{border-color:var(--link);background:var(--link)}
-.cxa .cxa-track input:focus-visible{border-radius:50%}
-.cxa .cxa-pane>.cxa-meter{margin:.25rem 0 .75rem}
-@container (max-width:46rem){
-.cxa .cxa-both,.cxa .cxa-both tbody,.cxa .cxa-both tr,.cxa .cxa-both th,.cxa .cxa-both td{display:block;width:auto;
- min-width:0}
-.cxa .cxa-both col,.cxa .cxa-both colgroup{display:none}
-.cxa .cxa-both caption{display:block}
-.cxa .cxa-both thead{display:none}
-.cxa .cxa-both .cxa-who{display:inline}
-.cxa .cxa-both tr{padding:.1rem 0}
-.cxa .cxa-both .cxa-same ~ .cxa-same{display:none}
-.cxa .cxa-scroll:has(.cxa-both){max-height:none}}
-@supports selector(:has(*)){.cxa .cxa-pane{display:none}}
-"""
-
-
-def _style_tags(stops: int = 0) -> Html:
-    """Return the style sheets of a comparison, with a rule for each stop of a slider."""
-    pane_rules = "".join(
-        f".cxa:has(.cxa-stop{stop}:checked) .cxa-pane{stop}{{display:block}}" for stop in range(1, stops + 1)
-    )
-    return join_html(style_tag(), Html(f"<style>{(_RULES + pane_rules).replace('.cxa ', '.cxa.cxa ')}</style>"))

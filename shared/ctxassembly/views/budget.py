@@ -45,9 +45,10 @@ def token_usage(context: ContextData) -> TokenUsage:
     headers = summaries = 0
     supplement = count(context.supplement) if context.supplement else 0
     for parts in block_parts(context):
-        headers += count(parts.header)
-        summaries += count(parts.summary)
-        documents[parts.citation.document_id] += count(parts.block.text[len(parts.header) + len(parts.summary) :])
+        if parts.citation is not None:
+            headers += count(parts.header)
+            summaries += count(parts.summary)
+            documents[parts.citation.document_id] += count(parts.block.text[len(parts.header) + len(parts.summary) :])
     total = context.token_count if counts_tokens else len(context.text)
     joins = total - sum(documents.values()) - headers - summaries - supplement
     free = max(context.trace.max_tokens - total, 0) if counts_tokens else 0
@@ -136,7 +137,7 @@ def _usage_parts(usage: TokenUsage, names: DocumentNames) -> Iterator[_Part]:
     large = dict(ranked[:MAX_DOCUMENTS])
     for document_id, amount in usage.documents.items():
         if document_id in large:
-            document = names.document(document_id)
+            document = names.documents[document_id]
             yield _Part(document.name, amount, document.letter, document.css_class)
     if rest := ranked[MAX_DOCUMENTS:]:
         yield _Part(f"{len(rest):,} more documents", sum(amount for _, amount in rest), "+")

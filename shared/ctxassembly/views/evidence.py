@@ -1,7 +1,6 @@
 """Evidence that a reader names, looked up in the context and in the retrieved fragments.
 
-White space doesn't count. A text that is nowhere in the context and in no fragment is looked up once more by its words
-alone, whatever their capitals and the punctuation between them. The context may have a part of a text, if sentences
+White space, capitals and punctuation between words don't count. The context may have a part of a text, if sentences
 were selected: then the rest is in the fragment only.
 """
 
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,8 +39,6 @@ class LocatedEvidence:
     """Its places in the context: slices of the text of candidates, by key."""
     fragment_spans: dict[int, list[Span]] = field(default_factory=dict)
     """Its places in the retrieved fragments: slices of their text, by rank."""
-    is_inexact: bool = False
-    """True if capitals or punctuation differ."""
 
     @property
     def text(self) -> str:
@@ -53,7 +50,7 @@ class LocatedEvidence:
 
 
 def check_evidence(evidence: Any) -> tuple[Evidence, ...]:
-    """Return `evidence` as a tuple.
+    """Return each piece of `evidence` once.
 
     Raises:
         InputError: it is no sequence, or one of its pieces is neither a text nor a span.
@@ -69,48 +66,42 @@ def check_evidence(evidence: Any) -> tuple[Evidence, ...]:
             case (str(), int(start), int(end)) if 0 <= start < end:
                 continue
         raise InputError(f"evidence must be texts or (document_id, start, end), got {safe_repr(piece)}")
-    return tuple(evidence)
+    return tuple(dict.fromkeys(evidence))
 
 
 def locate_evidence(context: ContextData, evidence: Sequence[Evidence]) -> tuple[LocatedEvidence, ...]:
     """Return each piece of `evidence` with the places where it was found."""
     hits = [hit for hit in context.hits if hit.rank < MAX_SHOWN_HITS]
-    found = {
-        piece: _locate_text(context, hits, piece) if isinstance(piece, str) else _locate_span(context, hits, piece)
-        for piece in dict.fromkeys(evidence)
-    }
-    return tuple(found[piece] for piece in evidence)
+    return tuple(
+        _locate_text(context, hits, piece) if isinstance(piece, str) else _locate_span(context, hits, piece)
+        for piece in evidence
+    )
 
 
 def _locate_text(context: ContextData, hits: Sequence[RetrievedFragment], wanted: str) -> LocatedEvidence:
-    for is_inexact, pattern in ((False, _exact_pattern(wanted)), (True, _word_pattern(wanted))):
-        spans = _group_spans(
-            found
-            for passage in context.passages
-            for match in pattern.finditer(passage.text)
-            for found in _candidate_spans(passage, match.span())
-        )
-        fragments = {hit.rank: found for hit in hits if (found := [m.span() for m in pattern.finditer(hit.chunk.text)])}
-        if spans:
-            return LocatedEvidence(wanted, 1.0, spans, fragments, is_inexact)
-        if fragments:
-            share, spans = max(
-                (_kept_part(context, hit.chunk, fragments[hit.rank][0]) for hit in hits if hit.rank in fragments),
-                key=lambda part: part[0],
-            )
-            return LocatedEvidence(wanted, share, spans, fragments, is_inexact)
-    return LocatedEvidence(wanted, 0.0)
+    pattern = _text_pattern(wanted)
+    spans = _group_spans(
+        found
+        for passage in context.passages
+        for match in pattern.finditer(passage.text)
+        for found in _candidate_spans(passage, match.span())
+    )
+    fragments = {hit.rank: found for hit in hits if (found := [m.span() for m in pattern.finditer(hit.chunk.text)])}
+    share = 1.0 if spans else 0.0
+    if fragments and not spans:
+        parts = (_kept_part(context, hit.chunk, fragments[hit.rank][0]) for hit in hits if hit.rank in fragments)
+        share, spans = max(parts, key=lambda part: part[0])
+    return LocatedEvidence(wanted, share, spans, fragments)
 
 
-def _exact_pattern(wanted: str) -> re.Pattern[str]:
-    return re.compile(r"\s+".join(map(re.escape, wanted.split())))
-
-
-def _word_pattern(wanted: str) -> re.Pattern[str]:
+def _text_pattern(wanted: str) -> re.Pattern[str]:
     """Return a pattern of the words of `wanted`. The distance between two is too short for the marker of a gap."""
-    words = re.findall(r"\w+", wanted)
-    between = r"\W{1,4}".join(map(re.escape, words))
-    return re.compile(rf"(?<!\w){between}(?!\w)" if words else r"(?!)", re.IGNORECASE)
+    words = list(re.finditer(r"\w+", wanted))
+    if not words:
+        return re.compile("(?!)")
+    lead, tail = (re.escape(mark.strip()) for mark in (wanted[: words[0].start()], wanted[words[-1].end() :]))
+    inner = r"(?:\s+|\W{1,4})".join(re.escape(word[0]) for word in words)
+    return re.compile(f"(?:{lead})?{inner}(?:{tail})?", re.IGNORECASE)
 
 
 def _group_spans(spans: Iterable[tuple[int, Span]]) -> dict[int, list[Span]]:
@@ -193,16 +184,12 @@ class EvidenceMarks:
 
 def mark_evidence(evidence: Sequence[LocatedEvidence]) -> EvidenceMarks:
     """Return the marks of all pieces of `evidence`."""
-    context_marks: dict[int, list[Mark]] = defaultdict(list)
-    fragment_marks: dict[int, list[Mark]] = defaultdict(list)
-    numbers: dict[Evidence, list[int]] = defaultdict(list)
+    marks = EvidenceMarks(defaultdict(list), defaultdict(list))
     for number, one in enumerate(evidence):
-        numbers[one.evidence].append(number)
-    for one in {one.evidence: one for one in evidence}.values():
-        for marks, located in ((context_marks, one.context_spans), (fragment_marks, one.fragment_spans)):
+        for marked, located in ((marks.context_marks, one.context_spans), (marks.fragment_marks, one.fragment_spans)):
             for key, spans in located.items():
-                marks[key] += [(span, tuple(numbers[one.evidence])) for span in spans]
-    return EvidenceMarks(dict(context_marks), dict(fragment_marks))
+                marked[key] += [(span, (number,)) for span in spans]
+    return marks
 
 
 def passage_marks(passage: Passage, marks: EvidenceMarks) -> list[Mark]:
@@ -219,46 +206,27 @@ def passage_marks(passage: Passage, marks: EvidenceMarks) -> list[Mark]:
     return shifted
 
 
-def highlight_evidence(
-    text: str,
-    spans: Iterable[Mark],
-    start_offset: int = 0,
-    get_ids: Callable[[Sequence[int]], Sequence[str]] | None = None,
-) -> Html:
+def highlight_evidence(text: str, spans: Iterable[Mark], start_offset: int = 0) -> Html:
     """Return `text` with each piece of evidence marked; it begins at `start_offset` of the text `spans` refer to.
-
-    `get_ids` returns the ids of a mark for the numbers of its pieces.
 
     >>> highlight_evidence("Drink water.", [((6, 11), (0,))])
     'Drink <mark class="cxa-evidence" title="evidence 1">water</mark>.'
     """
     parts = split_at_marks(text, spans, start_offset)
-    return join_html(
-        *(_mark_tag(part, numbers, get_ids(numbers) if get_ids else ()) if numbers else part for part, numbers in parts)
-    )
+    return join_html(*(_mark_tag(part, numbers) if numbers else part for part, numbers in parts))
 
 
-def _mark_tag(text: str, numbers: Sequence[int], ids: Sequence[str]) -> Html:
-    inside: str = text
-    for id_ in ids[1:]:
-        inside = tag("span", inside, id_=id_, tabindex="-1")
+def _mark_tag(text: str, numbers: Sequence[int]) -> Html:
     rest = f" and {len(numbers) - _MAX_NAMED:,} more" if len(numbers) > _MAX_NAMED else ""
-    return tag(
-        "mark",
-        inside,
-        class_="cxa-evidence",
-        id_=ids[0] if ids else None,
-        tabindex="-1" if ids else None,
-        title="evidence " + ", ".join(f"{number + 1}" for number in numbers[:_MAX_NAMED]) + rest,
-    )
+    title = "evidence " + ", ".join(f"{number + 1}" for number in numbers[:_MAX_NAMED]) + rest
+    return tag("mark", text, class_="cxa-evidence", title=title)
 
 
 def evidence_status(context: ContextData, piece: LocatedEvidence) -> tuple[str, str]:
     """Return the outcome of a piece of evidence in a word or two, and its place."""
     hit_numbers = ", ".join(f"{rank + 1}" for rank in piece.fragment_spans)
-    inexact_note = "; capitals or punctuation differ" if piece.is_inexact else ""
     if piece.share_read >= 1:
-        return "read", (f"hit {hit_numbers}" if hit_numbers else _describe_hits(context, piece)) + inexact_note
+        return "read", f"hit {hit_numbers}" if hit_numbers else _describe_hits(context, piece)
     origin = f"retrieved as hit {hit_numbers}" if hit_numbers else _describe_hits(context, piece)
     reasons = dict.fromkeys(
         f"{decision.outcome}: {decision.reason}"
@@ -267,9 +235,9 @@ def evidence_status(context: ContextData, piece: LocatedEvidence) -> tuple[str, 
     )
     reason_text = "; ".join(reasons)
     if piece.share_read > 0:
-        return "read in part", f"{piece.share_read:.0%} of it is included; {origin}, {reason_text}{inexact_note}"
+        return "read in part", f"{piece.share_read:.0%} of it is included; {origin}, {reason_text}"
     if piece.fragment_spans:
-        return "lost", f"{origin}, {reason_text}{inexact_note}"
+        return "lost", f"{origin}, {reason_text}"
     hidden = sum(not hit.chunk.text.strip() for hit in context.hits) + max(context.trace.hits - len(context.hits), 0)
     hidden_note = f"; the texts of {pluralize(hidden, 'more hit')} are not kept" if hidden else ""
     return "not retrieved", f"in no chunk retrieved{hidden_note}"
@@ -284,28 +252,25 @@ def _describe_hits(context: ContextData, evidence: LocatedEvidence) -> str:
     return " and ".join([*(f"hit {rank}" for rank in hits), *neighbor_note])
 
 
-def evidence_report(
-    context: ContextData, evidence: Sequence[LocatedEvidence], get_link: Callable[[int], str | None] | None = None
-) -> Html:
-    """Return the list of the evidence, each piece with a link to the address that `get_link` returns for its number."""
+def count_read(evidence: Sequence[LocatedEvidence]) -> str:
+    """Return how much of the evidence is read, as a title."""
+    read = sum(one.share_read >= 1 for one in evidence)
+    return f"Evidence: {read:,} of {pluralize(len(evidence), 'piece')} read"
+
+
+def evidence_report(context: ContextData, evidence: Sequence[LocatedEvidence]) -> Html:
+    """Return the list of the evidence with the outcome of each piece; empty if there is none."""
     if not evidence:
         return Html()
-    read = sum(one.share_read >= 1 for one in evidence)
-    lines = take_fitting(_report_lines(context, evidence, get_link), EVIDENCE_BYTES)
-    return join_html(
-        tag("h3", f"Evidence: {read:,} of {pluralize(len(evidence), 'piece')} read"),
-        tag("ul", *lines, class_="cxa-asked"),
-        more_line(len(evidence) - len(lines), "pieces of evidence"),
-    )
+    lines = take_fitting(_report_lines(context, evidence), EVIDENCE_BYTES)
+    rest = more_line(len(evidence) - len(lines), "pieces of evidence")
+    return join_html(tag("h3", count_read(evidence)), tag("ul", *lines, class_="cxa-asked"), rest)
 
 
-def _report_lines(
-    context: ContextData, evidence: Sequence[LocatedEvidence], get_link: Callable[[int], str | None] | None
-) -> Iterator[Html]:
+def _report_lines(context: ContextData, evidence: Sequence[LocatedEvidence]) -> Iterator[Html]:
     for number, one in enumerate(evidence):
         status, explanation = evidence_status(context, one)
-        mark = status_tag(status, get_link(number) if get_link else None)
-        yield tag("li", tag("b", f"{number + 1} "), mark, f": {explanation}: ", quote_evidence(one))
+        yield tag("li", tag("b", f"{number + 1} "), status_tag(status), f": {explanation}: ", quote_evidence(one))
 
 
 def quote_evidence(piece: LocatedEvidence) -> Html:
@@ -314,6 +279,6 @@ def quote_evidence(piece: LocatedEvidence) -> Html:
     return tag(name, truncate(piece.text, NOTE_CHARS), lang="", dir="auto")
 
 
-def status_tag(status: str, link: str | None = None) -> Html:
-    """Return the outcome of a piece of evidence in its color, as a link if it has an address."""
-    return tag("a" if link else "b", status, href=link, class_=f"cxa-{status.replace(' ', '-')}")
+def status_tag(status: str) -> Html:
+    """Return the outcome of a piece of evidence in its color."""
+    return tag("b", status, class_=f"cxa-{status.replace(' ', '-')}")

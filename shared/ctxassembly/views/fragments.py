@@ -9,6 +9,7 @@ from ctxassembly.data.citations import ContextData
 from ctxassembly.data.sanitize import sanitize_chunk, sanitize_score
 from ctxassembly.data.trace import Decision
 from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
+from ctxassembly.views.evidence import highlight_evidence
 from ctxassembly.views.html import (
     ID_CHARS,
     Html,
@@ -35,11 +36,10 @@ _MAX_LABELS = 5
 
 
 def fragment_cards(context: ContextData, names: DocumentNames) -> Html:
-    """Return the hits in the order of the retriever, a card each. From then on `names` links to those that fit."""
+    """Return the hits in the order of the retriever that fit, a card each."""
     decisions = {decision.rank: decision for decision in context.trace.decisions if not decision.distance}
     shown = [hit for hit in context.hits if hit.rank < MAX_SHOWN_HITS]
     cards = take_fitting((_fragment_card(hit, decisions.get(hit.rank), names) for hit in shown), FRAGMENTS_BYTES)
-    names.show_fragments(hit.rank for hit in shown[: len(cards)])
     if not shown:
         return tag("p", "The context has no fragments.", class_="cxa-soft")
     return join_html(*cards, more_line(max(context.trace.hits, len(shown)) - len(cards), "fragments"))
@@ -49,7 +49,7 @@ def _fragment_card(hit: RetrievedFragment, decision: Decision | None, names: Doc
     facts: list[str] = [tag("b", f"{hit.rank + 1}")]
     document_class = ""
     if decision is not None:
-        document = names.document(decision.document_id)
+        document = names.documents[decision.document_id]
         document_class = document.css_class
         facts += [
             document.letter_tag,
@@ -87,13 +87,11 @@ def _format_outcome(hit: RetrievedFragment, decision: Decision, names: DocumentN
 
 def _passage_link(rank: int, names: DocumentNames) -> Html:
     """Return the labels of the blocks that have the text of a hit, as a link to the first of them."""
-    labels = list(names.labels.get(rank, ()))
-    label_text = " ".join(f"[{label}]" for label in labels[:_MAX_LABELS]) + (" …" if len(labels) > _MAX_LABELS else "")
-    return (
-        tag("a", f"in {label_text}", href=names.passage_link(rank), title="Its place in the context")
-        if labels
-        else Html()
-    )
+    labels = [f"[{label}]" for label in names.labels.get(rank, ())]
+    if not labels:
+        return Html()
+    text = " ".join(labels[:_MAX_LABELS]) + (" …" if len(labels) > _MAX_LABELS else "")
+    return tag("a", f"in {text}", href=names.passage_link(rank), title="Its place in the context")
 
 
 def _highlighted_text(hit: RetrievedFragment, names: DocumentNames) -> Iterator[Html]:
@@ -115,6 +113,6 @@ def _highlighted_text(hit: RetrievedFragment, names: DocumentNames) -> Iterator[
         if start:
             yield tag("span", f"\n… {start - shown[0][1] + hidden:,} characters …\n", class_="cxa-gap")
         for part, numbers in split_at_marks(text[start:end], marks, start):
-            written = names.highlight_fragment(hit.rank, part, at)
+            written = highlight_evidence(part, names.marks.fragment_marks.get(hit.rank, ()), at)
             yield tag("span", written, class_="cxa-hit") if numbers else written
             at += len(part)

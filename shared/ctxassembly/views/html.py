@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from importlib.resources import files
+from itertools import count
 
 ID_CHARS = 60
 """Characters shown of an id, and of a file's name in a table."""
@@ -16,6 +18,17 @@ VALUE_CHARS = 120
 """Characters shown of a metadata value, a header or a reason."""
 NOTE_CHARS = 300
 """Characters shown of a note, and of the query."""
+NOTES_BYTES = 30_000
+"""Bytes of the notes of a trace."""
+TABLE_BYTES = 150_000
+"""Bytes of the rows of a table."""
+NUMERIC_COLUMNS = frozenset(
+    {
+        *("rank", "distance", "score", "tokens", "characters", "relevance", "vector", "keyword", "fused", "chunks"),
+        *("ms", "documents", "passages", "mean run", "evidence"),
+    }
+)
+"""The columns of tables that are aligned to the right."""
 
 # C0 and C1 controls except tab and line feed; line separators; characters that change the direction of text; zero-width
 # characters and fillers; the invisible copy of ASCII and the variation selectors, in which instructions are hidden;
@@ -75,6 +88,48 @@ def _visible_form(found: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"⟦U+{code:04X}⟧"
 
 
+def read_style(package: str, file: str) -> Html:
+    """Return a style sheet of `package` as an element.
+
+    A notebook has rules for all of its output: a class named twice outweighs them.
+    """
+    rules = files(package).joinpath(file).read_text("utf-8")
+    return Html(f"<style>{rules.replace('.cxa ', '.cxa.cxa ')}</style>")
+
+
+STYLE = read_style("ctxassembly.views", "page.css")
+"""The style sheet of all views."""
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""The content security policy of a page: it loads and runs nothing but its own style."""
+
+
+def render_section(title: str, *content: str, styles: str = STYLE) -> Html:
+    """Return a view as a part of a notebook: `content` below its title, with the style sheets that it needs.
+
+    Each id is on the first element that has it. A link to an id that is nowhere, since its element had no room, goes.
+    """
+    view = tag("section", tag("h2", title), *content, class_="cxa", lang="en", aria_label=title)
+    ids: dict[str, None] = {}
+
+    def keep_first(found: re.Match[str]) -> str:
+        kept = "" if found[1] in ids else found[0]
+        ids[found[1]] = None
+        return kept
+
+    once = re.sub(r' id="([^"]*)"', keep_first, view)  # a quotation mark of a text is escaped, so this is an attribute
+    return Html(styles + re.sub(r' href="#([^"]*)"', lambda found: found[0] if found[1] in ids else "", once))
+
+
+def wrap_page(view: str) -> str:
+    """Return a page around a view, ready for a file."""
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
+        "<title>What the model reads</title>"
+    )
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body class="cxa-page">{view}</body></html>\n'
+
+
 def split_at_marks(
     text: str, spans: Iterable[tuple[tuple[int, int], tuple[int, ...]]], start_offset: int = 0
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -129,26 +184,31 @@ def more_line(number: int, noun: str) -> Html:
     return tag("p", f"and {number:,} more {noun}", class_="cxa-more") if number > 0 else Html()
 
 
-def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numeric_columns: Sequence[int] = ()) -> Html:
-    """Return a table with `columns` as its header; `numeric_columns` are the indexes of those aligned to the right."""
-    heads = [
-        tag("th", name, scope="col", class_="cxa-number" if index in numeric_columns else None)
-        for index, name in enumerate(columns)
-    ]
-    head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    total: int = 0,
+    noun: str = "rows",
+    id_prefix: str | None = None,
+) -> Html:
+    """Return a table of the first of `rows` that fit, and the number of the rest of `total` rows.
+
+    The first cell of a row is its header. With `id_prefix` each row has an id with its number, from 0.
+    """
+    classes = ["cxa-number" if name in NUMERIC_COLUMNS else None for name in columns]
+    heads = [tag("th", name, scope="col", class_=css) for name, css in zip(columns, classes, strict=True)]
+
+    def row(number: int, cells: Sequence[str]) -> Html:
+        head = tag("th", cells[0], scope="row", class_=classes[0] or "cxa-id")
+        others = (tag("td", cell, class_=css) for cell, css in zip(cells[1:], classes[1:], strict=True))
+        return tag("tr", head, *others, id_=None if id_prefix is None else f"{id_prefix}{number}")
+
+    shown = take_fitting(map(row, count(), rows), TABLE_BYTES)
+    head, body = tag("thead", tag("tr", *heads)), tag("tbody", *shown)
     whole = tag("table", tag("caption", caption), head, body, class_="cxa-table")
-    return tag("div", whole, class_="cxa-wide", tabindex="0", role="region", aria_label=caption)
-
-
-def row(*cells: str, numeric_columns: Sequence[int] = (), id_: str | None = None) -> Html:
-    """Return a row of `cells`, the first of which is its header."""
-    first, *others = cells
-    head = tag("th", first, scope="row", class_="cxa-number" if 0 in numeric_columns else "cxa-id")
-    written = [
-        tag("td", cell, class_="cxa-number" if index in numeric_columns else None)
-        for index, cell in enumerate(others, 1)
-    ]
-    return tag("tr", head, *written, id_=id_)
+    scroll = tag("div", whole, class_="cxa-wide", tabindex="0", role="region", aria_label=caption)
+    return join_html(scroll, more_line(total - len(shown), noun))
 
 
 def fold(summary: str, *content: str) -> Html:
@@ -159,6 +219,14 @@ def fold(summary: str, *content: str) -> Html:
 def meter(share: float) -> Html:
     """Return a bar whose length is `share`, 0 to 1, of the column."""
     return tag("span", class_="cxa-meter", style=f"width:{share:.1%}")
+
+
+def notes_list(notes: Sequence[str]) -> Html:
+    """Return the notes of a trace, on fallbacks and repaired values; empty if there are none."""
+    if not notes:
+        return Html()
+    lines = take_fitting((tag("li", truncate(note, NOTE_CHARS)) for note in notes), NOTES_BYTES)
+    return join_html(tag("ul", *lines, class_="cxa-notes"), more_line(len(notes) - len(lines), "notes"))
 
 
 def format_number(value: float | None, digits: int | None = None) -> str:

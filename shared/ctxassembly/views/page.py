@@ -19,87 +19,27 @@ from ctxassembly.views.evidence import (
     mark_evidence,
 )
 from ctxassembly.views.fragments import fragment_cards
-from ctxassembly.views.html import NOTE_CHARS, Html, join_html, tag, truncate
+from ctxassembly.views.html import (
+    NOTE_CHARS,
+    Html,
+    format_number,
+    join_html,
+    notes_list,
+    render_section,
+    tag,
+    truncate,
+    wrap_page,
+)
 from ctxassembly.views.names import DocumentNames
 from ctxassembly.views.retrieval import retrieval_section
-from ctxassembly.views.style import STYLE
-from ctxassembly.views.trace import decisions_table, excluded_hits, notes_list, stages_table
+from ctxassembly.views.trace import decisions_table, excluded_hits, stages_table
 from ctxassembly.wording.formats import FORMATS, shows_labels
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""The content security policy of a page: it loads and runs nothing but its own style."""
 _VIEW_NUMBERS = count()
 """Numbers of the views in notebooks. `next` is atomic, so it needs no lock."""
-
-
-def render_page(context: ContextData, evidence: Sequence[Evidence] = ()) -> str:
-    """Return a whole page, ready for a file. The same context gives the same ids.
-
-    Raises:
-        InputError: a piece of `evidence` is neither a text nor a span.
-    """
-    return wrap_page(_render_view(context, locate_evidence(context, check_evidence(evidence))))
-
-
-def render_view(context: ContextData, evidence: Sequence[Evidence] = ()) -> str:
-    """Return the view as a part of a notebook. Its style applies to nothing else there.
-
-    Each view has ids of its own, since the links of a second view of one context would else lead into the first. They
-    are numbered in the order in which the views are shown, so a notebook that runs from its beginning gets the same
-    ids again.
-
-    Raises:
-        InputError: a piece of `evidence` is neither a text nor a span.
-    """
-    pieces = locate_evidence(context, check_evidence(evidence))
-    return _render_view(context, pieces, f"{next(_VIEW_NUMBERS)}")
-
-
-def wrap_page(content: str) -> str:
-    """Return a page around the markup of a view."""
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
-        "<title>What the model reads</title>"
-    )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body class="cxa-page">{content}</body></html>\n'
-
-
-def style_tag() -> Html:
-    """Return the style sheet as an element."""
-    return Html(f"<style>{STYLE}</style>")
-
-
-def _render_view(context: ContextData, evidence: tuple[LocatedEvidence, ...], view_number: str = "") -> str:
-    # By the text, the decisions and the evidence, not by the times in the trace.
-    content = (repr(context.trace.decisions), context.text, *(one.text for one in evidence), view_number)
-    digest = blake2b("\0".join(content).encode("utf-8", "replace"), digest_size=4).hexdigest()
-    names = DocumentNames(context, f"cxa-{digest}", mark_evidence(evidence))
-    decision_table = decisions_table(context, names)  # first, since the parts above it link to its rows
-    columns = _columns(context, names)
-    return join_html(
-        style_tag(),
-        tag(
-            "section",
-            _header(context),
-            budget_bar(context, names),
-            evidence_report(context, evidence, lambda number: names.evidence_link(number, columns)),
-            excluded_hits(context, names),
-            columns,
-            retrieval_section(context, names),
-            tag("h3", "How it got there"),
-            stages_table(context),
-            tag("h3", "Every decision"),
-            decision_table,
-            notes_list(context),
-            class_="cxa",
-            lang="en",
-            aria_label="What the model reads",
-        ),
-    )
 
 
 def _header(context: ContextData) -> Html:
@@ -122,13 +62,11 @@ def _header(context: ContextData) -> Html:
     query_line = tag("p", "Query: ", tag("q", truncate(context.query, NOTE_CHARS), lang="")) if context.query else ""
     outcome, changes = summarize(context)
     summary = tag("p", tag("b", f"{outcome}. "), changes, class_="cxa-lede")
-    return join_html(tag("h2", "What the model reads"), query_line, summary, tag("ul", *items, class_="cxa-facts"))
+    return join_html(query_line, summary, tag("ul", *items, class_="cxa-facts"))
 
 
 def _columns(context: ContextData, names: DocumentNames) -> Html:
     """Return the fragments before assembly and the text after it, with a legend."""
-    before = fragment_cards(context, names)  # first, since the markers in the text link to those that fit
-    after = context_column(context, names)
     marks = [
         (tag("span", "● 2", class_="cxa-chip"), "the second hit begins here"),
         (tag("span", "○ 2±1", class_="cxa-chip"), "its neighbor, one chunk away, begins here"),
@@ -137,8 +75,8 @@ def _columns(context: ContextData, names: DocumentNames) -> Html:
     ]
     items = [tag("li", mark, f" {meaning}") for mark, meaning in marks]
     columns = (
-        _column("Before: the fragments as they were retrieved", before, "cxa-before"),
-        _column("After: the context as the model reads it", after, "cxa-reading"),
+        _column("Before: the fragments as they were retrieved", fragment_cards(context, names), "cxa-before"),
+        _column("After: the context as the model reads it", context_column(context, names), "cxa-reading"),
     )
     return join_html(
         tag("h3", "Before and after"),
@@ -161,17 +99,42 @@ class View:
     True
     """
 
-    def __init__(self, context: ContextData, evidence: Sequence[Evidence]) -> None:
+    def __init__(self, context: ContextData, evidence: Sequence[Evidence] = ()) -> None:
         self._context = context
-        self._pieces = check_evidence(evidence)
-        self.evidence: tuple[LocatedEvidence, ...] = locate_evidence(context, self._pieces)
+        self.evidence: tuple[LocatedEvidence, ...] = locate_evidence(context, check_evidence(evidence))
 
     def to_html(self) -> str:
-        """Return the view as a page, ready for a file."""
-        return render_page(self._context, self._pieces)
+        """Return the view as a page, ready for a file. The same context gives the same ids."""
+        return wrap_page(self._render())
 
     def _repr_html_(self) -> str:
-        return render_view(self._context, self._pieces)
+        # Each view in a notebook has ids of its own, since the links of a second view of one context would else lead
+        # into the first. They are numbered in the order in which the views are shown, so a notebook that runs from its
+        # beginning gets the same ids again.
+        return self._render(f"{next(_VIEW_NUMBERS)}")
+
+    def _render(self, view_number: str = "") -> str:
+        context, trace = self._context, self._context.trace
+        # By the text, the decisions and the evidence, not by the times in the trace.
+        content = (repr(trace.decisions), context.text, *(one.text for one in self.evidence), view_number)
+        digest = blake2b("\0".join(content).encode("utf-8", "replace"), digest_size=4).hexdigest()
+        names = DocumentNames(context, f"cxa-{digest}", mark_evidence(self.evidence))
+        path = " → ".join(map(format_number, chunk_counts(trace))) or "0"
+        return render_section(
+            "What the model reads",
+            _header(context),
+            budget_bar(context, names),
+            evidence_report(context, self.evidence),
+            excluded_hits(context, names),
+            _columns(context, names),
+            retrieval_section(context, names),
+            tag("h3", "How it got there"),
+            stages_table(f"{path} chunks", trace.stages),
+            tag("h3", "Every decision"),
+            decisions_table(names),
+            tag("h4", "Notes") if trace.notes else "",
+            notes_list(trace.notes),
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from ctxassembly.views.terminal import render_context, render_encodable

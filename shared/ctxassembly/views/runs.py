@@ -24,10 +24,11 @@ class TextRun(NamedTuple):
 
 
 class BlockParts(NamedTuple):
-    """The parts of a label's block; header, summary and runs together are its text."""
+    """The parts of a block; header, summary and runs together are its text."""
 
     block: Block
-    citation: Citation
+    citation: Citation | None
+    """None for the supplement, which has no label and is one run."""
     header: str
     summary: str
     runs: tuple[TextRun, ...]
@@ -36,13 +37,14 @@ class BlockParts(NamedTuple):
 
 
 def block_parts(context: ContextData) -> Iterator[BlockParts]:
-    """Yield the parts of each block that has a label."""
+    """Yield the parts of each block."""
     passages = sorted(context.passages, key=attrgetter("span"))
     passage_starts = [passage.span[0] for passage in passages]
     source_starts = [source.span[0] for source in context.provenance]
     restore_rank = _rank_restorer(context)
     for block in context.blocks:
         if block.citation is None:
+            yield BlockParts(block, None, "", "", (TextRun(block.text),), ())
             continue
         first, last = (bisect_left(passage_starts, edge) for edge in block.span)
         pieces = [

@@ -13,21 +13,15 @@ from ctxassembly.data.citations import ContextData
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.budget import chunk_counts, summarize, token_usage
-from ctxassembly.views.evidence import LocatedEvidence, evidence_status
-from ctxassembly.views.html import (
-    ID_CHARS,
-    NOTE_CHARS,
-    VALUE_CHARS,
-    format_number,
-    format_score,
-    make_visible,
-    truncate,
-)
+from ctxassembly.views.evidence import LocatedEvidence, count_read, evidence_status
+from ctxassembly.views.html import NOTE_CHARS, NUMERIC_COLUMNS, VALUE_CHARS, format_number, make_visible, truncate
 from ctxassembly.views.names import MAX_DOCUMENTS, DocumentNames
-from ctxassembly.views.retrieval import count_by_channel, dropped_chunks, hit_traces
+from ctxassembly.views.retrieval import count_by_channel, dropped_chunks
+from ctxassembly.views.trace import DECISION_CELLS
 
 MAX_ROWS = 40
 """Most rows of a table, and of notes."""
+_EXCLUDED_COLUMNS = ("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
 
 
 def render_encodable(renderables: Iterable[RenderableType], console: Console, options: ConsoleOptions) -> RenderResult:
@@ -38,11 +32,11 @@ def render_encodable(renderables: Iterable[RenderableType], console: Console, op
             yield segment._replace(text=text.encode(options.encoding, "replace").decode(options.encoding))
 
 
-def make_table(*columns: str, numeric: Sequence[str] = ()) -> Table:
+def make_table(*columns: str) -> Table:
     """Return a table that wraps its cells on a narrow terminal instead of cutting them off."""
     return Table(
         *(
-            Column(make_visible(name), overflow="fold", justify="right" if name in numeric else "left")
+            Column(make_visible(name), overflow="fold", justify="right" if name in NUMERIC_COLUMNS else "left")
             for name in columns
         ),
         box=None,
@@ -72,13 +66,12 @@ def render_retrieval(retrieved: Retrieved) -> Iterator[Rule | Text | Table]:
     """Yield the number of hits by channel, the chunks that were found and dropped, and the notes."""
     yield Rule("How it was found", align="left")
     yield Text(make_visible(retrieved.trace.summary))
-    traces = hit_traces(None, retrieved)
-    yield Text(make_visible(count_by_channel(traces)) or "No hit says how it was found.")
+    yield Text(make_visible(count_by_channel(retrieved)))
     dropped, rest = dropped_chunks(retrieved, MAX_ROWS)
     if dropped:
         table = make_table("chunk", "dropped at", "reason")
-        for one in dropped:
-            add_row(table, truncate(one.chunk_id, ID_CHARS), one.step, truncate(one.reason, VALUE_CHARS))
+        for cells in dropped:
+            add_row(table, *cells)
         yield table
     yield from _more_line(rest, "chunks that were found and dropped")
     yield from _note_lines(retrieved.trace.notes)
@@ -86,8 +79,7 @@ def render_retrieval(retrieved: Retrieved) -> Iterator[Rule | Text | Table]:
 
 def _evidence_lines(context: ContextData, evidence: Sequence[LocatedEvidence]) -> Iterator[Rule | Text]:
     if evidence:
-        read = sum(one.share_read >= 1 for one in evidence)
-        yield Rule(f"Evidence: {read:,} of {pluralize(len(evidence), 'piece')} read", align="left")
+        yield Rule(count_read(evidence), align="left")
     for one in evidence[:MAX_ROWS]:
         status, explanation = evidence_status(context, one)
         quote = make_visible(truncate(one.text, VALUE_CHARS))
@@ -96,9 +88,9 @@ def _evidence_lines(context: ContextData, evidence: Sequence[LocatedEvidence]) -
 
 
 def _budget_table(context: ContextData) -> Table:
-    usage, names = token_usage(context), DocumentNames(context, "")
-    table = make_table("budget", usage.unit, numeric=(usage.unit,))
-    documents = [(names.document(one).name, amount) for one, amount in usage.documents.items()]
+    usage, names = token_usage(context), DocumentNames(context)
+    table = make_table("budget", usage.unit)
+    documents = [(names.documents[one].name, amount) for one, amount in usage.documents.items()]
     rest = documents[MAX_DOCUMENTS:]
     parts = (
         *documents[:MAX_DOCUMENTS],
@@ -118,20 +110,9 @@ def _excluded_chunks(context: ContextData) -> Iterator[Table | Text]:
     excluded = [decision for decision in context.trace.decisions if not decision.is_in_context]
     if not excluded:
         return
-    numeric = ("rank", "distance", "score", "tokens")
-    table = make_table("chunk", *numeric[:3], "outcome", "reason", "because of", "tokens", numeric=numeric)
+    table = make_table(*_EXCLUDED_COLUMNS)
     for decision in excluded[:MAX_ROWS]:
-        add_row(
-            table,
-            truncate(decision.chunk_id, ID_CHARS),
-            f"{decision.rank + 1}",
-            f"{decision.distance}",
-            format_score(decision.score),
-            decision.outcome,
-            truncate(decision.reason, VALUE_CHARS),
-            truncate(decision.because_of or "–", ID_CHARS),
-            format_number(decision.tokens),
-        )
+        add_row(table, *(DECISION_CELLS[column](decision) for column in _EXCLUDED_COLUMNS))
     yield table
     yield from _more_line(len(excluded) - MAX_ROWS, "chunks that are not read")
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, assemble, compare
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.views import style
+from ctxassembly.views.html import STYLE
 from pages import documents, read
 
 TEXT = numbered("w", 300)
@@ -122,7 +122,7 @@ def test_the_table_has_the_numbers_and_the_order():
         f"width:{each.tokens / most:.1%}" for each in comparison.rows
     ]
     assert [each.text for each in tree.all(class_="cxa-legend")[0].all("li")] == ["A a.pdf", "B b.pdf"]
-    assert tree.all("style")[0].text == style.STYLE
+    assert f"<style>{tree.all('style')[0].text}</style>" == STYLE
     assert comparison._repr_html_() in comparison.to_html()
 
 

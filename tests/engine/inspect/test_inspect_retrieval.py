@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from browser import CONTRAST, DARK, LIGHT, measured
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryIndex, RetrievalConfig, Retrieved, assemble, retrieve
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, Retrieved, assemble, retrieve
 from ctxassembly.retrieval import Boost, Question, RetrievalTrace, RetrievedChunk
-from ctxassembly.views import retrieval
+from ctxassembly.views import html, retrieval
 from pages import assembled, read, unanchored
 
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.6, 0.8], [0.0, 1.0]]
@@ -97,22 +97,9 @@ def test_the_page_of_a_context_has_it_with_the_fate_of_each_hit():
     assert {row[7].split(":")[0] for row in shown} > {"dropped"}
 
 
-def test_without_the_retrieval_a_page_shows_what_the_hits_themselves_tell():
-    context = assemble(retrieved().hits)
-    shown = read(context.to_html()).rows("Vector and keyword")
-    assert [row[1:6] for row in shown] == [row[1:6] for row in rows(retrieved())]
-    assert "The steps of retrieval" not in context.to_html()
-
-
-def test_hits_of_another_retriever_have_no_such_part():
+def test_a_page_without_the_retrieval_has_no_such_part():
     assert "How it was found" not in assembled().to_html()
-
-
-@pytest.mark.parametrize("value", ["3", float("nan"), float("inf"), True, None, [1], HOSTILE])
-def test_odd_values_in_metadata_are_no_ranks(value):
-    context = assemble([Hit(Chunk("a", "A", "Iron.", metadata={"vector_rank": value, "fused_score": 0.5}))])
-    (row,) = read(context.to_html()).rows("Vector and keyword")
-    assert row[2:5] == ["–", "–", "0.5"]
+    assert "How it was found" not in assemble(retrieved().hits).to_html()
 
 
 def test_a_context_carries_its_retrieval_but_neither_saves_nor_compares_it():
@@ -142,7 +129,7 @@ def printed(shown: object) -> str:
 def test_a_terminal_names_the_channels_and_what_was_dropped():
     found = retrieved(limit=2)
     assert "place 3 after fuse, where 2 are kept" in printed(found)
-    assert retrieval.count_by_channel(retrieval.hit_traces(None, found)) in printed(found)
+    assert retrieval.count_by_channel(found) in printed(found)
 
 
 def test_no_text_of_a_retrieval_commands_the_terminal():
@@ -158,17 +145,17 @@ def test_texts_ids_and_notes_can_do_nothing():
     chunk = Chunk(HOSTILE, HOSTILE, "Iron.", metadata={"source": HOSTILE})
     one = RetrievedChunk(chunk, 1.0, ("rescue",), because_of=(HOSTILE,), raised_by=HOSTILE, factors=((HOSTILE, 2.0),))
     found = Retrieved(HOSTILE, (one,), RetrievalTrace("none", notes=(HOSTILE,), terms={HOSTILE: 1.0}))
-    for html in (found.to_html(), assemble(found.hits, query=HOSTILE).to_html(retrieved=found)):
-        assert read(html).all("script") == []
-        assert "\u202e" not in html
+    for page in (found.to_html(), assemble(found.hits, query=HOSTILE).to_html(retrieved=found)):
+        assert read(page).all("script") == []
+        assert "\u202e" not in page
 
 
 def test_many_hits_stay_below_a_megabyte_and_are_counted(monkeypatch):
     many = tuple(RetrievedChunk(Chunk(f"{n}" + "i" * 200, f"d{n}", "Iron."), 1.0, ("vector",)) for n in range(2_000))
-    html = Retrieved("iron", many, RetrievalTrace("vector_only")).to_html()
-    assert len(html.encode()) < 1_000_000
-    assert any(each.text.endswith("more hits") for each in read(html).all(class_="cxa-more"))
-    monkeypatch.setattr(retrieval, "HITS_BYTES", 10_000_000)
+    page = Retrieved("iron", many, RetrievalTrace("vector_only")).to_html()
+    assert len(page.encode()) < 1_000_000
+    assert any(each.text.endswith("more hits") for each in read(page).all(class_="cxa-more"))
+    monkeypatch.setattr(html, "TABLE_BYTES", 10_000_000)
     assert len(rows(Retrieved("iron", many, RetrievalTrace("vector_only")))) == 2_000
 
 
