@@ -30,8 +30,13 @@ if TYPE_CHECKING:
     from ctxassembly.data.citations import Block, Citation, Passage, Source
     from ctxassembly.data.metadata_keys import MetadataKeys
     from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded, StageFailed, Trace
-    from ctxassembly.enrichment.enrich import aenrich, enrich, estimate_enrichment
-    from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult
+    from ctxassembly.enrichment.enrich import (
+        EnrichmentEstimate,
+        EnrichmentResult,
+        aenrich,
+        enrich,
+        estimate_enrichment,
+    )
     from ctxassembly.errors import (
         AnswerError,
         ConfigError,
@@ -148,8 +153,7 @@ else:
         "ctxassembly.data.citations": "Block Citation Passage Source",
         "ctxassembly.data.metadata_keys": "MetadataKeys",
         "ctxassembly.data.trace": "Decision Stage StageBegan StageEnded StageFailed Trace",
-        "ctxassembly.enrichment.enrich": "aenrich enrich estimate_enrichment",
-        "ctxassembly.enrichment.run": "EnrichmentEstimate EnrichmentResult",
+        "ctxassembly.enrichment.enrich": "EnrichmentEstimate EnrichmentResult aenrich enrich estimate_enrichment",
         "ctxassembly.errors": (
             "AnswerError ConfigError CtxAssemblyError EmbeddedServerError FilterNotSeenWarning "
             "InputError MissingExtraError NothingToJoinWarning SearchError StoreError VocabularyError"

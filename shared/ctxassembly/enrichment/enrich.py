@@ -2,44 +2,250 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from ctxassembly.concurrency import aiter_completed, iter_completed
+from ctxassembly.answering.requests import AskModel
+from ctxassembly.concurrency import aiter_completed, is_async, iter_completed
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.enrichment import EnrichmentConfig
-from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult, EnrichmentRun
-from ctxassembly.errors import InputError
-from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings
+from ctxassembly.data.enrichment import Outline, ReadDocument
+from ctxassembly.data.requests import EmbedTexts
+from ctxassembly.enrichment.pipeline import (
+    DocumentOutcome,
+    PendingWork,
+    document_flow,
+    notes_request,
+    pending_work,
+    split_into_calls,
+)
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings, EnrichmentTable
+from ctxassembly.runtime.answer_services import AnswerServices
+from ctxassembly.runtime.driver import adrive, drive
 from ctxassembly.runtime.port import Port
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import describe_error, safe_repr
+from ctxassembly.tokens.counter import counter_for
+
+_MESSAGE_OVERHEAD_TOKENS = 8
+"""Tokens per call for the roles of its two messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichmentEstimate:
+    """The price of an enrichment in model calls and tokens, computed before it starts. `print` shows it on one line.
+
+    >>> print(EnrichmentEstimate(documents=120, chunks=900, calls=130, tokens_in=410_000, max_tokens_out=450_000))
+    documents 120, chunks 900, calls 130, tokens in 410,000, tokens out at most 450,000
+    """
+
+    documents: int
+    """Documents that need notes or embeddings."""
+    chunks: int
+    calls: int
+    """Model calls, without retries."""
+    tokens_in: int
+    """Prompt tokens, counted by `EnrichmentConfig.encoding`, without the schemas that a provider may add."""
+    max_tokens_out: int
+    """Upper bound of the reply tokens: the sum of the `max_tokens` of the calls."""
+
+    def __str__(self) -> str:
+        return (
+            f"documents {self.documents:,}, chunks {self.chunks:,}, calls {self.calls:,}, "
+            f"tokens in {self.tokens_in:,}, tokens out at most {self.max_tokens_out:,}"
+        )
+
+
+@dataclass(frozen=True)
+class EnrichmentResult:
+    """The outcome of an enrichment. `print` shows it on a few lines.
+
+    >>> estimate = EnrichmentEstimate(documents=2, chunks=9, calls=2, tokens_in=4_000, max_tokens_out=5_000)
+    >>> print(EnrichmentResult(estimate, documents=1, chunks=4, failed={"lab": "TimeoutError: no answer within 120 s"}))
+    documents 1, chunks 4, failed 1, left 0
+    failed: lab: TimeoutError: no answer within 120 s
+    """
+
+    estimate: EnrichmentEstimate
+    documents: int = 0
+    """Documents whose notes were stored."""
+    chunks: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The reason of the failure by document id. The next run tries these documents again."""
+    remaining: int = 0
+    """Documents that need notes and weren't tried: beyond `limit`, or after the run was stopped."""
+    stop_reason: str = ""
+    """The reason why the run was stopped early; empty if it wasn't."""
+    dropped: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """The number of values that were missing, malformed or too long, by field."""
+
+    def __str__(self) -> str:
+        counts = f"documents {self.documents:,}, chunks {self.chunks:,}"
+        lines = [f"{counts}, failed {len(self.failed):,}, left {self.remaining:,}"]
+        lines += [f"stopped: {self.stop_reason}"] if self.stop_reason else []
+        lines += [f"dropped: {name} {number:,}" for name, number in self.dropped.items()]
+        lines += [f"failed: {document_id}: {reason}" for document_id, reason in self.failed.items()]
+        return "\n".join(lines)
+
+
+class EnrichmentRun:
+    """The services of a run, the documents that need work, and their outcomes so far."""
+
+    def __init__(
+        self,
+        index: Any,
+        model: Any,
+        config: EnrichmentConfig | None,
+        embed: Any,
+        limit: int | None,
+        *,
+        needs_sync: bool = True,
+    ) -> None:
+        """Check the arguments of `enrich`. Nothing is read yet.
+
+        Raises:
+            ConfigError: `limit` is neither None nor an integer from 0.
+            InputError: an argument has the wrong type, or can only be awaited.
+        """
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise ConfigError("limit", "an integer from 0 or None", limit)
+        if config is not None and not isinstance(config, EnrichmentConfig):
+            raise InputError(f"config must be an EnrichmentConfig or None, got {safe_repr(config)}")
+        table = getattr(index, "enrichment", None)
+        if table is None:
+            raise InputError(f"index must be a PostgresIndex or a MemoryIndex, got {safe_repr(index)}")
+        if model is None:
+            raise InputError("model must be a function from a request to a reply, or have ask(request), got None")
+        if needs_sync and is_async(getattr(model, "ask", model)):
+            raise InputError("a model that can only be awaited needs aenrich()")
+        self._embed = Port.of(embed, "embed_documents")
+        if embed is not None and not self._embed:
+            raise InputError(
+                f"embed must be a function from texts to vectors, or have embed_documents, got {safe_repr(embed)}"
+            )
+        if needs_sync:
+            self._embed.require_sync("embeddings that can only be awaited need aenrich()")
+        self.config = config or EnrichmentConfig()
+        self._limit = limit
+        self._table: EnrichmentTable = table
+        self._count = counter_for(self.config.encoding).count
+        self._model = AnswerServices(model, None, AnswerConfig())
+        self._pending: list[tuple[Outline, PendingWork]] = []
+        self._outcomes: dict[str, DocumentOutcome] = {}
+        self._consecutive_failures = 0
+        self.estimate = EnrichmentEstimate(0, 0, 0, 0, 0)
+        self.stop_reason = ""
+        """The reason to stop before all documents are done; empty while the run may continue."""
+
+    def scan(self) -> list[Outline]:
+        """Return the documents of this run, and set `estimate`. The model isn't called."""
+        has_embedder = bool(self._embed)
+        self._pending = [
+            (outline, work)
+            for outline in self._table.outlines()
+            if (work := pending_work(outline, self.config, has_embedder=has_embedder))
+        ]
+        selected = self._pending[: self._limit]
+        prices = [self._estimate_document(outline) for outline, work in selected if work == "notes"]
+        calls, tokens_in, tokens_out = map(sum, zip(*prices, strict=True)) if prices else (0, 0, 0)
+        chunks = sum(len(outline.keys) for outline, _ in selected)
+        self.estimate = EnrichmentEstimate(len(selected), chunks, calls, tokens_in, tokens_out)
+        return [outline for outline, _ in selected]
+
+    def _estimate_document(self, outline: Outline) -> tuple[int, int, int]:
+        """Return the calls, the prompt tokens and the maximum of reply tokens for a document."""
+        document = self._table.read(outline)
+        texts = [chunk.text for chunk in document.chunks]
+        requests = [
+            notes_request(document.title, "", part, texts, self.config)
+            for part in split_into_calls([self._count(text) for text in texts], self.config)
+        ]
+        tokens_in = sum(self._count(message["content"]) for request in requests for message in request.messages)
+        # Each call but the first also gets the summary so far.
+        summaries = max(0, len(requests) - 1) * self.config.max_reply_tokens(0)
+        tokens_in += len(requests) * _MESSAGE_OVERHEAD_TOKENS + summaries
+        return len(requests), tokens_in, sum(request.max_tokens or 0 for request in requests)
+
+    def enrich(self, outline: Outline) -> DocumentOutcome:
+        """Write the notes on one document, and return the outcome."""
+
+        def answer(request: Any) -> Any:
+            port, argument = self._port_for(request)
+            return port.call(argument)
+
+        return drive(self._flow(outline), answer)
+
+    async def aenrich(self, outline: Outline) -> DocumentOutcome:
+        """Async version of `enrich`."""
+
+        async def answer(request: Any) -> Any:
+            port, argument = self._port_for(request)
+            return await port.acall(argument)
+
+        return await adrive(self._flow(outline), answer)
+
+    def _flow(self, outline: Outline) -> Generator[Any, Any, DocumentOutcome]:
+        return document_flow(outline, self.config, self._count, has_embedder=bool(self._embed))
+
+    def _port_for(self, request: Any) -> tuple[Port, Any]:
+        """Return the service that answers `request`, and what it is given."""
+        match request:
+            case AskModel():
+                return Port(self._model.ask, self._model.aask), request
+            case EmbedTexts():
+                return self._embed, list(request.texts)
+            case ReadDocument():
+                return Port(self._table.read), request.outline
+        return Port(self._table.write), request
+
+    def record(self, outline: Outline, outcome: DocumentOutcome | Exception) -> None:
+        """Count the outcome of a document. `max_failures` failures in a row set `stop_reason`."""
+        if isinstance(outcome, Exception):
+            outcome = DocumentOutcome(failure=describe_error(outcome))
+        self._outcomes[outline.document_id] = outcome
+        self._consecutive_failures = self._consecutive_failures + 1 if outcome.failure else 0
+        if self._consecutive_failures >= self.config.max_failures:
+            self.stop_reason = (
+                f"{self._consecutive_failures} documents in a row failed, the last one by {outcome.failure}"
+            )
+
+    def commit(self) -> None:
+        """Let the index use what was written."""
+        self._table.commit(sum(one.chunks for one in self._outcomes.values() if not one.failure))
+
+    def result(self) -> EnrichmentResult:
+        """Return the outcomes of all documents as one result."""
+        succeeded = [one for one in self._outcomes.values() if not one.failure]
+        return EnrichmentResult(
+            self.estimate,
+            len(succeeded),
+            sum(one.chunks for one in succeeded),
+            {name: one.failure for name, one in self._outcomes.items() if one.failure},
+            len(self._pending) - len(self._outcomes),
+            self.stop_reason,
+            dict(sorted(sum((one.dropped for one in succeeded), Counter[str]()).items())),
+        )
+
 
 Advance = Callable[[int], object]
 
 
 def progress_bar(total: int | None, unit: str = "chunk", title: str = "") -> tuple[Advance, Callable[[], object]]:
-    """Return a function that advances a progress bar, and one that closes it.
+    """Return a function that advances a progress bar of tqdm, and one that closes it; without tqdm neither acts."""
+    if not find_spec("tqdm"):
+        return lambda _: None, lambda: None
+    from tqdm.auto import tqdm
 
-    The bar is tqdm's or rich's, whichever is installed; with neither, both functions do nothing.
-    """
-    if find_spec("tqdm"):
-        from tqdm.auto import tqdm
-
-        bar = tqdm(total=total, unit=unit, desc=title or None)
-        return bar.update, bar.close
-    if find_spec("rich"):
-        from rich.progress import Progress
-
-        shown_bar = Progress()
-        task = shown_bar.add_task(title or f"{unit}s", total=total)
-        shown_bar.start()
-        return lambda done: shown_bar.advance(task, done), shown_bar.stop
-    return lambda _: None, lambda: None
+    bar = tqdm(total=total, unit=unit, desc=title or None)
+    return bar.update, bar.close
 
 
 Progress = bool | Callable[[int, EnrichmentEstimate], object]
-"""True shows a bar of tqdm or rich, whichever is installed, with the estimate in its title. A function gets the number
+"""True shows a bar of tqdm, if that is installed, with the estimate in its title. A function gets the number
 of documents done and the estimate; the first call, with 0, comes before any model call."""
 
 
@@ -89,7 +295,7 @@ def enrich(
             `PostgresIndex.with_enrichment`).
         InputError: an argument has the wrong type, or can only be awaited.
     """
-    run = EnrichmentRun(index, _check_model(model), config, embed, limit)
+    run = EnrichmentRun(index, model, config, embed, limit)
     outlines = run.scan()
     report_done, close_progress = _start_progress(progress, run.estimate)
     try:
@@ -124,7 +330,7 @@ async def aenrich(
     documents 0, chunks 0, failed 1, left 0
     failed: lab: the reply has no usable field: "I won't."
     """
-    run = EnrichmentRun(index, _check_model(model), config, embed, limit, needs_sync=False)
+    run = EnrichmentRun(index, model, config, embed, limit, needs_sync=False)
     outlines = await Port(run.scan).acall()
     report_done, close_progress = _start_progress(progress, run.estimate)
     try:
@@ -150,15 +356,9 @@ def estimate_enrichment(
     >>> estimate_enrichment(index).calls
     1
     """
-    run = EnrichmentRun(index, None, config, embed, limit)
+    run = EnrichmentRun(index, lambda _: "", config, embed, limit)
     run.scan()
     return run.estimate
-
-
-def _check_model(model: Any) -> Any:
-    if model is None:
-        raise InputError("model must be a function from a request to a reply, or have ask(request), got None")
-    return model
 
 
 def _start_progress(progress: Any, estimate: EnrichmentEstimate) -> tuple[Callable[[], object], Callable[[], object]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -66,10 +66,6 @@ class DocumentOutcome:
     """The reason why the document has no notes; empty if it has."""
     dropped: Counter[str] = field(default_factory=Counter)
     """The number of values that weren't used, by field."""
-    tokens_in: int | None = 0
-    """Prompt tokens; None if the model doesn't report them."""
-    tokens_out: int | None = 0
-    """Reply tokens; None if the model doesn't report them."""
 
 
 def pending_work(outline: Outline, config: EnrichmentConfig, *, has_embedder: bool) -> PendingWork:
@@ -129,8 +125,6 @@ def notes_flow(
     document_notes, outcome = DocumentNotes(), DocumentOutcome(len(texts))
     for chunk_range in split_into_calls([count(text) for text in texts], config):
         reply = yield notes_request(document.title, document_notes.summary, chunk_range, texts, config)
-        tokens_in = sum_known((outcome.tokens_in, reply.tokens_in))
-        outcome = replace(outcome, tokens_in=tokens_in, tokens_out=sum_known((outcome.tokens_out, reply.tokens_out)))
         usable, notes = parse_notes(parse_object(reply.text) or {}, chunk_range, config, outcome.dropped)
         if not usable:
             finish = f", which ended by {reply.finish_reason!r}" if reply.finish_reason else ""
@@ -233,13 +227,3 @@ def _parse_text(value: Any, max_chars: int, name: str, dropped: Counter[str]) ->
         return text
     dropped[name] += 1
     return ""
-
-
-def sum_known(numbers: Iterable[int | None]) -> int | None:
-    """Return the sum of `numbers`, or None if one of them is unknown."""
-    total = 0
-    for number in numbers:
-        if number is None:
-            return None
-        total += number
-    return total

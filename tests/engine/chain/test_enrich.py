@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, EnrichmentConfig
-from ctxassembly.answering import AskModel, ModelReply
+from ctxassembly.answering import AskModel
 from ctxassembly.data.enrichment import (
     ChunkNotes,
     DocumentNotes,
@@ -57,7 +57,7 @@ def noted(answer: Any, *texts: str, config: EnrichmentConfig = CONFIG) -> Any:
 def test_a_reply_becomes_notes():
     notes, outcome = noted({"summary": " About\n iron. ", "chunks": [GOOD]}, "Ferritin is measured.")
     assert notes == DocumentNotes("About iron.", (ChunkNotes(("When is iron tested?", "Is there iron?"), "On iron."),))
-    assert (outcome.failure, outcome.tokens_in, outcome.tokens_out) == ("", 100, 10)
+    assert outcome.failure == ""
     assert not +outcome.dropped
 
 
@@ -113,7 +113,6 @@ def test_a_reply_of_no_use_leaves_the_document_without_notes(answer: str):
     notes, outcome = noted(answer, "Ferritin.")
     assert notes is None
     assert outcome.failure.startswith("the reply has no usable field, which ended by 'stop': ")
-    assert outcome.tokens_in == 100
 
 
 def test_a_reply_cut_off_amid_its_chunks_is_of_no_use():
@@ -156,7 +155,6 @@ def test_a_long_document_takes_several_calls_with_the_summary_so_far():
     assert [[one["chunk"] for one in given(request)["chunks"]] for request in model.requests] == [[1, 2], [3, 4]]
     assert notes.summary == "[1, 2][3, 4]"
     assert len(notes.chunks) == 4
-    assert outcome.tokens_in == 200
     # A summary that is dropped leaves the one of before.
     model = Scripted(answer)
     notes, outcome = drive(notes_flow(document("word " * 60, "word " * 60, "word " * 130), config, words), model.ask)
@@ -310,14 +308,6 @@ def test_with_notes_already_a_document_is_only_embedded():
 def test_a_document_changed_meanwhile_is_a_failure():
     outcome, _ = flow(document("Ferritin."), OUTLINE, embeds=False, written=False)
     assert outcome.failure == "its chunks were changed meanwhile"
-
-
-def test_tokens_are_told_only_if_all_replies_tell_them():
-    def ask(_: Any) -> ModelReply:
-        return ModelReply(json.dumps({"chunks": [GOOD]}))
-
-    _, outcome = drive(notes_flow(document("Ferritin."), CONFIG, words), ask)
-    assert (outcome.tokens_in, outcome.tokens_out) == (None, None)
 
 
 def test_checking_counts_into_the_given_counter():

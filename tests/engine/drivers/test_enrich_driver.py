@@ -388,4 +388,4 @@ def test_a_counter_of_ones_own_counts():
 
 def test_an_empty_index_is_nothing_to_do():
     result = enrich(MemoryIndex([]), Scripted(), progress=False)
-    assert str(result) == "documents 0, chunks 0, failed 0, left 0, tokens in 0, tokens out 0"
+    assert str(result) == "documents 0, chunks 0, failed 0, left 0"

@@ -69,7 +69,7 @@ class MaintainedTable:
             vectors: one for each chunk. None takes `chunk.vector`, or else what `embed` makes of the text.
             embed: a function from a list of texts to one vector for each, or an object with `embed_documents`. It gets
                 the texts of chunks alone that aren't stored. Without vectors, chunks are found by words.
-            progress: show a bar, if tqdm or rich is installed.
+            progress: show a bar, if tqdm is installed.
 
         Raises:
             ConfigError: the table is a framework's, which writes to it itself; vectors of another length; an id that
