@@ -1,4 +1,4 @@
-"""The labels that a marker names, and the same marker with other labels.
+"""The labels that a marker names, the same marker with other labels, and the text that is spoken without markers.
 
 Here a marker is the text between its brackets: "1", "1, 2", "1-3", "SOURCE 2", "Bron 1; Bron 4". Superscripts are read
 as such a text: "¹,²" as "1,2".
@@ -87,3 +87,65 @@ def to_superscript(inner: str) -> str:
 def _numbers(item: re.Match[str]) -> range:
     first = int(item[1])
     return range(first, int(item[3] or first) + 1)
+
+
+BLANKS = " \t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+
+
+class SpokenText:
+    """Joins the text around markers; the text arrives in pieces of any size.
+
+    Blanks before a marker go with it. So do a comma or semicolon between two markers, and whatever parts a marker at
+    the beginning of a line from its text. A blank that parts two words stays.
+
+    >>> spoken, said = SpokenText(), []
+    >>> for text in ("Drink water ", None, ", ", None, " and rest ", None, "."):
+    ...     said += spoken.feed(text) if text else spoken.skip_marker() or []
+    >>> "".join(said + spoken.close())
+    'Drink water and rest.'
+    """
+
+    def __init__(self) -> None:
+        self._pending: list[str] = []
+        """Blanks, and a comma after a marker: the next character decides whether they are said."""
+        self._is_after_marker = self._has_comma = self._has_gap = False
+        self._begins_line = True
+
+    def feed(self, text: str) -> list[str]:
+        """Return the text that is settled once `text` has come."""
+        while text:
+            if self._is_after_marker and not self._has_comma and text[0] in ",;":
+                self._has_comma = True
+                self._pending.append(text[0])
+                text = text[1:]
+            elif text[0] in BLANKS:
+                body = text.lstrip(BLANKS)
+                self._pending.append(text[: len(text) - len(body)])
+                text = body
+            else:
+                return self._flush(text)
+        return []
+
+    def skip_marker(self) -> None:
+        """Leave out a marker at this place."""
+        self._has_gap = self._has_gap or bool(self._pending)
+        self._pending.clear()
+        self._is_after_marker, self._has_comma = True, False
+
+    def close(self) -> list[str]:
+        """Return the text still pending at the end of the answer."""
+        held, self._pending = self._pending, []
+        return held
+
+    def _flush(self, text: str) -> list[str]:
+        """Keep or drop the pending blanks based on `text`, which begins with none; its last blanks become pending."""
+        spoken = self._pending
+        if self._is_after_marker and self._begins_line:
+            spoken = []
+        elif self._has_gap and not spoken and text[0].isalnum():
+            spoken = [" "]
+        kept = text.rstrip(BLANKS)
+        self._pending = [text[len(kept) :]] if len(kept) < len(text) else []
+        self._is_after_marker = self._has_comma = self._has_gap = False
+        self._begins_line = kept.endswith("\n")
+        return [*spoken, kept]

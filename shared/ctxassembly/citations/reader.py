@@ -8,7 +8,9 @@ and cites nothing:
 - `\[1]` and `\¹`. The context writes a label so where a document forges it, and an answer may copy that;
 - an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`. After any other word a
   bracket is a marker if its label is known, since many models write "word[1]"; if not, it isn't reported as unknown;
-- a reference of the source's own that the answer quotes: "... according to [2] in all cases." (see `quotations`);
+- a reference of the source's own that the answer quotes: "... according to [2] in all cases." A marker is the source's
+  own, and not the model's, if some passage has the quote from its beginning, through the marker, up to the next marker
+  or to the end of the quote;
 - an exponent, a charge or an isotope (10³, R², km², Ca²⁺, ¹⁴C), or any superscript whose label is unknown.
 
 `[1](https://...)` is a citation with a link target. The target shares the fate of its marker: kept, renumbered along
@@ -30,7 +32,14 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from ctxassembly.citations.markers import MARKER_CHARACTER, from_superscript, labels_in, relabel, to_superscript
+from ctxassembly.citations.markers import (
+    MARKER_CHARACTER,
+    SpokenText,
+    from_superscript,
+    labels_in,
+    relabel,
+    to_superscript,
+)
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import ConfigError, InputError
@@ -38,14 +47,6 @@ from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.words import normalize_wording
 from ctxassembly.wording.label_guards import BRACKETS, SUPERSCRIPTS
 from ctxassembly.wording.languages import LANGUAGES
-
-# Quotes in an answer, and markers in them that are the source's own.
-#
-# A source may have references of its own: "... according to [2] in all cases." If an answer quotes it, this [2] is
-# quoted text and cites nothing. It is distinguished from a marker that the model put inside the quotation marks by the
-# words around it: the marker is the source's own if some passage has the quote from its beginning, through the marker,
-# up to the next marker or to the end of the quote.
-
 
 QUOTE_CHARS = 1_000
 """Characters of the longest quote: a quotation mark that is never closed must not swallow the answer."""
@@ -152,68 +153,6 @@ class SourceQuotes:
         """Return the beginning of the line of `at`, or of the part of it that has not been searched yet."""
         begin = max(at - LOOKBACK, self._searched_to - base, 0)
         return max(text.rfind("\n", begin, at) + 1, begin)
-
-
-BLANKS = " \t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
-
-
-class SpokenText:
-    """Joins the text around markers; the text arrives in pieces of any size.
-
-    Blanks before a marker go with it. So do a comma or semicolon between two markers, and whatever parts a marker at
-    the beginning of a line from its text. A blank that parts two words stays.
-
-    >>> spoken, said = SpokenText(), []
-    >>> for text in ("Drink water ", None, ", ", None, " and rest ", None, "."):
-    ...     said += spoken.feed(text) if text else spoken.skip_marker() or []
-    >>> "".join(said + spoken.close())
-    'Drink water and rest.'
-    """
-
-    def __init__(self) -> None:
-        self._pending: list[str] = []
-        """Blanks, and a comma after a marker: the next character decides whether they are said."""
-        self._is_after_marker = self._has_comma = self._has_gap = False
-        self._begins_line = True
-
-    def feed(self, text: str) -> list[str]:
-        """Return the text that is settled once `text` has come."""
-        while text:
-            if self._is_after_marker and not self._has_comma and text[0] in ",;":
-                self._has_comma = True
-                self._pending.append(text[0])
-                text = text[1:]
-            elif text[0] in BLANKS:
-                body = text.lstrip(BLANKS)
-                self._pending.append(text[: len(text) - len(body)])
-                text = body
-            else:
-                return self._flush(text)
-        return []
-
-    def skip_marker(self) -> None:
-        """Leave out a marker at this place."""
-        self._has_gap = self._has_gap or bool(self._pending)
-        self._pending.clear()
-        self._is_after_marker, self._has_comma = True, False
-
-    def close(self) -> list[str]:
-        """Return the text still pending at the end of the answer."""
-        held, self._pending = self._pending, []
-        return held
-
-    def _flush(self, text: str) -> list[str]:
-        """Keep or drop the pending blanks based on `text`, which begins with none; its last blanks become pending."""
-        spoken = self._pending
-        if self._is_after_marker and self._begins_line:
-            spoken = []
-        elif self._has_gap and not spoken and text[0].isalnum():
-            spoken = [" "]
-        kept = text.rstrip(BLANKS)
-        self._pending = [text[len(kept) :]] if len(kept) < len(text) else []
-        self._is_after_marker = self._has_comma = self._has_gap = False
-        self._begins_line = kept.endswith("\n")
-        return [*spoken, kept]
 
 
 Mode = Literal["keep", "renumber", "remove"]

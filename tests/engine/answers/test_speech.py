@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.citations.reader import SpokenText
+from ctxassembly.citations.markers import SpokenText
 
 MARK = None
 
