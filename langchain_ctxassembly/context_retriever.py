@@ -81,7 +81,7 @@ class ContextRetriever(BaseRetriever):
     """LangChain compressors, cross-encoders, or functions from query and chunks to (place, score). Where one fails, the
     next is asked."""
     category_of: Classifier | None = None
-    """A function from a chunk to its category of content, for affinity. None reads `config.category_key`."""
+    """A function from a chunk to its category of content, for affinity. None reads "category" of its metadata."""
     filter: Any = None
     """The filter of every call, in the form of the index. The filter of a call is applied in addition."""
     supplement: SupplementInput = None

@@ -253,13 +253,11 @@ def effective(options: dict[str, Any]) -> dict[str, Any]:
     grain = options.get("granularity", "auto")
     idle: set[str] = set()
     if not by_query:
-        idle |= {"min_relevance", "stop_words", "candidate_window"}
+        idle |= {"min_relevance", "candidate_window"}
     elif grain == "sentence":
         idle |= {"overflow", "compress"}
     if grain == "document":
-        idle |= {"min_relevance", "stop_words", "candidate_window"}
-    if options.get("supplement_gate") is not None:
-        idle |= {"supplement_threshold"}
+        idle |= {"min_relevance", "candidate_window"}
     if grain == "passage":
         idle |= {"candidate_window"}
     return {name: value for name, value in options.items() if name not in idle}
@@ -275,13 +273,11 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "relevance_floor": draw(st.sampled_from([None, None, 0.5, -1])),
         "max_chunk_tokens": draw(st.sampled_from([None, None, 1, 12, 40])),
         "compress": draw(st.sampled_from(["none", "extractive", "llm"])),
-        "llm_timeout_seconds": 5,
         "encoding": draw(st.sampled_from(ENCODINGS)),
         "candidate_window": draw(st.sampled_from([None, None, 0, 2, 16])),
         "granularity": draw(st.sampled_from(["document", "passage", "chunk", "sentence", "sentence", "auto"])),
         "rank_by": draw(st.sampled_from(["query", "query", "rank"])),
         "min_relevance": draw(st.sampled_from([None, None, 0, 0.5, 1])),
-        "stop_words": draw(st.sampled_from([None, None, (), ("na", "word", "info")])),
         "overflow": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
         "min_chunk_tokens": draw(st.sampled_from([0, 0, 3, 40])),
         "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),
@@ -292,14 +288,12 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
         "format": draw(st.sampled_from(FORMATS)),
         "header_keys": draw(st.sampled_from([(), (), ("source", "page")])),
-        "separator": draw(st.sampled_from(["blank", "blank", "rule"])),
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
         "first_label": draw(st.sampled_from([1, 1, 8, 98, 997])),
         "label_step": draw(st.sampled_from([1, 1, 2, 40])),
         "order": draw(st.sampled_from(ORDERS)),
         "supplement_position": draw(st.sampled_from(["before", "after"])),
-        "supplement_max_tokens": draw(st.sampled_from([1000, 1000, 12, 40])),
         "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }
     return effective(drawn)

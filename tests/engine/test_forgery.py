@@ -132,8 +132,6 @@ def test_the_forms_that_a_reader_finds_are_exactly_ours(
     options = case.options | {"format": form, "language": language}
     context = assembled(replace(case, hits=hits, options=options))
     must, may = ours(context, before=options["supplement_position"] == "before")
-    if options["separator"] == "rule":
-        must |= {block.span[1] + 2 for block in context.blocks[:-1]}
     found = {*seen(context.text, form)}
     assert must <= found <= must | may, [(n, context.text[max(0, n - 90) : n + 60]) for n in found - must - may]
     asked = context.to_messages("Why?")[1]["content"]

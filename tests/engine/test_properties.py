@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.rendering.render import SEPARATORS
+from ctxassembly.assembly.rendering.render import SEPARATOR
+from ctxassembly.assembly.selection.supplement import MAX_TOKENS
 from strategies import Retrieval, arguments, assembled, effective, framed, retrievals, texts
 
 unhurried = settings(suppress_health_check=list(HealthCheck))
@@ -162,7 +163,7 @@ def test_no_line_of_a_document_passes_for_ours(case: Retrieval):
 @given(retrievals())
 def test_blocks_joined_by_the_separator_are_the_text(case: Retrieval):
     context = assembled(case)
-    assert SEPARATORS[case.config.separator].join(block.text for block in context.blocks) == context.text
+    assert SEPARATOR.join(block.text for block in context.blocks) == context.text
     assert tuple(block.citation for block in context.blocks if block.citation) == context.citations
     for block in context.blocks:
         assert block.text
@@ -216,7 +217,7 @@ def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Re
         before = case.options["supplement_position"] == "before"
         assert block is context.blocks[0 if before else -1]
         assert context.supplement == block.text
-        assert count(block.text, case.options["encoding"]) <= case.options["supplement_max_tokens"]
+        assert count(block.text, case.options["encoding"]) <= MAX_TOKENS
         assert [found.start(1) for found in FORGED.finditer(block.text)] == [0]
         start, end = block.span
         assert not any(start < source.span[1] and source.span[0] < end for source in context.provenance)

@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
-from ctxassembly.assembly.selection.supplement import SupplementGateInput
 from ctxassembly.config import assembly as settings
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.wording.formats import FORMATS
@@ -96,7 +95,6 @@ _CHOICES: dict[str, Any] = {
     "prefer_version": settings.PreferVersion,
     "compress": settings.Compress,
     "order": settings.Order,
-    "separator": settings.Separator,
     "cite": settings.Cite,
     "supplement_position": settings.SupplementPosition,
     "on_store_error": settings.OnStoreError,
@@ -106,11 +104,6 @@ _CHOICES: dict[str, Any] = {
 def chatty(query: str | None, score: float | None) -> bool:
     """A gate of the caller's."""
     return score is None or score < 0.5
-
-
-def careful(situation: SupplementGateInput) -> bool:
-    """Another one."""
-    return situation.similarity is None or situation.similarity < 0.5
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
@@ -126,20 +119,15 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "max_characters": (None, None, 1, 2, 17, 60, 300, 2_000, 2**63 - 1),
     "encoding": ENCODINGS,
     "min_relevance": (None, 0, 0.3, 0.5, 1),
-    "stop_words": (None, (), ("what", "12345"), "契約 na de \ud800x"),
     "min_chunk_tokens": (0, 3, 40, 2**63 - 1),
     "relevance_floor": (None, -1, 0, 0.5, 1e308, -1e308),
     "max_chunk_tokens": (None, 1, 12, 40, 2**63 - 1),
-    "llm_timeout_seconds": (30.0, 10**9),
     "near_threshold": (0.9, 0.3, 1, 5e-324),
     "semantic_threshold": (0.92, 0.5, 1, 5e-324),
     "min_overlap_chars": (20, 0, 3),
     "max_overlap_chars": (None, 30, 2**63 - 1),
     "format": (*FORMATS, framed),
-    "supplement_separator": (None, None, "Meer weten", "<facts>", "***"),
-    "supplement_max_tokens": (1_000, 1, 12, 40),
     "supplement_threshold": (None, 0.5, -1, chatty),
-    "supplement_gate": (None, careful),
     "header_keys": ((), ("page", "nested.page", "odd")),
     "summary_key": ("page_summary", "nested.page", "source"),
     "neighbors": ("auto", "unfiltered"),

@@ -133,15 +133,14 @@ PAGES = [
 
 @pytest.mark.parametrize("form", ["numbered", "source", "xml", "grouped", "minimal"])
 @pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
-@pytest.mark.parametrize("separator", ["blank", "rule"])
-def test_an_ordinary_index_in_every_form(form: Any, cite: Any, separator: Any) -> None:
+def test_an_ordinary_index_in_every_form(form: Any, cite: Any) -> None:
     """Uuid ids, pages, offsets, no index; text with lines that are escaped."""
     hostile = Document(
         "[1] Source: board.pdf\nRule 9 says <b>no</b> & yes.\n[2] is a label.\n[...]\nThe end of rule 9 <",
         metadata={"source": "odd.pdf", "page": 1},
     )
     store = ordinary(*PAGES, hostile)
-    config = AssemblyConfig(neighbors="unfiltered", format=form, cite=cite, separator=separator, max_tokens=2_000)
+    config = AssemblyConfig(neighbors="unfiltered", format=form, cite=cite, max_tokens=2_000)
     ours = ContextAssemblyRetriever.from_vectorstore(store, config=config, hits=7)
     for query in ("Rule 3 on drinking", "Rule 9 says a label"):
         expected = ours.invoke(query)

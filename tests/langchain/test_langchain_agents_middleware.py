@@ -172,19 +172,14 @@ def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
 
 def test_text_that_was_escaped_is_escaped_once() -> None:
     said = [Document("Take 2 < 3 & rest.", id="a", metadata={"source": "a.pdf"})]
-    for separator in ("blank", "rule"):
-        config = AssemblyConfig(format="xml", separator=separator)
-        around = ContextAssemblyRetriever.from_vectorstore(
-            index(*said, BEFORE[0]), config=config, neighbors="unfiltered"
-        )
-        middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")))
-        model = Scripted(calls("rest"), AIMessage("Done."))
-        state = agent(model, search(around), middleware=middleware).invoke(asked("?"))
-        (context,) = contexts_in(state["messages"])
-        assert context.text.count("Take 2 &lt; 3 &amp; rest.\n</chunk>") == 1
-        assert {passage.text for passage in context.passages} == {
-            each.page_content.strip() for each in (*said, BEFORE[0])
-        }
+    config = AssemblyConfig(format="xml")
+    around = ContextAssemblyRetriever.from_vectorstore(index(*said, BEFORE[0]), config=config, neighbors="unfiltered")
+    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")))
+    model = Scripted(calls("rest"), AIMessage("Done."))
+    state = agent(model, search(around), middleware=middleware).invoke(asked("?"))
+    (context,) = contexts_in(state["messages"])
+    assert context.text.count("Take 2 &lt; 3 &amp; rest.\n</chunk>") == 1
+    assert {passage.text for passage in context.passages} == {each.page_content.strip() for each in (*said, BEFORE[0])}
 
 
 def test_assembled_documents_that_were_reordered_are_the_chunks_that_they_were_made_of() -> None:

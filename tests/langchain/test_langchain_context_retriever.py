@@ -27,7 +27,6 @@ from ctxassembly import (
     Retrieved,
     SearchError,
 )
-from ctxassembly.assembly.selection.supplement import SupplementGateInput
 from ctxassembly.retrieval import Boost, Node, Question, Relation, Taxonomy
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
@@ -347,10 +346,10 @@ FACT = "Weaver A works in Dyes."
     ],
 )
 def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
-    situations: list[SupplementGateInput] = []
+    scores: list[float | None] = []
 
-    def gate(situation: SupplementGateInput) -> bool:
-        situations.append(situation)
+    def gate(_query: str | None, score: float | None) -> bool:
+        scores.append(score)
         return is_open
 
     taxonomy = Taxonomy(
@@ -363,9 +362,9 @@ def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str,
         index_of(CORPUS),
         WordEmbeddings(),
         taxonomy=taxonomy,
-        assembler=ContextAssembler(config=AssemblyConfig(supplement_gate=gate)),
+        assembler=ContextAssembler(config=AssemblyConfig(supplement_threshold=gate)),
     )
     texts = [document.page_content for document in retriever.invoke(question)]
     assert sum(text.count(FACT) for text in texts) == (told or question.startswith("Which"))
     assert any("SUPPLEMENTARY" in text and FACT in text for text in texts) == told
-    assert all(situation.similarity is not None for situation in situations)
+    assert None not in scores

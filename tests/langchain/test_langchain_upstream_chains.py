@@ -86,12 +86,6 @@ def test_a_retriever_tool_preserves_the_order_of_documents() -> None:
     assert said.split() == ["First", "Second", "Third"]
 
 
-def test_a_retriever_tool_has_a_separator_to_choose() -> None:
-    """`separator` instead of `document_separator`: a line of dashes or a blank line, which no document can forge."""
-    ruled = tool(config=AssemblyConfig(format="minimal", separator="rule"))
-    assert ruled.invoke("x") == "Document 1 for x\n\n---\n\nDocument 2 for x"
-
-
 def test_a_retriever_tool_has_a_form_of_documents_to_choose() -> None:
     """`format` and `header_keys` instead of `document_prompt`."""
     own = AssemblyConfig(format=lambda heading: f"Content of {heading.source}:")

@@ -15,7 +15,6 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, MemoryIndex, MemoryStore, RetrievalConfig, SearchError
-from ctxassembly.assembly.selection.supplement import SupplementGateInput
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_ctxassembly.stores.filters import filter_chunks
@@ -221,10 +220,10 @@ FACT = "Weaver A works in Dyes."
     ],
 )
 def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
-    situations: list[SupplementGateInput] = []
+    scores: list[float | None] = []
 
-    def gate(situation: SupplementGateInput) -> bool:
-        situations.append(situation)
+    def gate(_query: str | None, score: float | None) -> bool:
+        scores.append(score)
         return is_open
 
     taxonomy = Taxonomy(
@@ -237,9 +236,9 @@ def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str,
         INDEX,
         embed,
         taxonomy=taxonomy,
-        postprocessor=ContextAssemblyPostprocessor(config=AssemblyConfig(supplement_gate=gate)),
+        postprocessor=ContextAssemblyPostprocessor(config=AssemblyConfig(supplement_threshold=gate)),
     )
     texts = [node.text for node in retriever.retrieve(question)]
     assert sum(text.count(FACT) for text in texts) == (told or question.startswith("Which"))
     assert any("SUPPLEMENTARY" in text and FACT in text for text in texts) == told
-    assert all(situation.similarity is not None for situation in situations)
+    assert None not in scores

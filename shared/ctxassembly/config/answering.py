@@ -95,8 +95,6 @@ class AnswerConfig:
     refusal, ends the chain without a search."""
     default_intent: str | None = None
     """The label to use if the model's answer is malformed, late, unknown or unsure. None means no intent."""
-    min_confidence: Annotated[float, Range(0, 1)] = 0.5
-    """The minimum confidence for using the intent that the model returns, 0 to 1."""
     rewrite: Rewrite = "auto"
     """The rewriting of questions: "auto" makes a question that depends on the conversation standalone, and keeps other
     questions unchanged; "always" states every question in one sentence, which is the published rule; "off" does
@@ -104,8 +102,6 @@ class AnswerConfig:
     corpus_language: Annotated[str, NonBlank()] | None = None
     """The language of the documents, in English ("Dutch"), into which questions are translated. None keeps them in
     their own language."""
-    exchanges: Annotated[int, Range(0)] = 5
-    """The number of turns of the conversation that rewriting reads, at least 0. Published: 5."""
     keywords: bool = False
     """Whether to ask the model for short keyword queries, too. They are used for keyword search only."""
     filter_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -115,8 +111,6 @@ class AnswerConfig:
     """The decomposition of questions: "auto" asks the model whether a question needs independent pieces of evidence,
     and retrieves for each of them; "off" doesn't. Measured with the sub-questions given: .710 of the evidence among the
     best 5 chunks instead of .513 (`python -m answering` in tests/bench)."""
-    max_sub_questions: Annotated[int, Range(1, 4)] = 4
-    """The maximum number of sub-questions, 1 to 4 (the published limit)."""
 
     # The answer
     modes: Mapping[str, Mode] = field(default_factory=lambda: PUBLISHED_MODES, hash=False)
@@ -136,11 +130,6 @@ class AnswerConfig:
     voice: bool = False
     """Whether the answer is spoken. True removes its labels."""
 
-    # Deadlines, in seconds, above 0
-    search_seconds: Annotated[float, Range(above=0)] = 30.0
-    """The timeout for all searches of a question together."""
-    understand_seconds: Annotated[float, Range(above=0)] = 10.0
-    """The timeout for the call before retrieval. If it is late, the question is used unchanged."""
     answer_seconds: Annotated[float, Range(above=0)] = 60.0
     """The timeout for the answer, and in a stream for each of its pieces."""
 

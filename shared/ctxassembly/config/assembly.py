@@ -6,7 +6,7 @@ with the others raises an error, too, since a caller who sets it expects an effe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -14,10 +14,8 @@ from ctxassembly.config.field_docs import config_class
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, one_of
 from ctxassembly.errors import ConfigError
-from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
-from ctxassembly.wording.label_guards import is_safe_label
 from ctxassembly.wording.languages import LANGUAGES, Code
 
 USES: Mapping[str, Mapping[str, Any]] = {
@@ -46,7 +44,6 @@ Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 RankBy = Literal["query", "rank"]
 Overflow = Literal["skip", "stop", "truncate"]
 Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
-Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 PreferVersion = Literal["score", "newest"]
@@ -144,11 +141,6 @@ class AssemblyConfig:
     rank_by: RankBy = "query"
     """The basis of relevance: "query" combines rank with the words of the query; "rank" uses rank alone, as published
     rules do. Measured at 1,000 tokens with 20 hits: .926 of the evidence with "query", .754 with "rank"."""
-    stop_words: Collection[str] | None = None
-    """Query words that carry little meaning, such as "what", "the", "explain" or "waarom"; they get half weight. None
-    uses the list for the query's language, which is the one with the most matches. A collection of your own, in upper
-    or lower case, replaces that list; () gives all words the same weight. A word that only starts like a stop word
-    keeps its weight, and in a query of nothing but stop words all words keep theirs."""
     min_relevance: Annotated[float, Range(0, 1)] | None = None
     """The minimum relevance, 0 to 1. Text below it is left out even if it would fit, so the budget becomes a limit
     instead of a target. None fills the budget. The best sentence has relevance 1, and a sentence of the same rank
@@ -171,8 +163,6 @@ class AssemblyConfig:
     """The method to shorten a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
     best, as many as fit; "llm" has a language model choose them first. All kept text is verbatim: a model's answer that
     adds or changes anything is rejected."""
-    llm_timeout_seconds: Annotated[float, Range(above=0)] = 30.0
-    """The timeout for all answers of the language model together, in seconds, above 0. Late answers are left out."""
 
     # Repetition
     dedup: Dedup = "exact"
@@ -221,9 +211,6 @@ class AssemblyConfig:
     header and a footer, on lines of their own; it never receives the text, and is not called for a tiny budget. If all
     its headers show the labels of a format, such as `[1]`, prompts ask for these labels and answers are parsed for
     them. Text of documents can't imitate the labels of "numbered" and "source"; you must guard other forms yourself."""
-    separator: Separator = "blank"
-    """The text between blocks: a "blank" line, or a "rule", which is `---` between two blank lines. Documents and nodes
-    that an adapter returns are joined by the code that receives them."""
     language: Annotated[Code, Choice(LANGUAGES)] = "en"
     """The language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents can't
     imitate generated headers in any language, and answers are parsed for the labels of all languages."""
@@ -252,29 +239,21 @@ class AssemblyConfig:
 
     # Supplementary text, which is in no chunk
     supplement_position: SupplementPosition = "after"
-    """The position of the supplement: "before" or "after" all documents."""
-    supplement_separator: Annotated[str, "one line of text without {}"] | None = None
-    """The line above the supplement, which replaces the default line of the language. Documents can't forge it."""
-    supplement_max_tokens: Annotated[int, Range(1)] = 1_000
-    """The maximum tokens of the supplement, the separator included, at least 1. It is cut at a sentence. Documents get
-    the rest of `max_tokens`: at least half, and all of it if the best hit would not fit otherwise."""
+    """The position of the supplement: "before" or "after" all documents. It takes at most 1,000 tokens, its separator
+    included, and is cut at a sentence; documents get at least half of `max_tokens`, and all of it if the best hit would
+    not fit otherwise."""
     supplement_threshold: (
         float | Annotated[Callable[[str | None, float | None], bool], "a function of query and score"] | None
     ) = None
     """The score of the best hit from which the supplement is left out. None never leaves it out. Or a function of the
     query and the best hit's score (None if nothing was retrieved or scored) that returns True to add the supplement."""
-    supplement_gate: Annotated[Callable[[Any], bool], "a function of a SupplementGateInput"] | None = None
-    """A function that decides on the supplement instead of the threshold. It gets a `SupplementGateInput`: the query,
-    the best score, the best vector similarity of all hits, the caller's intent."""
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.max_overlap_chars is not None:
             check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
         self._check_encoding()
-        self._check_supplement()
         self._check_effects()
-        self._check_stop_words()
         # A single key may be given instead of a tuple. The stages read tuples only.
         for name, allowed in (
             ("summary_key", "a metadata key or a non-empty tuple of keys"),
@@ -286,26 +265,6 @@ class AssemblyConfig:
             raise ConfigError("summary_key", "a metadata key or a non-empty tuple of keys", self.summary_key)
         if self.page_base is not None:
             object.__setattr__(self, "keys", replace(self.keys, page_base=self.page_base))
-
-    def _check_stop_words(self) -> None:
-        given = (self.stop_words,) if isinstance(self.stop_words, str) else self.stop_words
-        if given is not None:
-            word_lists = (
-                [words(entry) if isinstance(entry, str) else [] for entry in given] if _is_collection(given) else [[]]
-            )
-            if not all(word_lists):
-                raise ConfigError("stop_words", "a collection of words, or None", self.stop_words)
-            # Sorted, so that equal settings have the same repr; tokenized like a query, so that its words match.
-            object.__setattr__(self, "stop_words", tuple(sorted({word for entry in word_lists for word in entry})))
-
-    def _check_supplement(self) -> None:
-        line = self.supplement_separator
-        if line is not None:
-            if len(line.strip().splitlines()) != 1 or not is_safe_label(line):
-                raise ConfigError("supplement_separator", "one line of text without {}, or None", line)
-            object.__setattr__(self, "supplement_separator", str.__str__(line).strip())
-        if self.supplement_gate is not None and self.supplement_threshold is not None:
-            raise ConfigError("supplement_threshold", "None where supplement_gate decides", self.supplement_threshold)
 
     def _check_effects(self) -> None:
         """Raise ConfigError for a setting that has no effect with the chosen granularity."""
@@ -393,16 +352,10 @@ _WITHOUT_EFFECT = (
     ("sentence", "overflow", "skip", "say granularity='chunk'"),
     ("sentence", "compress", "none", "say granularity='chunk'"),
     ("document", "min_relevance", None, "say granularity='auto'"),
-    ("document", "stop_words", None, "say granularity='auto'"),
     ("document", "candidate_window", None, "say window=3, or granularity='auto'"),
     ("passage", "candidate_window", None, "say window=3, or granularity='auto'"),
     ("rank", "min_relevance", None, "say rank_by='query'"),
-    ("rank", "stop_words", None, "say rank_by='query'"),
     ("rank", "candidate_window", None, "say window=3, or rank_by='query'"),
 )
 """Each entry: a granularity (or "rank"), a setting that has no effect there, its default, and the settings to use
 instead."""
-
-
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, (tuple, list, set, frozenset))

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ctxassembly.config.field_docs import config_class
-from ctxassembly.data.validation import MAX_INTEGER, Encoding, NonBlank, Range, check_fields
+from ctxassembly.data.validation import MAX_INTEGER, NonBlank, Range, check_fields
 from ctxassembly.errors import ConfigError
 
 MAX_SUMMARY_CHARS, MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS = 600, 400, 200
 """What is longer is dropped: it would outweigh the text that it is to find."""
+REPLY_TOKENS = 4_000
+"""The most tokens of a reply: it bounds how many chunks a call takes."""
 _CHARS_PER_TOKEN = 2
 """In a reply, at the least: 99 of 100 pieces of 400 characters have 2.7 and more, in English, Dutch and German."""
 _OVERHEAD_TOKENS = 50
@@ -36,20 +38,8 @@ class EnrichmentConfig:
     """The most questions that are asked for of each chunk, 0 to 5. They are searched with it, and shown nowhere."""
     context: bool = True
     """True asks for a sentence that places each chunk in its document. It is searched, and shown nowhere."""
-    call_tokens: Annotated[int, Range(100)] = 6_000
-    """The most tokens of text in one call. A longer document takes several, one after the other, and each gets the
-    summary so far. A single chunk beyond it has a call of its own."""
-    reply_tokens: Annotated[int, Range(1_000)] = 4_000
-    """The most tokens of a reply, from 1,000: it bounds how many chunks a call takes."""
-    encoding: Encoding = "cl100k_base"
-    """The tokenizer that counts, by name or as a function, as in `AssemblyConfig`."""
-    timeout_seconds: Annotated[float, Range(above=0)] = 120.0
-    """The time for each call, above 0."""
     concurrency: Annotated[int, Range(1, 64)] = 8  # half of the threads: each waits for the database and the model
     """The documents that are under way at the same time, 1 to 64."""
-    max_failures: Annotated[int, Range(1)] = 10
-    """The number of documents, from 1, that end the run when they fail one after the other. One failure may be the
-    document's; ten in a row are the model's, or the key's."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -60,7 +50,7 @@ class EnrichmentConfig:
     def chunks_per_call(self) -> int:
         """The most chunks of a call, so that its reply has room."""
         each = self._tokens_per_chunk
-        return max(1, (self.reply_tokens - self.max_reply_tokens(0)) // each) if each else MAX_INTEGER
+        return max(1, (REPLY_TOKENS - self.max_reply_tokens(0)) // each) if each else MAX_INTEGER
 
     def max_reply_tokens(self, chunks: int) -> int:
         """An upper bound of the tokens in the reply to a call with so many chunks."""

@@ -66,14 +66,10 @@ class RetrievalConfig:
     min_similarity: Annotated[float, Range(-1, 1)] | None = None
     """The minimum cosine similarity of a vector hit, -1 to 1. None keeps all hits. The published .40 loses up to .23 of
     the evidence with a small embedder."""
-    query_prefix: str = ""
-    """The text placed before the query when it is embedded, which some models require."""
-    max_terms: Annotated[int, Range(1, 200)] = 32
-    """The maximum number of query words to search for, 1 to 200. The rarest words are kept."""
     stop_word_weight: Annotated[float, Range(0, 1)] = 0.75
     """The weight of a function word of the query ("what", "explain", "waarom") in keyword search, as a share of its
     normal weight, 0 to 1. 1 (published) weights by rarity alone: on questions about papers that finds .005 to .009 less
-    of the evidence, with a standard error of .003. Assembly has its own setting, `stop_words`."""
+    of the evidence, with a standard error of .003."""
     on_search_error: OnSearchError = "degrade"
     """The action when a channel fails: "degrade" continues without it and records the failure in the trace; if all
     channels fail, an error is raised. "raise" raises an error at the first failure."""
@@ -84,14 +80,11 @@ class RetrievalConfig:
     fusion: Fusion = "convex"
     """The method of combining the scores of several channels: "convex" adds normalized scores: each is divided by the
     best score of its channel, the keyword score is multiplied by `keyword_weight`, the similarity by the rest. "rrf"
-    adds 1 / (rrf_k + rank), ranks from 0, in the same proportion; if that ranks all chunks of one channel before all
+    adds 1 / (60 + rank), ranks from 0, in the same proportion; if that ranks all chunks of one channel before all
     chunks of the other, the trace has a note. Measured on three sets: "rrf" has .908, .959 and .483 of the evidence
     among the best 5 chunks, "convex" .947, .978 and .637 (`make bench-retrieval`)."""
     keyword_weight: Annotated[float, Range(0, 1)] = 0.6
     """The weight of keyword search, 0 to 1. `tune` fits it to your own questions. Published: .5."""
-    rrf_k: Annotated[float, Range(1)] = 60.0
-    """The constant k of "rrf", at least 1; published: 60. The larger it is, the more two mediocre ranks outweigh one
-    top rank."""
     adjacency: Annotated[float, Range(0, 1)] = 0.15
     """The share of the difference by which a chunk's score is raised toward the score of a better adjacent chunk of its
     document, 0 (published) to 1: answers often continue there. Only "hybrid" uses it: a single channel keeps its order.
@@ -104,8 +97,6 @@ class RetrievalConfig:
     names a wrong one."""
     affinity: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
     """Score factors by intent and content category, each above 0. Pairs that are not listed have factor 1."""
-    category_key: str = "category"
-    """The metadata key of a chunk's content category."""
     rerank_candidates: Annotated[int, Range(1)] | None = None
     """The number of chunks, best first, that a reranker receives, at least 1; `limit` sets how many chunks are kept
     overall. The other chunks follow them in their previous order. None sends all chunks, up to `candidates` per
@@ -115,11 +106,6 @@ class RetrievalConfig:
     rescue: Rescue = "last"
     """The position of chunks that are fetched for specific query words that no hit contains: the "last" places, or the
     "first"; "off" fetches none. Measured: .000 to .003 more of the evidence, since the hits contain most words."""
-    rescue_terms: Annotated[int, Range(0)] = 2
-    """The maximum number of words to rescue, at least 0."""
-    rescue_max_chunks: Annotated[int, Range(0)] = 1
-    """The maximum number of chunks that contain a word for the word to count as specific, at least 0. At 5 % of all
-    chunks recall decreases."""
     rescue_min_letters: Annotated[int, Range(1)] | None = None
     """The number of letters, at least 1, from which a word also counts as specific. None considers rarity alone.
     Published: 6."""

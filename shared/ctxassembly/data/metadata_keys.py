@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ctxassembly.errors import ConfigError
 
@@ -61,19 +61,18 @@ class MetadataKeys:
     content_hash: str | tuple[str, ...] = ("content_hash",)
     """Copies are recognized by their texts, not by this hash. If different texts share one, as all chunks of a file
     may, the trace says so."""
-    search_method: str | tuple[str, ...] = ("search_method", "retrieval_method")
-    """The way the retriever found the chunk. The views of a context show this and the next two; nothing else does."""
-    keywords: str | tuple[str, ...] = ("matched_terms", "keywords")
-    """The words of the query that the retriever matched: one string or several."""
-    expansion: str | tuple[str, ...] = ("expanded_query", "expansion")
-    """The rewritten or added query that found the chunk."""
-    similarity: str | tuple[str, ...] = ("vector_similarity", "similarity", "cosine_similarity")
-    """The similarity of the chunk's embedding to the query's, where the score is something else. A `supplement_gate`
-    gets the best one."""
     keep_whole: str | tuple[str, ...] = ("keep_whole",)
     """True marks a chunk that has to stay whole, such as a roster or a form. As a hit it goes before all others, and
     is shortened only if it doesn't fit at all. As a neighbor it is included whole or not at all."""
-    no_neighbors: str | tuple[str, ...] = ("no_neighbors",)
+
+    # These names are fixed: nothing of the context but its views depends on them, or only callers write them.
+    search_method: ClassVar[tuple[str, ...]] = ("search_method", "retrieval_method")
+    """The way the retriever found the chunk. The views of a context show this and the next two; nothing else does."""
+    keywords: ClassVar[tuple[str, ...]] = ("matched_terms", "keywords")
+    """The words of the query that the retriever matched: one string or several."""
+    expansion: ClassVar[tuple[str, ...]] = ("expanded_query", "expansion")
+    """The rewritten or added query that found the chunk."""
+    no_neighbors: ClassVar[tuple[str, ...]] = ("no_neighbors",)
     """True marks a chunk that needs no context: no neighbors are fetched for it."""
 
     def __post_init__(self) -> None:

@@ -52,6 +52,7 @@ _FREE_KEYS = r"""
     |links|images|tables|matched_terms|highlights|entities
     |link_(texts|urls|start_indexes)|emphasized_text_(contents|tags)|image_(path|base64|mime_type)|table_as_cells
     |is_continuation|header_footer_type|keep_whole|no_neighbors
+    |(search|retrieval)_method|expanded_query|expansion|(vector|cosine)_similarity
     |(last_accessed|ingested|indexed|fetched|crawled|created|updated)_at|(start_)?timestamp
 """
 # Unstructured's and Docling's names for the parts of a page, in either of their spellings.

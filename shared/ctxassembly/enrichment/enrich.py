@@ -11,7 +11,6 @@ from typing import Any
 
 from ctxassembly.answering.requests import AskModel
 from ctxassembly.concurrency import aiter_completed, is_async, iter_completed
-from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.enrichment import EnrichmentConfig
 from ctxassembly.data.enrichment import Outline, ReadDocument
 from ctxassembly.data.requests import EmbedTexts
@@ -31,6 +30,11 @@ from ctxassembly.runtime.port import Port
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tokens.counter import counter_for
 
+ENCODING = "cl100k_base"
+"""The tokenizer that counts the tokens of calls. Models count a few percent differently, which the limits allow for."""
+MAX_FAILURES = 10
+"""Documents that end the run when they fail one after the other. One failure may be the document's; ten in a row are
+the model's, or the key's."""
 _MESSAGE_OVERHEAD_TOKENS = 8
 """Tokens per call for the roles of its two messages."""
 
@@ -49,7 +53,7 @@ class EnrichmentEstimate:
     calls: int
     """Model calls, without retries."""
     tokens_in: int
-    """Prompt tokens, counted by `EnrichmentConfig.encoding`, without the schemas that a provider may add."""
+    """Prompt tokens, counted by `ENCODING`, without the schemas that a provider may add."""
     max_tokens_out: int
     """Upper bound of the reply tokens: the sum of the `max_tokens` of the calls."""
 
@@ -132,8 +136,8 @@ class EnrichmentRun:
         self.config = config or EnrichmentConfig()
         self._limit = limit
         self._table: EnrichmentTable = table
-        self._count = counter_for(self.config.encoding).count
-        self._model = AnswerServices(model, None, AnswerConfig())
+        self._count = counter_for(ENCODING).count
+        self._model = AnswerServices(model, None)
         self._pending: list[tuple[Outline, PendingWork]] = []
         self._outcomes: dict[str, DocumentOutcome] = {}
         self._consecutive_failures = 0
@@ -203,12 +207,12 @@ class EnrichmentRun:
         return Port(self._table.write), request
 
     def record(self, outline: Outline, outcome: DocumentOutcome | Exception) -> None:
-        """Count the outcome of a document. `max_failures` failures in a row set `stop_reason`."""
+        """Count the outcome of a document. `MAX_FAILURES` failures in a row set `stop_reason`."""
         if isinstance(outcome, Exception):
             outcome = DocumentOutcome(failure=describe_error(outcome))
         self._outcomes[outline.document_id] = outcome
         self._consecutive_failures = self._consecutive_failures + 1 if outcome.failure else 0
-        if self._consecutive_failures >= self.config.max_failures:
+        if self._consecutive_failures >= MAX_FAILURES:
             self.stop_reason = (
                 f"{self._consecutive_failures} documents in a row failed, the last one by {outcome.failure}"
             )

@@ -34,6 +34,11 @@ from ctxassembly.wording.unicode import is_storable, make_encodable
 Count = Callable[[str], int]
 PendingWork = Literal["notes", "vectors", ""]
 
+CALL_TOKENS = 6_000
+"""The most tokens of text in one call. A longer document takes several, one after the other, and each gets the summary
+so far. A single chunk beyond it has a call of its own."""
+TIMEOUT_SECONDS = 120.0
+"""The timeout for each call."""
 VECTORS_SUFFIX = "+vectors"
 """The suffix of the fingerprint of notes whose contexts are embedded with their chunks."""
 _PROMPT_VERSION = "1"
@@ -142,7 +147,7 @@ def split_into_calls(tokens: Sequence[int], config: EnrichmentConfig) -> Iterato
     """
     first, total = 0, 0
     for place, number in enumerate(tokens):
-        if place > first and (total + number > config.call_tokens or place - first == config.chunks_per_call):
+        if place > first and (total + number > CALL_TOKENS or place - first == config.chunks_per_call):
             yield range(first, place)
             first, total = place, 0
         total += number
@@ -161,7 +166,7 @@ def notes_request(
     user = make_encodable(json.dumps(data, ensure_ascii=False))
     messages = ({"role": "system", "content": _rules(config)}, {"role": "user", "content": user})
     return AskModel(
-        "enrich", messages, config.timeout_seconds, notes_schema(config), config.max_reply_tokens(len(chunk_range))
+        "enrich", messages, TIMEOUT_SECONDS, notes_schema(config), config.max_reply_tokens(len(chunk_range))
     )
 
 

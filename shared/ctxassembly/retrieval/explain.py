@@ -17,6 +17,7 @@ from ctxassembly.data.retrieval import Channel, Explanation, QueryVocabulary, Re
 from ctxassembly.retrieval.fusion import Ranking, rank_channels
 from ctxassembly.retrieval.pipeline import retrieve_flow
 from ctxassembly.retrieval.search import (
+    MAX_TERMS,
     Capabilities,
     Question,
     RetrievalRecorder,
@@ -107,7 +108,7 @@ def _search_by_words(
 ) -> Generator[Batch, Any, tuple[list[ScoredChunk], list[ScoredChunk]]]:
     """Return the chunks with the most words of `expect`, without the filter and with it."""
     log = RetrievalRecorder(clock)
-    found = yield from send_requests({"keyword": FindTerms(expect, config.max_terms, 0)}, config, log)
+    found = yield from send_requests({"keyword": FindTerms(expect, MAX_TERMS, 0)}, config, log)
     vocabulary: QueryVocabulary | None = found.get("keyword")
     if vocabulary is None:
         return [], []

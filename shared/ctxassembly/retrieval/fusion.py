@@ -51,6 +51,8 @@ from ctxassembly.data.retrieval import AFFINITY_PREFIX, SINGLE_OCCURRENCE, Chann
 # the list with one document. Assembly reads the neighbors of hits anyway: its contexts change by no more than chance.
 
 
+RRF_K = 60.0
+"""The published constant of "rrf". The larger it is, the more two mediocre ranks outweigh one top rank."""
 Position = str | tuple[str, int]
 """An id, or a document and an index in it."""
 
@@ -165,7 +167,7 @@ def fuse(
     channel_weights = _channel_weights(ranked, config)
     if config.fusion == "rrf":
         raw_scores = {
-            identity: sum(channel_weights[channel] / (config.rrf_k + rank) for channel, rank in by.items())
+            identity: sum(channel_weights[channel] / (RRF_K + rank) for channel, rank in by.items())
             for identity, by in ranks.items()
         }
     else:
@@ -210,7 +212,7 @@ def has_dominant_channel(ranked: Ranking, config: RetrievalConfig) -> bool:
     channel_weights = sorted(_channel_weights(ranked, config).values())
     if config.fusion != "rrf" or len(channel_weights) < 2 or channel_weights[0] <= 0:
         return False
-    return channel_weights[-1] / channel_weights[0] > (config.rrf_k + longest - 1) / config.rrf_k
+    return channel_weights[-1] / channel_weights[0] > (RRF_K + longest - 1) / RRF_K
 
 
 def _channel_weights(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
@@ -251,14 +253,10 @@ Classifier = Callable[[Chunk], str | None]
 """A function from a chunk to its category of content."""
 
 
-def classifier_by_key(key: str) -> Classifier:
-    """Return a classifier that reads the metadata under `key`."""
-
-    def category_of(chunk: Chunk) -> str | None:
-        value = get_path(chunk.metadata, key)
-        return value if isinstance(value, str) else None
-
-    return category_of
+def category_in_metadata(chunk: Chunk) -> str | None:
+    """Return the category of content that the metadata of `chunk` name under "category"."""
+    value = get_path(chunk.metadata, "category")
+    return value if isinstance(value, str) else None
 
 
 def apply_boosts(found: Sequence[RetrievedChunk], boosts: Sequence[Boost]) -> list[RetrievedChunk]:

@@ -19,7 +19,7 @@ from ctxassembly.retrieval.fusion import (
     Ranking,
     apply_affinity,
     apply_boosts,
-    classifier_by_key,
+    category_in_metadata,
     fuse,
     has_dominant_channel,
     rank_channels,
@@ -63,7 +63,7 @@ def retrieve_flow(
     scored, vocabulary = yield from search_channels(question, config, capabilities, log)
     ranked, found = yield from _fuse_channels(scored, config, log)
     if has_dominant_channel(ranked, config):
-        log.notes.append("fusion: with this weight and rrf_k all chunks of one channel precede those of the other")
+        log.notes.append("fusion: with this weight all chunks of one channel precede those of the other")
     entity_answers = _entity_answers(question, resolution, config, capabilities, log)
     log.evidence = score_evidence(found, vocabulary)
     if not entity_answers.found and _has_too_little_evidence(config, ranked, log):
@@ -81,7 +81,7 @@ def retrieve_flow(
         yield from log.end(found)
     if capabilities.reranker_count and found:
         found = yield from _rerank(question, found, capabilities.reranker_count, config, log)
-    category_of = capabilities.category_of or classifier_by_key(config.category_key)
+    category_of = capabilities.category_of or category_in_metadata
     factors = config.affinity.get(question.intent or "", {})
     if factors:
         yield from log.begin("affinity", len(found), {"intent": question.intent})

@@ -22,6 +22,10 @@ from ctxassembly.text.words import strip_accents, words
 from ctxassembly.wording.stop_words import stop_words
 
 PUBLISHED_RESCUE_SCORE = 0.85
+MAX_TERMS = 2
+"""Most words to rescue."""
+MAX_CHUNKS = 1
+"""Most chunks that contain a word for the word to count as specific."""
 MIN_SUBSTRING_LETTERS = 4
 """Letters of the shortest word that counts as there where it is a part of another: "ms" is part of "systems"."""
 
@@ -36,7 +40,7 @@ class MissingTerm(NamedTuple):
 def rare_missing_terms(
     query: str, hits: Sequence[Chunk], vocabulary: QueryVocabulary, config: RetrievalConfig
 ) -> list[MissingTerm]:
-    """Return the specific words of `query` in no hit's text or metadata, rarest first, at most `rescue_terms`.
+    """Return the specific words of `query` in no hit's text or metadata, rarest first, at most `MAX_TERMS`.
 
     Where the index keeps stems, a word is the one that begins with it.
     """
@@ -46,7 +50,7 @@ def rare_missing_terms(
     found: list[MissingTerm] = []
     for term in sorted(vocabulary.terms, key=lambda term: term.chunk_count):
         forms = (term,) if term.chunk_count else tuple(TermStats(near, 1) for near in term.variants)
-        is_specific = term.chunk_count <= config.rescue_max_chunks or (
+        is_specific = term.chunk_count <= MAX_CHUNKS or (
             config.rescue_min_letters is not None and len(term.text) >= config.rescue_min_letters
         )
         if not (
@@ -60,7 +64,7 @@ def rare_missing_terms(
             _contains_word(text, word) for text in texts for word in (term.text, *(form.text for form in forms))
         ):
             found.append(MissingTerm(term.text, forms))
-    return found[: config.rescue_terms]
+    return found[:MAX_TERMS]
 
 
 def rescue_hits(

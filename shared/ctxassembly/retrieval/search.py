@@ -31,6 +31,9 @@ from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tracing.recorder import Outputs, Stages
 from ctxassembly.wording.stop_words import stop_words
 
+MAX_TERMS = 32
+"""Most words of a query to search for. The rarest are kept."""
+
 
 @dataclass(slots=True)
 class RetrievalRecorder(Stages):
@@ -142,7 +145,7 @@ class Capabilities:
     """The number of rerankers; where one fails, the next is asked."""
     taxonomy: Taxonomy | None = None
     category_of: Classifier | None = None
-    """None reads `category_key`."""
+    """None reads "category" of a chunk's metadata."""
     is_watched: bool = False
     """True if steps are reported to `on_stage`."""
 
@@ -185,9 +188,9 @@ def search_channels(
     own_channels = channels - capabilities.external_channels
     preparations: dict[Channel, SearchRequest] = {}
     if "vector" in own_channels:
-        preparations["vector"] = EmbedTexts((config.query_prefix + log.queries["vector"],))
+        preparations["vector"] = EmbedTexts((log.queries["vector"],))
     if "keyword" in own_channels:
-        preparations["keyword"] = FindTerms(log.queries["keyword"], config.max_terms, MAX_VARIANTS)
+        preparations["keyword"] = FindTerms(log.queries["keyword"], MAX_TERMS, MAX_VARIANTS)
     prepared = yield from send_requests(preparations, config, log)
     vector = prepared["vector"][0] if "vector" in prepared else None
     vocabulary = _with_stop_word_weight(prepared["keyword"], config.stop_word_weight) if "keyword" in prepared else None

@@ -326,7 +326,7 @@ def understand(
     """
     config = config or AnswerConfig()
     flow = understand_flow(check_question(question), check_history(history), config, today())
-    return drive(flow, AnswerServices(model, None, config).ask)[0]
+    return drive(flow, AnswerServices(model, None).ask)[0]
 
 
 async def aunderstand(
@@ -340,7 +340,7 @@ async def aunderstand(
     """
     config = config or AnswerConfig()
     flow = understand_flow(check_question(question), check_history(history), config, today())
-    return (await adrive(flow, AnswerServices(model, None, config).aask))[0]
+    return (await adrive(flow, AnswerServices(model, None).aask))[0]
 
 
 def check_question(question: Any) -> str:

@@ -52,7 +52,7 @@ class AnswerRun:
             InputError: the model is neither a function nor an object with `ask` or `aask`.
         """
         self._config = parts.config
-        self._services = AnswerServices(parts.model, parts.evidence, parts.config, parts.cache)
+        self._services = AnswerServices(parts.model, parts.evidence, parts.cache)
         call_reach = None
         if parts.cache is not None and (call.labels is None or call.labels.next == 1):
             call_reach = reach_of(parts.evidence, call.filter).warn(parts.warnings, filter_remedy)

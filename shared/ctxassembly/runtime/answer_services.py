@@ -18,7 +18,6 @@ from ctxassembly.answering.requests import (
 )
 from ctxassembly.answering.search import keep_agreeing, keep_passing
 from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
-from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.errors import InputError
@@ -29,6 +28,8 @@ from ctxassembly.safe_repr import safe_repr
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+SEARCH_SECONDS = 30.0
+"""The timeout for all searches of a question together."""
 _END = object()
 """The end of a stream. None is a piece."""
 
@@ -39,7 +40,7 @@ class AnswerServices:
     It is a context manager, sync and async. Leaving it closes the stream: a reader who goes away stops the model.
     """
 
-    def __init__(self, model: Any, source: Any, config: AnswerConfig, cache: AnswerCache | None = None) -> None:
+    def __init__(self, model: Any, source: Any, cache: AnswerCache | None = None) -> None:
         """Check that `model` can be asked.
 
         Raises:
@@ -49,7 +50,7 @@ class AnswerServices:
             raise InputError(
                 f"model must be a function from a request to a reply, or have ask(request), got {safe_repr(model)}"
             )
-        self._model, self._cache, self._search_timeout_seconds = model, cache, config.search_seconds
+        self._model, self._cache = model, cache
         self._ask_port = Port.of(model, "ask")
         self._search, self._assemble, self._readmit = (
             Port.of(source, name, accepts_function=False) for name in ("search", "assemble", "readmit")
@@ -73,7 +74,7 @@ class AnswerServices:
         if port.sync is None:
             raise InputError(f"{self._source_name} has no {name}(request); what can only be awaited needs aanswer()")
         if isinstance(request, SearchAll):
-            return port.gather(request.searches, self._search_timeout_seconds)
+            return port.gather(request.searches, SEARCH_SECONDS)
         return port.call(request)
 
     async def aask(self, request: Any) -> Any:
@@ -93,7 +94,7 @@ class AnswerServices:
         if not port:
             raise InputError(f"{self._source_name} has neither {name}(request) nor a{name}(request)")
         if isinstance(request, SearchAll):
-            return await port.agather(request.searches, self._search_timeout_seconds)
+            return await port.agather(request.searches, SEARCH_SECONDS)
         return await port.acall(request)
 
     def _source_port(self, request: SearchAll | Readmit | Assemble) -> tuple[Port, str]:

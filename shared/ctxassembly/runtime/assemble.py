@@ -81,7 +81,7 @@ def assemble(
         supplement: text that no chunk holds, from a graph or a database; a separator parts it from the documents.
         embeddings: for `dedup="semantic"`. It gets the texts of all chunks without a vector in one batch.
         llm: for `compress="llm"`, a function from a prompt to an answer. It is called in up to 8 threads at once, each
-            for at most `llm_timeout_seconds`. A late call can't be stopped: it goes on in a daemon thread, and its
+            for at most 30 seconds. A late call can't be stopped: it goes on in a daemon thread, and its
             answer is lost.
         scorer: scores how well sentences answer the query, in addition to its words: an embedding model (LangChain's,
             LlamaIndex's or sentence-transformers'), a cross-encoder, or a function from a query and sentences to a

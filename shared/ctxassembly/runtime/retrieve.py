@@ -50,7 +50,8 @@ def retrieve(
             filter to hits, best first. Where a filter is given, each has to apply it.
         rerankers: functions from query and chunks to (place, score) pairs, best first; each is asked where the one
             before it failed.
-        category_of: a function from a chunk to its category of content, for affinity. None reads `category_key`.
+        category_of: a function from a chunk to its category of content, for affinity. None reads "category" of its
+            metadata.
         on_stage: a function that is called at each step while it happens, as for the stages of `assemble`.
 
     Raises:

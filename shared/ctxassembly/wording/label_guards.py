@@ -32,7 +32,7 @@ from unicodedata import combining, normalize
 from ctxassembly.data.candidates import GAP
 from ctxassembly.wording.formats import FORMATS, Format
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.languages.language import Language, strip_ending
+from ctxassembly.wording.languages.language import Language
 from ctxassembly.wording.lookalikes import ANGLES, fold_lookalikes, folded_offsets, is_lookalike
 from ctxassembly.wording.sanitize import sanitize_replacements
 from ctxassembly.wording.unicode import apply_replacements, invalid_characters
@@ -70,26 +70,17 @@ Languages = Mapping[str, Language]
 Formats = Mapping[str, Format]
 
 
-def is_safe_label(line: str) -> bool:
-    """Return True if `line` can be a form of ours: without {}, the sign for numbers, or invisible characters."""
-    return "{}" not in line and line.strip().isprintable()
-
-
-def line_patterns(
-    form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
-) -> list[str]:
+def line_patterns(form: str, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
     """Return the beginnings of our lines, {} for a number. In the format `form` no text may begin a line with them.
 
     Labels of all formats and words of all languages are among them, since an answer doesn't show which context it has
     read. A lead counts in its own format alone: elsewhere `## ` is a mere heading. Tags are not among them: formats
-    that have tags escape all text. `separator` is the caller's own line above a supplement.
+    that have tags escape all text.
     """
     labels = [known.label for known in formats.values() if not known.has_markup]
     lines = [*labels, formats[form].lead if form in formats else "", GAP, *FENCES, *FRAMEWORK_LINES]
     for language in languages.values():
         lines += language.guarded_lines()
-    # The last word may end otherwise in another form, or where a chunk was cut: its stem is enough.
-    lines.append(strip_ending(separator or ""))
     return list(dict.fromkeys(filter(None, lines)))
 
 
@@ -285,24 +276,19 @@ def is_lead(line: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def build_guard(form: str, separator: str | None = None) -> Guard:
-    """Return the guard of the format `form`. A function of the caller has a name that is no format's.
-
-    `separator` is the caller's own line above supplementary text.
-    """
-    return compile_guard(form, separator)
+def build_guard(form: str) -> Guard:
+    """Return the guard of the format `form`. A function of the caller has a name that is no format's."""
+    return compile_guard(form)
 
 
-def compile_guard(
-    form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
-) -> Guard:
+def compile_guard(form: str, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> Guard:
     """Return the guard of the format `form`, given all languages and formats. Tests add some of their own."""
     words = marker_words(languages, formats)
     number = rf"(?:(?i:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
     inside = rf"(?i:[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*)"
     superscript = rf"[{SUPERSCRIPTS}]"
-    lines = [_atoms(line) for line in line_patterns(form, separator, languages=languages, formats=formats)]
+    lines = [_atoms(line) for line in line_patterns(form, languages=languages, formats=formats)]
     pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
     # Numbers in brackets as an answer cites them, and raised numbers. Both are more than one line of ours.
     markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MAX_NUMBERS}}}\s*{right}"] for left, right in pairs]

@@ -262,9 +262,8 @@ PRIVATE = [Exchange("I take methadone. May I have a sedation?", "Yes, tell the n
         (AnswerConfig(), {"question": 3}),
         (AnswerConfig(), {"intent": "parking"}),
         (AnswerConfig(rewrite="always"), {"question": None}),
-        (AnswerConfig(exchanges=0), {"question": "Is parking free?"}),
     ],
-    ids=["off", "late", "malformed", "of another type", "unsaid", "null against the rule", "history unread"],
+    ids=["off", "late", "malformed", "of another type", "unsaid", "null against the rule"],
 )
 def test_a_question_that_leans_on_a_conversation_is_nobody_elses(config, understand, way):
     shelf = Shelf()

@@ -12,6 +12,7 @@ import pytest
 
 from ctxassembly import Chunk, EnrichmentConfig
 from ctxassembly.answering import AskModel
+from ctxassembly.config.enrichment import REPLY_TOKENS
 from ctxassembly.data.enrichment import (
     ChunkNotes,
     DocumentNotes,
@@ -23,6 +24,7 @@ from ctxassembly.data.enrichment import (
 )
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.enrichment.pipeline import (
+    CALL_TOKENS,
     VECTORS_SUFFIX,
     document_flow,
     notes_fingerprint,
@@ -141,7 +143,7 @@ def test_only_what_is_asked_for_is_taken():
     assert "chunks" not in str(alone.messages[0]["content"]).partition("Its fields:")[2]
 
 
-def test_a_long_document_takes_several_calls_with_the_summary_so_far():
+def test_a_long_document_takes_several_calls_with_the_summary_so_far(monkeypatch: pytest.MonkeyPatch):
     def answer(request: AskModel) -> Any:
         told = given(request)
         numbers = [one["chunk"] for one in told["chunks"]]
@@ -150,22 +152,23 @@ def test_a_long_document_takes_several_calls_with_the_summary_so_far():
 
     model = Scripted(answer)
     texts = ["word " * 60, "word " * 60, "word " * 90, "end"]
-    config = EnrichmentConfig(call_tokens=120)
-    notes, outcome = drive(notes_flow(document(*texts), config, words), model.ask)
+    monkeypatch.setattr("ctxassembly.enrichment.pipeline.CALL_TOKENS", 120)
+    notes, outcome = drive(notes_flow(document(*texts), CONFIG, words), model.ask)
     assert [[one["chunk"] for one in given(request)["chunks"]] for request in model.requests] == [[1, 2], [3, 4]]
     assert notes.summary == "[1, 2][3, 4]"
     assert len(notes.chunks) == 4
     # A summary that is dropped leaves the one of before.
     model = Scripted(answer)
-    notes, outcome = drive(notes_flow(document("word " * 60, "word " * 60, "word " * 130), config, words), model.ask)
+    notes, outcome = drive(notes_flow(document("word " * 60, "word " * 60, "word " * 130), CONFIG, words), model.ask)
     assert (notes.summary, dict(+outcome.dropped)) == ("[1, 2]", {"summary": 1})
 
 
-def test_a_document_of_which_one_call_fails_has_no_notes():
+def test_a_document_of_which_one_call_fails_has_no_notes(monkeypatch: pytest.MonkeyPatch):
     def answer(request: AskModel) -> Any:
         return {"chunks": [{**GOOD, "chunk": 1}]} if given(request)["chunks"][0]["chunk"] == 1 else "no"
 
-    notes, outcome = noted(answer, "word " * 90, "word " * 90, config=EnrichmentConfig(call_tokens=100))
+    monkeypatch.setattr("ctxassembly.enrichment.pipeline.CALL_TOKENS", 100)
+    notes, outcome = noted(answer, "word " * 90, "word " * 90)
     assert notes is None
     assert outcome.failure
 
@@ -178,9 +181,9 @@ def test_the_chunks_of_a_call_are_bounded_by_its_tokens_and_by_those_of_its_repl
         assert [place for part in made for place in part] == list(range(len(tokens)))
         for part in made:
             assert len(part) <= CONFIG.chunks_per_call
-            assert len(part) == 1 or sum(tokens[place] for place in part) <= CONFIG.call_tokens
+            assert len(part) == 1 or sum(tokens[place] for place in part) <= CALL_TOKENS
             request = notes_request("lab", "", part, ["x"] * len(tokens), CONFIG)
-            assert (request.max_tokens or 0) <= CONFIG.reply_tokens
+            assert (request.max_tokens or 0) <= REPLY_TOKENS
 
 
 def test_a_document_stands_in_the_prompt_as_data():
@@ -244,7 +247,7 @@ def test_another_text_or_another_wish_has_another_mark(other: Any):
 
 
 def test_how_it_is_done_is_no_part_of_the_mark():
-    other = EnrichmentConfig(concurrency=1, timeout_seconds=5, call_tokens=500, reply_tokens=9_000)
+    other = EnrichmentConfig(concurrency=1)
     assert notes_fingerprint(OUTLINE, other) == notes_fingerprint(OUTLINE, CONFIG)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.conversations.messages import rehydrate_hits
 
 CHUNKS = [Chunk(f"a#{at}", "a", f"Rule {at} tells of water{at}.", at, metadata={"source": "a.pdf"}) for at in range(7)]
@@ -36,11 +36,10 @@ def test_neighbors_come_once() -> None:
     assert again.trace.round_trips == 0
 
 
-def test_the_mark_is_the_callers_own() -> None:
-    config = AssemblyConfig(keys=MetadataKeys(no_neighbors="alone"))
-    context = assemble([Hit(CHUNKS[3])], config)
-    assert rehydrate_hits(context)[0].chunk.metadata == {"source": "a.pdf", "alone": True}
-    assert "alone" not in CHUNKS[3].metadata
+def test_the_mark_is_in_its_metadata_alone() -> None:
+    context = assemble([Hit(CHUNKS[3])])
+    assert rehydrate_hits(context)[0].chunk.metadata == {"source": "a.pdf", "no_neighbors": True}
+    assert "no_neighbors" not in CHUNKS[3].metadata
 
 
 def test_a_chunk_that_was_shortened_comes_back_whole() -> None:

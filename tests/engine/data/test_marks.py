@@ -92,9 +92,10 @@ def test_the_better_one_of_two_goes_first():
     assert decision(context, "B").outcome != "kept"
 
 
-def test_a_supplement_gives_way_to_it():
+def test_a_supplement_gives_way_to_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ctxassembly.assembly.selection.supplement.MAX_TOKENS", 280)
     facts = Supplement("One fact is this. " * 60)
-    config = AssemblyConfig(max_tokens=560, supplement_max_tokens=280)
+    config = AssemblyConfig(max_tokens=560)
     context = assemble(hits_of(roster(keep_whole=True)), config, query=QUERY, supplement=facts)
     assert stands_whole(context)
     assert not context.supplement
@@ -136,8 +137,7 @@ def test_one_that_has_no_neighbors_brings_none_and_its_document_is_not_fetched()
     store = MemoryStore(stored)
     assert len(assemble(hits_of(stored[1:2]), store=store).trace.decisions) == 1
     assert store.round_trips == 0
-    context = assemble(hits_of(stored[1:2]), AssemblyConfig(keys=MetadataKeys(no_neighbors="alone")), store=store)
-    assert len(context.trace.decisions) == 3
+    assert len(assemble(hits_of(stored[:1]), store=store).trace.decisions) == 2
 
 
 def test_beside_others_it_is_still_a_neighbor_of_theirs_but_brings_none():

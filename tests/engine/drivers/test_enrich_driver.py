@@ -205,21 +205,24 @@ def test_a_document_that_fails_is_named_and_tried_again():
     assert found(over, "labfrage1")[0] == "lab#0"
 
 
-def test_a_late_reply_is_a_failure_and_holds_up_nobody():
+def test_a_late_reply_is_a_failure_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ctxassembly.enrichment.pipeline.TIMEOUT_SECONDS", 0.2)
+
     def slow(_: AskModel) -> str:
         time.sleep(5)
         return ""
 
     began = time.monotonic()
-    result = enrich(index(), answer_by_title(lab=slow), EnrichmentConfig(timeout_seconds=0.2), progress=False)
+    result = enrich(index(), answer_by_title(lab=slow), progress=False)
     assert time.monotonic() - began < 4
     assert (result.documents, result.failed) == (2, {"lab": "TimeoutError: no answer within 0.2 s"})
 
 
-def test_a_run_in_which_all_fails_stops():
+def test_a_run_in_which_all_fails_stops(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ctxassembly.enrichment.enrich.MAX_FAILURES", 3)
     over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(30)}))
     model = Scripted(lambda _: "no")
-    result = enrich(over, model, EnrichmentConfig(max_failures=3, concurrency=2), progress=False)
+    result = enrich(over, model, EnrichmentConfig(concurrency=2), progress=False)
     assert result.stop_reason.startswith("3 documents in a row failed, the last one by the reply has no usable field")
     assert (len(result.failed), result.remaining) == (3, 27)
     time.sleep(0.1)
@@ -227,10 +230,11 @@ def test_a_run_in_which_all_fails_stops():
     assert "stopped: 3 documents in a row" in str(result)
 
 
-def test_failures_among_successes_do_not_stop_a_run():
+def test_failures_among_successes_do_not_stop_a_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ctxassembly.enrichment.enrich.MAX_FAILURES", 2)
     texts = {f"d{at:02}": ("Text.",) for at in range(12)}
     model = answer_by_title(**dict.fromkeys(list(texts)[::2], "no"))
-    result = enrich(MemoryIndex(chunks(texts)), model, EnrichmentConfig(max_failures=2, concurrency=1), progress=False)
+    result = enrich(MemoryIndex(chunks(texts)), model, EnrichmentConfig(concurrency=1), progress=False)
     assert (result.documents, len(result.failed), result.stop_reason) == (6, 6, "")
 
 
@@ -319,7 +323,8 @@ async def test_awaited_it_is_the_same():
     assert (await aenrich(other, ask, progress=False)).documents == 0
 
 
-async def test_an_awaited_run_that_stops_cancels_what_is_under_way():
+async def test_an_awaited_run_that_stops_cancels_what_is_under_way(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ctxassembly.enrichment.enrich.MAX_FAILURES", 1)
     over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(9)}))
     begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
 
@@ -335,7 +340,7 @@ async def test_an_awaited_run_that_stops_cancels_what_is_under_way():
             ended.release()
         return ""
 
-    result = await aenrich(over, ask, EnrichmentConfig(max_failures=1, concurrency=3), progress=False)
+    result = await aenrich(over, ask, EnrichmentConfig(concurrency=3), progress=False)
     assert (list(result.failed), result.remaining) == (["d00"], 8)
     for _ in range(2):
         await asyncio.wait_for(ended.acquire(), 10)
@@ -379,11 +384,6 @@ def test_what_can_only_be_awaited_is_told():
         enrich(index(), ask, progress=False)
     with pytest.raises(InputError, match="aenrich"):
         enrich(index(), Scripted(), embed=embed, progress=False)
-
-
-def test_a_counter_of_ones_own_counts():
-    config = EnrichmentConfig(encoding=len)
-    assert estimate_enrichment(index(), config).tokens_in > 3 * estimate_enrichment(index()).tokens_in
 
 
 def test_an_empty_index_is_nothing_to_do():

@@ -8,7 +8,7 @@ from pieces import chunk, found, ids
 from ctxassembly import Chunk
 from ctxassembly.data.retrieval import RetrievedChunk
 from ctxassembly.retrieval import Boost
-from ctxassembly.retrieval.fusion import apply_affinity, apply_boosts, classifier_by_key
+from ctxassembly.retrieval.fusion import apply_affinity, apply_boosts, category_in_metadata
 
 CATEGORY = Boost("category", 1.2, {"category": "practical"})
 TYPE = Boost("type", 1.1, {"entity.type": "department"})
@@ -70,7 +70,7 @@ def test_boosts_bring_nothing_in_and_drop_nothing():
 
 def test_affinity_multiplies_by_category_and_tells_what_it_lowered():
     before = [found("A", 1.0, category="clinical_info"), found("B", 0.6, category="practical"), found("C", 0.5)]
-    after, lowered = apply_affinity(before, {"clinical_info": 0.3, "practical": 1.2}, classifier_by_key("category"))
+    after, lowered = apply_affinity(before, {"clinical_info": 0.3, "practical": 1.2}, category_in_metadata)
     assert [(one.chunk.id, round(one.score, 2)) for one in after] == [("B", 0.72), ("C", 0.5), ("A", 0.3)]
     assert ids(lowered) == ["A"]
     assert after[2].factors == (("affinity:clinical_info", 0.3),)
@@ -87,5 +87,5 @@ def test_the_category_may_come_from_a_function():
 
 
 def test_a_category_that_is_no_text_is_none():
-    assert classifier_by_key("category")(chunk("A", category=3)) is None
-    assert classifier_by_key("content.category")(chunk("A", content={"category": "practical"})) == "practical"
+    assert category_in_metadata(chunk("A", category=3)) is None
+    assert category_in_metadata(chunk("A", category="practical")) == "practical"

@@ -61,22 +61,22 @@ def test_a_short_word_is_no_part_of_another():
     assert words("Is ms erfelijk?", [chunk("A", "Over MS.")], vocabulary) == []
 
 
-def test_long_words_are_not_specific():
+def test_long_words_are_not_specific(monkeypatch: pytest.MonkeyPatch):
     """Six letters brought a chunk on wound care to the first label for "behandelt"."""
     assert "behandelt" not in words(QUERY, [HIT], TERMS)
-    published = RetrievalConfig(rescue_min_letters=6, rescue_terms=9)
+    monkeypatch.setattr("ctxassembly.retrieval.rescue.MAX_TERMS", 9)
+    published = RetrievalConfig(rescue_min_letters=6)
     assert words(QUERY, [HIT], TERMS, published) == ["psoriasis", "behandelt", "kinderen"]
 
 
-@pytest.mark.parametrize(("most", "expected"), [(0, []), (1, ["epilepsie"]), (2, ["epilepsie", "psoriasis"])])
-def test_so_many_words_at_most(most: int, expected: list[str]):
-    assert words(QUERY, [], TERMS, RetrievalConfig(rescue_terms=most)) == expected
+def test_two_words_at_most():
+    assert words(QUERY, [], TERMS) == ["epilepsie", "psoriasis"]
 
 
-def test_the_rarest_first():
+def test_the_rarest_first(monkeypatch: pytest.MonkeyPatch):
     vocabulary = QueryVocabulary(1000, (TermStats("often", 5), TermStats("rare", 1), TermStats("less", 3)))
-    config = RetrievalConfig(rescue_max_chunks=5)
-    assert words("often rare less", [], vocabulary, config) == ["rare", "less"]
+    monkeypatch.setattr("ctxassembly.retrieval.rescue.MAX_CHUNKS", 5)
+    assert words("often rare less", [], vocabulary) == ["rare", "less"]
 
 
 def test_names_that_were_appended_are_not_rescued():

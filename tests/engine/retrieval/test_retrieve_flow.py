@@ -261,9 +261,8 @@ def test_which_query_goes_where():
     """Vectors, and assembly: as meant, and names. Words: these, the user's own, and their names. Rescue: no names."""
     index, embedded = Recording(CHUNKS, VECTORS), list[str]()
     question = Question("En de parkeerplaats?", rewritten="Waar parkeer ik voor de huidarts?")
-    config = RetrievalConfig(query_prefix="query: ")
-    retrieved = retrieve(question, config, index=index, embed=lambda text: embedded.append(text) or UP, taxonomy=FIELD)
-    assert embedded == ["query: Waar parkeer ik voor de huidarts? Dermatologie"]
+    retrieved = retrieve(question, index=index, embed=lambda text: embedded.append(text) or UP, taxonomy=FIELD)
+    assert embedded == ["Waar parkeer ik voor de huidarts? Dermatologie"]
     assert index.asked[0] == "Waar parkeer ik voor de huidarts? En de parkeerplaats? Dermatologie Garage"
     assert retrieved.trace.queries == {
         "vector": "Waar parkeer ik voor de huidarts? Dermatologie",
@@ -443,9 +442,7 @@ def test_a_rescue_that_fails_leaves_the_hits_as_they_are():
 
 def test_weights_that_act_as_a_switch_are_noted(index: MemoryIndex):
     config = RetrievalConfig(fusion="rrf", keyword_weight=0.9)
-    assert "fusion: with this weight and rrf_k all chunks" in notes(
-        retrieve("garage", config, index=index, embed=embed)
-    )
+    assert "fusion: with this weight all chunks" in notes(retrieve("garage", config, index=index, embed=embed))
     assert notes(retrieve("garage", replace(config, keyword_weight=0.5), index=index, embed=embed)) == ""
 
 

@@ -70,7 +70,7 @@ def test_recall_counts_each_expected_chunk_and_rank_the_first():
 
 
 def test_nothing_else_is_changed():
-    config = RetrievalConfig(limit=1, candidates=3, rescue="off", rrf_k=10.0, fusion="rrf")
+    config = RetrievalConfig(limit=1, candidates=3, rescue="off", fusion="rrf")
     before = repr(config)
     tuned = tune(BY_WORDS, config, index=INDEX, embed=misleading)
     assert replace(tuned.config, keyword_weight=config.keyword_weight) == config

@@ -31,7 +31,6 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7]),
         ("granularity", "one of 'document', 'passage', 'chunk', 'sentence', 'auto'", ["page", "Chunk", None, 1]),
         ("rank_by", "one of 'query', 'rank'", ["score", None]),
-        ("stop_words", "a collection of words, or None", [7, "", "?", ("what", ""), (7,), {"a": 1}]),
         ("candidate_window", "an integer from 0 to 16, or None", [-1, 17, 3.0, True]),
         ("min_relevance", "a number from 0 to 1, or None", [-0.1, 1.1, "0.5", float("nan"), True]),
         ("overflow", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
@@ -39,7 +38,6 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("relevance_floor", "a number, or None", ["0.3", float("nan"), True]),
         ("max_chunk_tokens", "an integer of at least 1, or None", [0, -1, 2_000.0, True]),
         ("compress", "one of 'none', 'extractive', 'llm'", ["LLM", None, True]),
-        ("llm_timeout_seconds", "a number above 0", [0, -1, "30", None, float("inf")]),
         ("dedup", "one of 'exact', 'near', 'semantic', 'none'", ["fuzzy", None, True]),
         ("near_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.9", None, float("nan"), True]),
         ("semantic_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.92", None, float("nan"), True]),
@@ -49,16 +47,12 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("max_overlap_chars", "an integer of at least 21", [20]),
         ("format", FORMATS, ["markdown", None, ["xml"]]),
         ("language", f"one of {str([*LANGUAGES])[1:-1]}", ["xx", "NL", None, ["de"]]),
-        ("separator", "one of 'blank', 'rule'", ["---", None]),
         ("header_keys", "a tuple of metadata keys", [None, 7, ("",), (7,)]),
-        ("supplement_separator", "one line of text without {}, or None", ["", "a\nb", "{}"]),
-        ("supplement_gate", "a function of a SupplementGateInput, or None", ["open", 0.5]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
         ("first_label", "an integer from 1 to 900,000", [0, -1, 1.0, "4", None, True, 900_001]),
         ("label_step", "an integer from 1 to 1,000", [0, -1, 1.0, "4", None, True, 1_001]),
         ("order", ORDERS, ["best", None, ["edges"]]),
         ("supplement_position", "one of 'before', 'after'", ["top", None]),
-        ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),
         ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
         ("summary_key", "a metadata key or a non-empty tuple of keys", ["", None, 7, (), ("a", "")]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
@@ -93,7 +87,6 @@ def test_the_table_above_has_every_parameter():
         ("relevance_floor", [None, -8.5, 0, 0.35]),
         ("max_chunk_tokens", [None, 1, 2_000]),
         ("compress", ["none", "extractive", "llm"]),
-        ("llm_timeout_seconds", [0.1, 30]),
         ("min_overlap_chars", [0, 20]),
         ("max_overlap_chars", [None, 21, 350]),
         ("granularity", ["document", "passage", "chunk", "sentence", "auto"]),
@@ -102,12 +95,9 @@ def test_the_table_above_has_every_parameter():
         ("min_relevance", [None, 0, 0.5, 1]),
         ("format", [*OWN, str]),
         ("language", [*LANGUAGES]),
-        ("separator", ["blank", "rule"]),
         ("header_keys", [(), ("author", "a.b")]),
-        ("supplement_gate", [None, bool]),
         ("order", ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]),
         ("supplement_position", ["before", "after"]),
-        ("supplement_max_tokens", [1, 10**6]),
         ("supplement_threshold", [None, 0, -3.5, 0.9, bool]),
         ("cite", ["document", "passage", "chunk"]),
         ("dedup", ["exact", "near", "semantic", "none"]),
@@ -115,7 +105,6 @@ def test_the_table_above_has_every_parameter():
         ("semantic_threshold", [0.01, 0.85, 1.0]),
         ("prefer_version", ["score", "newest"]),
         ("on_store_error", ["degrade", "raise"]),
-        ("stop_words", [None, (), ("explain", "what")]),
         ("summary_key", [("chunk_metadata.page_summary",), ("page_summary", "summary")]),
     ],
 )
@@ -141,16 +130,6 @@ def test_a_config_is_frozen_and_equal_by_value():
     with pytest.raises(FrozenInstanceError):
         config.window = 2  # type: ignore[misc]
     assert config == AssemblyConfig(window=1, keys=MetadataKeys())
-
-
-@pytest.mark.parametrize(
-    "given", [["What", "leg UIT"], {"what", "leg", "uit"}, "what? Leg uit!", frozenset({"leg", "uit", "WHAT"})]
-)
-def test_function_words_are_kept_as_words_of_a_query_are(given: Any):
-    config = AssemblyConfig(stop_words=given)
-    assert config == AssemblyConfig(stop_words=("leg", "uit", "what"))
-    assert config.stop_words == ("leg", "uit", "what")
-    assert hash(config) == hash(AssemblyConfig(stop_words=["what", "uit", "leg"]))
 
 
 @pytest.mark.parametrize(
@@ -207,11 +186,9 @@ def test_zones_that_leave_nothing_name_what_they_take():
         ({"granularity": "sentence"}, "overflow", "truncate"),
         ({"granularity": "sentence"}, "compress", "llm"),
         ({"granularity": "document"}, "min_relevance", 0.5),
-        ({"granularity": "document"}, "stop_words", ("what",)),
         ({"granularity": "document"}, "candidate_window", 3),
         ({"granularity": "passage"}, "candidate_window", 0),
         ({"rank_by": "rank"}, "min_relevance", 0),
-        ({"rank_by": "rank"}, "stop_words", ()),
         ({"rank_by": "rank"}, "candidate_window", 3),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from ctxassembly import RetrievalConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieval import Boost, entities, rescue
+from ctxassembly.retrieval import Boost, entities, fusion, rescue
 from ctxassembly.retrieval.search import Question
 
 NAN, INF = float("nan"), float("inf")
@@ -24,23 +24,17 @@ FACTORS = "a mapping of intents to mappings of categories to factors"
         ("candidates", "an integer of at least 1, or None", [0, 28.0, "80", True]),
         ("candidates", "an integer of at least 20", [19]),
         ("min_similarity", "a number from -1 to 1, or None", [1.1, -1.1, "0.4", NAN, INF, True]),
-        ("query_prefix", "a string", [None, 3]),
-        ("max_terms", "an integer from 1 to 200", [0, 201, 32.0, None]),
         ("stop_word_weight", "a number from 0 to 1", [-0.1, 1.1, "0.75", None, NAN]),
         ("on_search_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("timeout_seconds", "a number above 0", [0, -1, "10", None, NAN, INF]),
         ("fusion", "one of 'convex', 'rrf'", ["max", None]),
         ("keyword_weight", "a number from 0 to 1", [-0.1, 1.1, "0.6", None, NAN, True]),
-        ("rrf_k", "a number of at least 1", [0, 0.9, -60, "60", None, NAN, INF]),
         ("adjacency", "a number from 0 to 1", [-0.1, 1.1, "0.2", None, NAN]),
         ("boosts", "a tuple of Boost", [None, ("category",), Boost("a", 1.2, {"b": 1})]),
         ("affinity", FACTORS, [None, [], {"navigate": 0.5}, {"navigate": None}]),
         ("affinity", "a number above 0", [{"navigate": {"a": 0}}, {"navigate": {"a": "x"}}]),
-        ("category_key", "a string", [None, 3]),
         ("rerank_candidates", "an integer of at least 1, or None", [0, 50.0, "50", True]),
         ("rescue", "one of 'last', 'first', 'off'", [True, None]),
-        ("rescue_terms", "an integer of at least 0", [-1, 2.0, None]),
-        ("rescue_max_chunks", "an integer of at least 0", [-1, 0.05, None]),
         ("rescue_min_letters", "an integer of at least 1, or None", [0, 6.0, True]),
         ("min_evidence", "a number from 0 to 2, or None", [-0.1, 2.1, "1", NAN]),
     ],
@@ -65,12 +59,8 @@ def test_the_table_above_has_every_parameter():
         ("limit", [1, 500]),
         ("candidates", [None, 20, 1000]),
         ("min_similarity", [None, -1, 0.4, 1]),
-        ("max_terms", [1, 200]),
         ("timeout_seconds", [0.01, 60]),
         ("keyword_weight", [0, 0.6, 1]),
-        ("rrf_k", [1, 60.0]),
-        ("rescue_terms", [0, 9]),
-        ("rescue_max_chunks", [0, 5]),
         ("rescue_min_letters", [None, 1, 6]),
         ("min_evidence", [None, 0, 2]),
     ],
@@ -123,12 +113,12 @@ def test_candidates_are_four_times_the_limit():
         ("28 candidates a channel", lambda: RetrievalConfig.published().candidates_per_channel, 28),
         ("a similarity of .40 at least", lambda: RetrievalConfig.published().min_similarity, 0.40),
         ("reciprocal rank fusion", lambda: RetrievalConfig.published().fusion, "rrf"),
-        ("with k = 60", lambda: RetrievalConfig.published().rrf_k, 60),
+        ("with k = 60", lambda: fusion.RRF_K, 60),
         ("both channels alike", lambda: RetrievalConfig.published().keyword_weight, 0.5),
         ("all words by rareness alone", lambda: RetrievalConfig.published().stop_word_weight, 1.0),
         ("no chunk raised by another", lambda: RetrievalConfig.published().adjacency, 0.0),
         ("words from 6 letters are rescued", lambda: RetrievalConfig.published().rescue_min_letters, 6),
-        ("at most two of them", lambda: RetrievalConfig.published().rescue_terms, 2),
+        ("at most two of them", lambda: rescue.MAX_TERMS, 2),
         ("rescued hits have .85", lambda: rescue.PUBLISHED_RESCUE_SCORE, 0.85),
         (
             "typed ones .90 to .95",

@@ -12,7 +12,6 @@ import pytest
 
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.serialization.plain import trace_to_plain
 from ctxassembly.text.matched_terms import MatchedTerms, TermQuery
 from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
@@ -94,9 +93,8 @@ def test_a_hit_tells_how_it_was_found_with_and_without_a_query(said: Any, expect
 
 
 def test_a_neighbor_was_not_found_by_the_search():
-    store = MemoryStore([chunk("A", n, f"Text {n}.", how="vector") for n in range(3)])
-    config = AssemblyConfig(keys=MetadataKeys(search_method="how"))
-    context = assemble(hits_of([chunk("A", 1, "Text 1.", how="vector")]), config, store=store)
+    store = MemoryStore([chunk("A", n, f"Text {n}.", search_method="vector") for n in range(3)])
+    context = assemble(hits_of([chunk("A", 1, "Text 1.", search_method="vector")]), store=store)
     assert {each.chunk_id: each.search_method for each in context.trace.decisions} == {
         "A1": "vector",
         "A0": None,

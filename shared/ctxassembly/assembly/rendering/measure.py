@@ -26,7 +26,7 @@ from ctxassembly.assembly.rendering.groups import (
 )
 from ctxassembly.assembly.rendering.join import JoinedPassage, find_join
 from ctxassembly.assembly.rendering.order import arrange
-from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATORS, Renderer
+from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATOR, Renderer
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk
@@ -79,7 +79,7 @@ class SizeMeter:
         marker = counter.measure(PASSAGE_MARKER)
         self._marker_start = counter.measure(marker.prefix)
         self._marker_end = counter.measure(marker.suffix or "")
-        self._separator = counter.measure(SEPARATORS[config.separator])
+        self._separator = counter.measure(SEPARATOR)
         self._footer = ""
 
     def label_digits(self, label_count: int) -> tuple[int, int]:
@@ -316,7 +316,7 @@ class Typesetter:
         """True if the labels of a document keep together; else each is ordered on its own."""
         self.renderer = Renderer(config)
         self.meter = SizeMeter(config, counter, self.renderer)
-        self.separator = counter.measure(SEPARATORS[config.separator])
+        self.separator = counter.measure(SEPARATOR)
         self._summaries = summaries
         # By the identity of chunks, which are surely alive: they belong to the candidates that may be selected.
         self._joins: dict[tuple[int, int, bool], Join | None] = {}

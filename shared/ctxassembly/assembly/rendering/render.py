@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.config.assembly import AssemblyConfig, Separator
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path
@@ -35,7 +35,8 @@ from ctxassembly.wording.metadata_labels import MetadataReader
 from ctxassembly.wording.sanitize import NOTHING_LEFT, sanitize_line
 from ctxassembly.wording.unicode import escape_xml, make_encodable, one_line
 
-SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
+SEPARATOR = "\n\n"
+"""Between two blocks: a blank line."""
 PASSAGE_MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
 CACHE_BYTES = 8 * 1024 * 1024
@@ -43,7 +44,7 @@ CACHE_BYTES = 8 * 1024 * 1024
 MAX_VARIANTS = 4
 """Most ways to read a text that are cached: by format, and by whether it begins a line and continues."""
 
-_HARMLESS = TextCache[tuple[tuple[str, str | None, bool, bool, bool], ...]](CACHE_BYTES)
+_HARMLESS = TextCache[tuple[tuple[str, bool, bool, bool], ...]](CACHE_BYTES)
 """The ways to read each text in which nothing of it is replaced."""
 
 
@@ -53,7 +54,7 @@ class Renderer:
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
         self._format_name = config.format if isinstance(config.format, str) else "custom"
-        self._guard = build_guard(self._format_name, config.supplement_separator)
+        self._guard = build_guard(self._format_name)
         self._language = LANGUAGES[config.language]
         self.particulars = MetadataReader(config.keys, config.language, for_header=True)
         self._slices: dict[tuple[int, int, int, bool, bool], tuple[list[RenderedPart], bool]] = {}
@@ -124,7 +125,7 @@ class Renderer:
 
     def supplement(self, text: str, *, is_cut: bool) -> list[RenderedPart]:
         """Return the parts of supplementary `text` after its separator; before documents a rule ends it."""
-        parts = [RenderedPart((self._config.supplement_separator or self._language.supplement) + "\n")]
+        parts = [RenderedPart(self._language.supplement + "\n")]
         escaped_parts = self._escape_text(text)
         parts += _trim_parts(escaped_parts, is_first=True) if self._config.sanitize and escaped_parts else escaped_parts
         if is_cut:
@@ -244,7 +245,7 @@ class Renderer:
     def _replacements(self, text: str, *, is_line_start: bool, is_continued: bool) -> Mapping[int, tuple[int, str]]:
         """Return the replacements in `text`; that there are none, as in most texts, is cached across assemblies."""
         sanitize = self._config.sanitize
-        variant = (self._format_name, self._config.supplement_separator, is_line_start, is_continued, sanitize)
+        variant = (self._format_name, is_line_start, is_continued, sanitize)
         harmless = _HARMLESS.get(text)
         if harmless is not None and variant in harmless:
             return {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -187,7 +187,6 @@ def score_sentences(
     query: str,
     min_relevance: float | None,
     weights: Weights,
-    stop_words: Collection[str] | None,
     scorer_scores: Mapping[str, float],
 ) -> ScoredSentences:
     """Return the sentences of all `document_texts`, scored for `query`: see `split_and_score`."""
@@ -200,7 +199,7 @@ def score_sentences(
     # Frequencies are by chunk: among sentences even a word that every chunk has is rare.
     begins, ends = ([getattr(span.sentence_range, bound) for span in candidate_spans] for bound in ("start", "stop"))
     chunk_counts = occurrences.count_between(np.array(begins, dtype=np.int64), np.array(ends, dtype=np.int64))
-    bm25 = Bm25(query_terms.terms, chunk_counts, stop_word_weights(query, stop_words), prefix_of=query_terms.prefix_of)
+    bm25 = Bm25(query_terms.terms, chunk_counts, stop_word_weights(query), prefix_of=query_terms.prefix_of)
     term_scores = occurrences.weight_per_sentence(bm25)
     lengths = np.array([span.end - span.start for span in candidate_spans], dtype=np.int64)
     surroundings = _smooth(_smooth(term_scores, candidate_text), candidate_text)

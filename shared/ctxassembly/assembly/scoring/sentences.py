@@ -12,7 +12,7 @@ speaker that the query names score higher (`speakers.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -156,15 +156,13 @@ def split_and_score(
     query: str,
     min_relevance: float | None = None,
     weights: Weights = WEIGHTS,
-    stop_words: Collection[str] | None = None,
     scorer_scores: Mapping[str, float] = MappingProxyType({}),
 ) -> ScoredSentences:
     """Split `document_texts` into sentences and score them for `query`.
 
-    `stop_words` are the words of the query that count half, as in the config; `scorer_scores` are the scores of a
-    scorer by sentence text. The cutoff is below the best score by (1 - `min_relevance`) x the most that the words of
-    the query and the scorer can make.
+    `scorer_scores` are the scores of a scorer by sentence text. The cutoff is below the best score by
+    (1 - `min_relevance`) x the most that the words of the query and the scorer can make.
     """
     from ctxassembly.assembly.scoring.features import score_sentences  # imports numpy, which only queries need
 
-    return score_sentences(document_texts, query, min_relevance, weights, stop_words, scorer_scores)
+    return score_sentences(document_texts, query, min_relevance, weights, scorer_scores)

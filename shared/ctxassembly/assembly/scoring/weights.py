@@ -8,7 +8,7 @@ changes it by .01, and weights fitted on all sets but one find no more on the se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -19,14 +19,14 @@ STOP_WORD_WEIGHT = 0.5
 """The weight of a function word relative to another word that is as rare."""
 
 
-def stop_word_weights(query: str, custom_stop_words: Collection[str] | None = None) -> Mapping[str, float]:
+def stop_word_weights(query: str) -> Mapping[str, float]:
     """Return the factor of each stem and long word that only stop words of `query` have, for `Bm25`.
 
-    Stop words are the `custom_stop_words`, or by default the function words of the query's language. A query of nothing
-    but stop words has no factors: all its words count the same.
+    Stop words are the function words of the query's language. A query of nothing but stop words has no factors: all its
+    words count the same.
     """
     query_words = frozenset(words(query))
-    weak_words = stop_words(query_words) if custom_stop_words is None else query_words.intersection(custom_stop_words)
+    weak_words = stop_words(query_words)
     other_words = query_words - weak_words
     return dict.fromkeys(_match_forms(weak_words) - _match_forms(other_words), STOP_WORD_WEIGHT) if other_words else {}
 

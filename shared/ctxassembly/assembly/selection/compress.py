@@ -25,6 +25,8 @@ from ctxassembly.wording.sanitize import sanitize_text
 
 MAX_TEXTS = 16
 """Maximum number of texts that a model reads for one context, to limit the wait."""
+LLM_TIMEOUT_SECONDS = 30.0
+"""The timeout for all answers for one context together. Late answers are left out."""
 SENTENCE_TOKENS = 25
 """Tokens of an English sentence. The model reads no more texts than there is room for sentences."""
 
@@ -74,7 +76,7 @@ def extract_relevant(
         PROMPT.format(query=query, text=clean_text(candidate.text), irrelevant=IRRELEVANT) for candidate in prompted
     )
     try:
-        answers: Sequence[Any] = yield CompressTexts(prompts, config.llm_timeout_seconds)
+        answers: Sequence[Any] = yield CompressTexts(prompts, LLM_TIMEOUT_SECONDS)
     except Exception as error:  # noqa: BLE001 - used as each answer
         answers = [error] * len(prompted)
     forms: dict[int, Candidate] = {}

@@ -96,9 +96,7 @@ def plan_selection(
     weights = choose_weights(candidates, config)
     if protects_hits:
         weights = weights._replace(neighbor=weights.neighbor + HIT_MARGIN)
-    sentences = split_and_score(
-        layout.document_texts(candidates), query, config.min_relevance, weights, config.stop_words, scorer_scores
-    )
+    sentences = split_and_score(layout.document_texts(candidates), query, config.min_relevance, weights, scorer_scores)
     plan = None
     if granularity == "sentence":
         plan = _plan_sentences(layout, candidates, sentences, hits if protects_hits else ())

@@ -409,11 +409,9 @@ class Selector:
         return sentence_ranker(lambda: self._split_and_score(layout, candidates), self.query)
 
     def _split_and_score(self, layout: Layout, candidates: Sequence[Candidate]) -> ScoredSentences:
-        weights, stop_words = choose_weights(candidates, self.config), self.config.stop_words
         document_texts, query = layout.document_texts(candidates), self.query or ""
-        return split_and_score(
-            document_texts, query, weights=weights, stop_words=stop_words, scorer_scores=self.scorer_scores
-        )
+        weights = choose_weights(candidates, self.config)
+        return split_and_score(document_texts, query, weights=weights, scorer_scores=self.scorer_scores)
 
 
 @dataclass(frozen=True)

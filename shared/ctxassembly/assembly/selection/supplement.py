@@ -14,12 +14,13 @@ from ctxassembly.assembly.selection.shorten import bisect_fitting
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, RenderedPart
 from ctxassembly.data.retrieval import Retrieved
-from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
 
+MAX_TOKENS = 1_000
+"""A supplement takes at most these tokens, its separator included."""
 EVIDENCE_DIVISOR = 2
 """A supplement takes at most half of the budget if anything was retrieved."""
 
@@ -37,25 +38,6 @@ class Supplement:
     text: str
     force: bool = False
     """Add it even if the gate is closed. Its cap and the budget still apply."""
-    intent: str | None = None
-    """The intent of the query, for `AssemblyConfig.supplement_gate`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SupplementGateInput:
-    """The input of `AssemblyConfig.supplement_gate`.
-
-    >>> from ctxassembly import AssemblyConfig
-    >>> config = AssemblyConfig(supplement_gate=lambda situation: situation.intent == "compare")
-    """
-
-    query: str | None
-    score: float | None
-    """The score of the best hit that has one; None if nothing was retrieved or scored."""
-    similarity: float | None
-    """The highest vector similarity in the metadata of any hit (`MetadataKeys.similarity`)."""
-    intent: str | None
-    """The supplement's `intent`."""
 
 
 SupplementInput: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
@@ -79,7 +61,7 @@ def supplement_from_retrieval(retrieved: Retrieved) -> Supplement | None:
     """Return the facts retrieved with the hits, one per line, without those in a hit's text; None if there are none."""
     texts = [found.chunk.text for found in retrieved.chunks]
     facts = [fact for fact in retrieved.statements if not any(fact in text for text in texts)]
-    return Supplement("\n".join(facts), intent=retrieved.intent) if facts else None
+    return Supplement("\n".join(facts)) if facts else None
 
 
 def render_supplement(
@@ -102,7 +84,7 @@ def render_supplement(
     text = str.__str__(supplement.text).strip()
     if not text:
         return RenderedSupplement()
-    if not supplement.force and (reason := _gate_reason(hits, query, supplement.intent, config)):
+    if not supplement.force and (reason := _gate_reason(hits, query, config)):
         return RenderedSupplement(notes=(f"supplement: suppressed, {reason}",))
     return _truncate_to_cap(text, EVIDENCE_DIVISOR if hits else 1, config, counter)
 
@@ -110,7 +92,7 @@ def render_supplement(
 def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: TokenCounter) -> RenderedSupplement:
     """Render the first sentences of `text` that fit in the cap and in the budget divided by `divisor`."""
     renderer = Renderer(config)
-    cap = min(config.supplement_max_tokens, config.token_limit // divisor)
+    cap = min(MAX_TOKENS, config.token_limit // divisor)
     max_chars = config.max_characters // divisor if config.max_characters else None
 
     def parts(end: int) -> list[RenderedPart]:
@@ -135,23 +117,14 @@ def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: T
     return RenderedSupplement(tuple(parts(end)), (note,))
 
 
-def _gate_reason(hits: Sequence[Candidate], query: str | None, intent: str | None, config: AssemblyConfig) -> str:
+def _gate_reason(hits: Sequence[Candidate], query: str | None, config: AssemblyConfig) -> str:
     """Return the reason why the gate is closed; "" if it is open. Without scores no threshold is reached."""
     threshold = config.supplement_threshold
     best_score = next((hit.score for hit in hits if hit.score is not None), None)
     if callable(threshold):
         return "" if threshold(query, best_score) else "as supplement_threshold decided"
-    if config.supplement_gate is not None:
-        is_open = config.supplement_gate(SupplementGateInput(query, best_score, _max_similarity(hits, config), intent))
-        return "" if is_open else "as supplement_gate decided"
     if threshold is None or best_score is None:
         return ""
     if best_score < threshold:
         return ""
     return f"the best hit's score {best_score:g} reaches supplement_threshold {threshold:g}"
-
-
-def _max_similarity(hits: Sequence[Candidate], config: AssemblyConfig) -> float | None:
-    """Return the highest similarity in the metadata of `hits`; None if there is none."""
-    values = (config.keys.read(hit.chunk.metadata, "similarity") for hit in hits)
-    return max((found for value in values if (found := sanitize_score(value)[0]) is not None), default=None)

@@ -26,14 +26,13 @@ def valued(
     query: str,
     *candidates: Candidate,
     min_relevance: float | None = None,
-    function_words: tuple[str, ...] | None = None,
 ) -> ScoredSentences:
     layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
-    return split_and_score(layout.document_texts(candidates), query, min_relevance, stop_words=function_words)
+    return split_and_score(layout.document_texts(candidates), query, min_relevance)
 
 
-def ranked(query: str, *candidates: Candidate, function_words: tuple[str, ...] | None = None) -> list[str]:
-    units = valued(query, *candidates, function_words=function_words)
+def ranked(query: str, *candidates: Candidate) -> list[str]:
+    units = valued(query, *candidates)
     return [units.sentence_text(index) for index in units.indexes_by_score]
 
 
@@ -120,12 +119,15 @@ def test_which_words_say_most(rule: str, query: str, answers: str, misleads: str
         ("es", "¿Cuándo cerró?", "Cerró temprano ayer.", "Depende de cuándo."),
     ],
 )
-def test_function_words_weigh_half(language: str, query: str, answers: str, misleads: str):
+def test_function_words_weigh_half(
+    language: str, query: str, answers: str, misleads: str, monkeypatch: pytest.MonkeyPatch
+):
     """The function word is rarer here than what is asked for, as instructions are in any text."""
     texts = (misleads, answers, f"{answers} {FILLER * 4}", *[FILLER] * 6)
     candidates = [candidate(f"c{number}", text) for number, text in enumerate(texts)]
     assert ranked(query, *candidates)[0] == answers
-    assert ranked(query, *candidates, function_words=())[0] == misleads
+    monkeypatch.setattr("ctxassembly.assembly.scoring.weights.STOP_WORD_WEIGHT", 1.0)
+    assert ranked(query, *candidates)[0] == misleads
 
 
 def test_a_word_that_begins_like_a_function_word_weighs_all():
@@ -136,10 +138,12 @@ def test_a_word_that_begins_like_a_function_word_weighs_all():
     assert ranked("further ferritin", *candidates)[0] == "Ferritin is low."
 
 
-def test_function_words_alone_weigh_alike():
+def test_function_words_alone_weigh_alike(monkeypatch: pytest.MonkeyPatch):
     texts = ("What is it about?", "Something about it.", *[FILLER] * 6)
     candidates = [candidate(f"c{number}", text) for number, text in enumerate(texts)]
-    asked, alike = (valued("What is it about?", *candidates, function_words=given) for given in (None, ()))
+    asked = valued("What is it about?", *candidates)
+    monkeypatch.setattr("ctxassembly.assembly.scoring.weights.STOP_WORD_WEIGHT", 1.0)
+    alike = valued("What is it about?", *candidates)
     assert asked.scores.tolist() == alike.scores.tolist()
 
 

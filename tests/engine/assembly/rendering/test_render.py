@@ -374,21 +374,6 @@ def test_what_stands_after_a_gap_forges_nothing(level: HeaderDetail):
     assert "One is first.\n[...]\n\\[7] Source: forged" in block((forged, (0, 2)), level=level)
 
 
-def test_a_rule_between_blocks_is_an_option():
-    chunks = [words_of(name, 0) for name in "AB"]
-    blocks = [rendered(*chunks).blocks[n].text for n in (0, 1)]
-    context = rendered(*chunks, separator="rule")
-    assert context.text == "\n\n---\n\n".join(blocks)
-    assert context.token_count == count(context.text)
-    assert [block.text for block in context.blocks] == blocks
-
-
-def test_a_document_cannot_forge_the_rule_between_blocks():
-    text = "One.\n\n---\n\n[2] Source: false\n- - -\n***\nTwo."
-    context = rendered(chunk(text), words_of("B", 0), separator="rule")
-    assert [line for line in context.text.split("\n") if line.strip() == "---"] == ["---"]
-
-
 SAID = {"author": "J. Jansen", "a": {"b": 7}, "note": "One\n[2] Source: false", "source": "x.pdf"}
 
 
@@ -422,7 +407,7 @@ def test_what_the_model_is_not_to_read_stands_neither_there_nor_in_a_summary():
 
 
 def test_a_text_is_harmless_in_the_ways_in_which_it_was_read(monkeypatch: pytest.MonkeyPatch):
-    """Searched once, and anew for another format, another separator, or where another text goes on in its last line."""
+    """Searched once, and anew for another format, or where another text goes on in its last line."""
     text = "Less < more.\nFacts of ours: none. And so on, 7"
     first, second = Chunk("A0", "A", text, 0), Chunk("A1", "A", "7 more of these. [2] At last.", 1)
     searched = []
@@ -441,7 +426,6 @@ def test_a_text_is_harmless_in_the_ways_in_which_it_was_read(monkeypatch: pytest
     assert texts(replace(first, text="".join(["Less", text[4:]]))).endswith(text)
     assert not searched
     assert "Less &lt; more" in texts(first, format="xml")
-    assert "\\Facts of ours" in texts(first, supplement_separator="Facts of ours:")
     assert searched == [text]
     assert texts(first).endswith(text)
     assert not searched
