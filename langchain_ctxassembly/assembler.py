@@ -28,9 +28,8 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.messages import supplement_key
 from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import assemble, assemble_as
+from ctxassembly.runtime.assemble import AssemblyServices, assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
-from ctxassembly.runtime.services import check_llm, request_handler
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.budget import window_warning
 from ctxassembly.user_warnings import WarnOnce
@@ -212,7 +211,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         search: VisibleSearch | None,
     ) -> T:
         """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
-        request_handler(self.store, None, None)  # refuse a store with afetch alone here: `neighbor_store` may hide it
+        AssemblyServices(self.store)  # refuse a store with afetch alone here: `neighbor_store` may hide it
         spans = Spans(config)
         context = assemble(
             **self._read_inputs(inputs),

@@ -29,8 +29,7 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import IndexEvidence
-from ctxassembly.runtime.retrieve import aretrieve, retrieve
-from ctxassembly.runtime.search_services import to_question
+from ctxassembly.runtime.retrieve import aretrieve, retrieve, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
 from langchain_ctxassembly.search.caller_filter import ambient_config, search_key

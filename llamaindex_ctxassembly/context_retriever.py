@@ -24,8 +24,7 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import IndexEvidence
-from ctxassembly.runtime.retrieve import aretrieve, retrieve
-from ctxassembly.runtime.search_services import to_question
+from ctxassembly.runtime.retrieve import aretrieve, retrieve, to_question
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.channels import as_channel, search_key
 from llamaindex_ctxassembly.convert.models import as_query_embedding, as_reranker

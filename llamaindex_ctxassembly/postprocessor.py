@@ -32,9 +32,8 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.messages import supplement_key
 from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import assemble, assemble_as
+from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
-from ctxassembly.runtime.services import check_llm
 from ctxassembly.stores.filtered import ScopedStore
 from ctxassembly.tokens.budget import window_warning
 from ctxassembly.user_warnings import WarnOnce

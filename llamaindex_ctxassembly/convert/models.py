@@ -21,7 +21,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.cross_encoder import to_reranker
 from ctxassembly.integrations.messages import check_context
 from ctxassembly.protocols import RerankedPosition, Reranker
-from ctxassembly.runtime.services import map_output
+from ctxassembly.runtime.assemble import map_output
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,7 @@ if TYPE_CHECKING:
     from ctxassembly.retrieved import Retrieved
     from ctxassembly.runtime.answer import AnswerChain, aunderstand, understand
     from ctxassembly.runtime.assemble import aassemble, assemble
-    from ctxassembly.runtime.explain import aexplain, atune, explain, tune
-    from ctxassembly.runtime.retrieve import aretrieve, retrieve
+    from ctxassembly.runtime.retrieve import aretrieve, explain, retrieve, tune
     from ctxassembly.stores.memory.index import MemoryIndex
     from ctxassembly.stores.memory.store import MemoryStore
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
@@ -115,10 +114,8 @@ if TYPE_CHECKING:
         "VocabularyError",
         "aassemble",
         "aenrich",
-        "aexplain",
         "aretrieve",
         "assemble",
-        "atune",
         "aunderstand",
         "compare",
         "compare_budgets",
@@ -162,8 +159,7 @@ else:
         "ctxassembly.retrieved": "Retrieved",
         "ctxassembly.runtime.answer": "AnswerChain aunderstand understand",
         "ctxassembly.runtime.assemble": "aassemble assemble",
-        "ctxassembly.runtime.explain": "aexplain atune explain tune",
-        "ctxassembly.runtime.retrieve": "aretrieve retrieve",
+        "ctxassembly.runtime.retrieve": "aretrieve explain retrieve tune",
         "ctxassembly.stores.memory.index": "MemoryIndex",
         "ctxassembly.stores.memory.store": "MemoryStore",
         "ctxassembly.stores.postgres.index": "PostgresIndex",

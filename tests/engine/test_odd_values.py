@@ -186,7 +186,7 @@ async def test_a_fetch_that_has_to_be_awaited_is_awaited():
             return STORE.fetch(refs)
 
     assert standing(await aassemble([Hit(A[4])], store=Awaited())) == ["A3", "A4", "A5"]  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"Awaited has no fetch\(refs\); a store with afetch alone needs aassemble"):
+    with pytest.raises(InputError, match=r"Awaited has no fetch\(refs\); what can only be awaited needs aassemble"):
         assemble([Hit(A[4])], store=Awaited())  # type: ignore[arg-type]
 
 

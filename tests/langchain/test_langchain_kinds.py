@@ -263,7 +263,7 @@ def test_an_async_store_in_a_sync_chain_is_an_error_all_the_same() -> None:
     made = ContextAssemblyRetriever(
         retriever=vector_store(CORPUS).as_retriever(), assembler=ContextAssembler(store=Awaited([]))
     )
-    with pytest.raises(TypeError, match="a store with afetch alone needs aassemble"):
+    with pytest.raises(TypeError, match="what can only be awaited needs aassemble"):
         made.invoke(QUERY)
 
 

@@ -24,9 +24,8 @@ from ctxassembly.enrichment.pipeline import (
 )
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings, EnrichmentTable
-from ctxassembly.runtime.answer_services import AnswerServices
-from ctxassembly.runtime.driver import adrive, drive
-from ctxassembly.runtime.port import Port
+from ctxassembly.runtime.answer_run import AnswerServices
+from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tokens.counter import counter_for
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
@@ -25,35 +25,18 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer_run import AnswerRun, ChainParts, today
-from ctxassembly.runtime.answer_services import AnswerServices
+from ctxassembly.runtime.answer_run import AnswerRun, AnswerServices, ChainParts, today
 from ctxassembly.runtime.assemble import aassemble, assemble
-from ctxassembly.runtime.driver import adrive, adrive_observed, drive, drive_observed
-from ctxassembly.runtime.port import Port
+from ctxassembly.runtime.driver import Port, adrive, adrive_observed, drive, drive_observed
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import WarnOnce
 
 
-class EvidenceSource(Protocol):
-    """What an answer chain searches with and assembles by. It may have `asearch` and `aassemble`, too.
-
-    With `readmit(request)` it says which chunks of a conversation a call may read; without it they have to agree with
-    a hit, as neighbors have to where the filter can't be seen. With `reach(filter)` it says what a call may read;
-    without it no answer is cached.
-    """
-
-    def search(self, request: Search) -> Retrieved:
-        """Return the hits for one search."""
-
-    def assemble(self, request: Assemble) -> Context:
-        """Return the context of the hits of all searches."""
-
-
 @dataclass(frozen=True, slots=True)
 class IndexEvidence:
-    """An `EvidenceSource` over an index."""
+    """What an answer chain over an index searches with and assembles by."""
 
     index: Any
     retrieval: RetrievalConfig
@@ -65,18 +48,14 @@ class IndexEvidence:
     """The scorer of the assembly."""
 
     def search(self, request: Search) -> Retrieved:
-        """Return the hits for one search, as a stage of its own: several searches may run at once."""
+        """Return the hits for one search, as a stage if stages are observed: several searches may run at once."""
         on_stage = self.extra_arguments.get("on_stage")
-        return (
-            self._search(request) if on_stage is None else drive_observed(_stage_flow(request), self._search, on_stage)
-        )
+        return drive_observed(_search_flow(request, is_observed=on_stage is not None), self._search, on_stage)
 
     async def asearch(self, request: Search) -> Retrieved:
         """Async version of `search`."""
         on_stage = self.extra_arguments.get("on_stage")
-        if on_stage is None:
-            return await self._asearch(request)
-        return await adrive_observed(_stage_flow(request), self._asearch, on_stage)
+        return await adrive_observed(_search_flow(request, is_observed=on_stage is not None), self._asearch, on_stage)
 
     def assemble(self, request: Assemble) -> Context:
         """Return the context, with neighbors from the index if it has them, under the call's filter."""
@@ -146,11 +125,13 @@ class IndexEvidence:
         return {"query": request.query, "supplement": request.supplement, "labels": self.labels, "scorer": self.scorer}
 
 
-def _stage_flow(request: Search) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:
-    """Wrap `request` in a stage, with the steps of its retrieval within."""
-    yield StageBegan("retrieve", {"search": request.name, "query": request.question.effective_query})
+def _search_flow(request: Search, *, is_observed: bool) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:
+    """Return the reply to `request`, as a stage with the steps of its retrieval within."""
+    if is_observed:
+        yield StageBegan("retrieve", {"search": request.name, "query": request.question.effective_query})
     found: Retrieved = yield request
-    yield StageEnded("retrieve", {"chunks": len(found.chunks), "queries": found.trace.round_trips})
+    if is_observed:
+        yield StageEnded("retrieve", {"chunks": len(found.chunks), "queries": found.trace.round_trips})
     return found
 
 
@@ -208,7 +189,7 @@ class AnswerChain:
 
     model: ChatModel
     """A function from a request to its reply, or an object as `ChatModel` describes it."""
-    source: EvidenceSource
+    source: IndexEvidence
     """What searches and assembles."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
     cache: AnswerCache | None = None
@@ -269,16 +250,14 @@ class AnswerChain:
             InputError: an argument has the wrong type, or can only be awaited.
             SearchError: no search answered.
         """
-        *_, answer = self._iter_events(question, history, mode, filter)
+        *_, answer = self._start_run(question, history, mode, filter).events()
         return cast(Answer, answer)
 
     async def aanswer(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> Answer:
         """Async version of `answer`."""
-        answer: Any = None
-        async for answer in self._aiter_events(question, history, mode, filter):  # noqa: B007 - the last one counts
-            pass
+        *_, answer = [event async for event in self._start_run(question, history, mode, filter).aevents()]
         return cast(Answer, answer)
 
     def stream(
@@ -288,24 +267,19 @@ class AnswerChain:
 
         An error after the first piece means that there is no answer: the pieces given on are half of one.
         """
-        return self._iter_events(question, history, mode, filter, is_streamed=True)
+        yield from self._start_run(question, history, mode, filter, is_streamed=True).events()
 
-    def astream(
+    async def astream(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> AsyncIterator[AnswerPiece | Answer]:
         """Async version of `stream`."""
-        return self._aiter_events(question, history, mode, filter, is_streamed=True)
-
-    def _iter_events(self, *call: Any, is_streamed: bool = False) -> Iterator[AnswerPiece | Answer]:
-        yield from self._start_run(*call, is_streamed=is_streamed).events()
-
-    async def _aiter_events(self, *call: Any, is_streamed: bool = False) -> AsyncIterator[AnswerPiece | Answer]:
-        async with aclosing(self._start_run(*call, is_streamed=is_streamed).aevents()) as events:
+        run = self._start_run(question, history, mode, filter, is_streamed=True)
+        async with aclosing(run.aevents()) as events:
             async for event in events:
                 yield event
 
     def _start_run(
-        self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, is_streamed: bool
+        self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, is_streamed: bool = False
     ) -> AnswerRun:
         parts = ChainParts(self.model, self.source, self.config, self.cache, self._warn_once)
         call = AnswerCall(check_question(question), check_history(history), mode, filter, is_streamed=is_streamed)

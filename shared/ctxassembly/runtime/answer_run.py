@@ -1,30 +1,193 @@
 """One run of an answer chain, in the engine and in every adapter: the pipeline, driven by a model and evidence.
 
 A chain holds `ChainParts` and starts an `AnswerRun` for each call. An adapter's subclass adds what only its framework
-has: a span around each request, and the output in the framework's objects.
+has: a span around each request, and the output in the framework's objects. The requests are answered by a model and by
+a source of evidence, which has `search`, `assemble` and `readmit`, sync or async, and `reach`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.cache import HiddenFilter, Reach, reach
-from ctxassembly.answering.pipeline import Flow, answer_flow
-from ctxassembly.answering.requests import AnswerCall
+from ctxassembly.answering.pipeline import answer_flow
+from ctxassembly.answering.requests import (
+    AnswerCall,
+    AskModel,
+    Assemble,
+    CacheGet,
+    CacheSet,
+    ModelReply,
+    NextPiece,
+    Readmit,
+    SearchAll,
+)
+from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.runtime.answer_services import AnswerServices
-from ctxassembly.runtime.driver import adrive_stream, drive_stream
+from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import WarnOnce
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 M = TypeVar("M")
 E = TypeVar("E")
+SEARCH_SECONDS = 30.0
+"""The timeout for all searches of a question together."""
+_END = object()
+"""The end of a stream. None is a piece."""
+
+
+class AnswerServices:
+    """The services of one call, and the stream that it has open.
+
+    It is a context manager, sync and async. Leaving it closes the stream: a reader who goes away stops the model.
+    """
+
+    def __init__(self, model: Any, source: Any, cache: AnswerCache | None = None) -> None:
+        """Check that `model` can be asked.
+
+        Raises:
+            InputError: it is neither a function nor an object with `ask` or `aask`.
+        """
+        if model is not None and not (callable(model) or hasattr(model, "ask") or hasattr(model, "aask")):
+            raise InputError(
+                f"model must be a function from a request to a reply, or have ask(request), got {safe_repr(model)}"
+            )
+        self._model, self._cache = model, cache
+        self._ask_port = Port.of(model, "ask")
+        self._source_ports = {
+            kind: (Port.of(source, name, accepts_function=False), name)
+            for kind, name in ((SearchAll, "search"), (Readmit, "readmit"), (Assemble, "assemble"))
+        }
+        self._source_name = type(source).__name__
+        self._stream: Any = None
+
+    def ask(self, request: Any) -> Any:
+        """Return the reply to `request`."""
+        if isinstance(request, AskModel):
+            if request.is_streamed:
+                self._stream = self._open_stream(request)
+                return None
+            return _single_reply(self._sync_model().gather((request,), request.timeout_seconds))
+        if isinstance(request, NextPiece):
+            return _parse_piece(wait_with_deadline(request.timeout_seconds, submit(self._read_piece)))
+        if isinstance(request, (CacheGet, CacheSet)):
+            return _use_cache(cast(AnswerCache, self._cache), request)
+        port, name = self._source_ports[type(request)]
+        if port.sync is None:
+            raise InputError(f"{self._source_name} has no {name}(request); what can only be awaited needs aanswer()")
+        if isinstance(request, SearchAll):
+            return port.gather(request.searches, SEARCH_SECONDS)
+        return port.call(request)
+
+    async def aask(self, request: Any) -> Any:
+        """Async version of `ask`."""
+        if isinstance(request, AskModel):
+            if request.is_streamed:
+                self._stream = self._aopen_stream(request)
+                return None
+            return _single_reply(await self._ask_port.agather((request,), request.timeout_seconds))
+        if isinstance(request, NextPiece):
+            is_async_stream = isinstance(self._stream, AsyncIterator)
+            piece: Any = _next_piece(self._stream) if is_async_stream else submit(self._read_piece)
+            return _parse_piece(await await_with_deadline(request.timeout_seconds, piece))
+        if isinstance(request, (CacheGet, CacheSet)):
+            return await Port(_use_cache).acall(cast(AnswerCache, self._cache), request)
+        port, name = self._source_ports[type(request)]
+        if not port:
+            raise InputError(f"{self._source_name} has neither {name}(request) nor a{name}(request)")
+        if isinstance(request, SearchAll):
+            return await port.agather(request.searches, SEARCH_SECONDS)
+        return await port.acall(request)
+
+    def _sync_model(self) -> Port:
+        return self._ask_port.require_sync(
+            "a model that can only be awaited needs aanswer(), or the adapter's async methods"
+        )
+
+    def _read_piece(self) -> Any:
+        return next(self._stream, _END)
+
+    def _open_stream(self, request: AskModel) -> Iterator[Any]:
+        """Return the pieces of the answer: a single one if the model doesn't stream."""
+        if hasattr(self._model, "stream"):
+            return iter(self._model.stream(request))
+        model = self._sync_model()
+        return (model.call(request) for _ in range(1))
+
+    def _aopen_stream(self, request: AskModel) -> Iterator[Any] | AsyncIterator[Any]:
+        if hasattr(self._model, "astream"):
+            return cast(AsyncIterator[Any], aiter(self._model.astream(request)))
+        if hasattr(self._model, "stream") or self._ask_port.async_ is None:
+            return self._open_stream(request)
+
+        async def stream_once() -> AsyncIterator[Any]:
+            yield await self._ask_port.acall(request)
+
+        return stream_once()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if hasattr(self._stream, "close"):
+            with suppress(ValueError):  # a piece that came too late is still being read, in a thread of its own
+                self._stream.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if hasattr(self._stream, "aclose"):
+            with suppress(RuntimeError):  # the same, in a task
+                await self._stream.aclose()
+        self.__exit__()
+
+
+async def _next_piece(stream: AsyncIterator[Any]) -> Any:
+    return await anext(stream, _END)
+
+
+def _use_cache(cache: AnswerCache, request: CacheGet | CacheSet) -> str | None:
+    if isinstance(request, CacheGet):
+        return cache.get(request.key)
+    cache.set(request.key, request.entry)
+    return None
+
+
+def _single_reply(replies: list[Any]) -> ModelReply:
+    """Return the only reply of a batch.
+
+    Raises:
+        Exception: the model's own.
+    """
+    (reply,) = replies
+    if isinstance(reply, Exception):
+        raise reply
+    return _parse_reply(reply)
+
+
+def _parse_piece(reply: Any) -> ModelReply | None:
+    """Return the next reply of a stream; None at its end. A model may send None for a piece without text."""
+    if reply is _END:
+        return None
+    return ModelReply("") if reply is None else _parse_reply(reply)
+
+
+def _parse_reply(reply: Any) -> ModelReply:
+    """Return a reply of the model as a `ModelReply`; it may be a plain string."""
+    if not isinstance(reply, (str, ModelReply)):
+        raise InputError(f"a model must answer with a string or a ModelReply, got {safe_repr(reply, 80)}")
+    return reply if isinstance(reply, ModelReply) else ModelReply(reply)
 
 
 @dataclass(frozen=True)
@@ -39,8 +202,8 @@ class ChainParts(Generic[M, E]):
     """Warns once if answers can't be cached."""
 
 
-class AnswerRun:
-    """One call of an answer chain, and the services that answer its requests."""
+class AnswerRun(AnswerServices):
+    """One call of an answer chain, with the services that answer its requests."""
 
     def __init__(self, parts: ChainParts[Any, Any], call: AnswerCall, filter_remedy: str) -> None:
         """Prepare the run of `call`, without its date and reach.
@@ -51,42 +214,23 @@ class AnswerRun:
         Raises:
             InputError: the model is neither a function nor an object with `ask` or `aask`.
         """
-        self._config = parts.config
-        self._services = AnswerServices(parts.model, parts.evidence, parts.cache)
-        call_reach = None
+        super().__init__(parts.model, parts.evidence, parts.cache)
+        reach = None
         if parts.cache is not None and (call.labels is None or call.labels.next == 1):
-            call_reach = reach_of(parts.evidence, call.filter).warn(parts.warnings, filter_remedy)
-        self.call = replace(call, today=today(), reach=call_reach)
+            reach = parts.evidence.reach(call.filter).warn(parts.warnings, filter_remedy)
+        self.call = replace(call, today=today(), reach=reach)
+        self._flow = answer_flow(self.call, parts.config, time.perf_counter)
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:
         """Yield the pieces of the answer, then the answer."""
-        with self._services:
-            yield from drive_stream(self._flow(), self.ask, AnswerPiece)
+        with self:
+            yield from drive_stream(self._flow, self.ask, AnswerPiece)
 
     async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
         """Async version of `events`."""
-        async with self._services:
-            async for event in adrive_stream(self._flow(), self.aask, AnswerPiece):
+        async with self:
+            async for event in adrive_stream(self._flow, self.aask, AnswerPiece):
                 yield event
-
-    def ask(self, request: Any) -> Any:
-        """Return the reply to a request of the pipeline."""
-        return self._services.ask(request)
-
-    async def aask(self, request: Any) -> Any:
-        """Async version of `ask`."""
-        return await self._services.aask(request)
-
-    def _flow(self) -> Flow:
-        return answer_flow(self.call, self._config, time.perf_counter)
-
-
-def reach_of(evidence: Any, filter: Any) -> Reach:
-    """Return what a call with `filter` may read of `evidence`; without a `reach` of its own it may filter by itself."""
-    if hasattr(evidence, "reach"):
-        found: Reach = evidence.reach(filter)
-        return found
-    return reach(source=HiddenFilter(type(evidence).__name__, evidence))
 
 
 def today() -> str:

@@ -1,20 +1,27 @@
-"""`assemble` and `aassemble`: hits in, the context out."""
+"""`assemble` and `aassemble`: hits in, the context out.
+
+The requests of an assembly are answered by the caller's objects: a store, embeddings, a scorer and a language model. An
+object of the wrong kind is refused before any request.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.pipeline import AssemblyFlow, assemble_flow
 from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.hints import hint_for_store
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.requests import Request
+from ctxassembly.data.requests import EmbedTexts, FetchChunks, Request, ScoreTexts
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import (
     AsyncEmbeddings,
     AsyncLanguageModel,
@@ -29,21 +36,88 @@ from ctxassembly.protocols import (
     Store,
     TransformFetched,
 )
-from ctxassembly.runtime.driver import adrive_observed, drive_observed
-from ctxassembly.runtime.services import async_request_handler, request_handler
+from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
+from ctxassembly.runtime.scorers import to_scorer
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing.logging import log_context
 
 T = TypeVar("T")
 
 
-class _Services(NamedTuple):
-    """The services of one assembly, as the caller passes them."""
+class AssemblyServices:
+    """The caller's objects that answer the requests of one assembly.
 
-    store: object = None
-    embeddings: object = None
-    llm: object = None
-    transform_fetched: object = None
-    scorer: object = None
+    A flow never requests a service that is missing, so no port that is used is empty.
+    """
+
+    def __init__(
+        self,
+        store: object = None,
+        embeddings: object = None,
+        llm: object = None,
+        transform_fetched: object = None,
+        scorer: object = None,
+        *,
+        needs_sync: bool = True,
+    ) -> None:
+        """Check the objects; `needs_sync` refuses those that can only be awaited.
+
+        Raises:
+            InputError: an object is neither None nor of the right kind.
+        """
+        self._store = store
+        self._fetch = _method_port(store, "fetch", "refs", hint_for_store(store), needs_sync=needs_sync)
+        self._embed = _method_port(embeddings, "embed_documents", "texts", needs_sync=needs_sync)
+        self._llm = _function_port("llm", llm, "a prompt to an answer")
+        self._transform = _function_port("transform_fetched", transform_fetched, "chunks to chunks")
+        self._scorer = to_scorer(scorer)
+        if needs_sync:
+            reason = "can only be awaited: it needs aassemble(), or the adapter's async methods"
+            self._llm.require_sync(f"llm {reason}")
+            self._transform.require_sync(f"transform_fetched {reason}")
+            if self._scorer and not self._scorer.is_sync:
+                raise InputError(f"scorer {reason}")
+
+    def ask(self, request: Any) -> Any:
+        """Return the reply to `request`."""
+        if isinstance(request, FetchChunks):
+            chunks = self._fetch.call(request.refs)
+            return self._transform.call(chunks) if self._transform else chunks
+        if isinstance(request, EmbedTexts):
+            return self._embed.call(list(request.texts))
+        if isinstance(request, ScoreTexts) and self._scorer:
+            return self._scorer.score(request)
+        return _check_answers(self._llm.gather(request.prompts, request.timeout_seconds))
+
+    async def aask(self, request: Any) -> Any:
+        """Async version of `ask`. Sync services are called in threads."""
+        if isinstance(request, FetchChunks):
+            chunks = await self._fetch.acall(request.refs)
+            return await self._transform.acall(chunks) if self._transform else chunks
+        if isinstance(request, EmbedTexts):
+            return await self._embed.acall(list(request.texts))
+        if isinstance(request, ScoreTexts) and self._scorer:
+            return await self._scorer.ascore(request)
+        return _check_answers(await self._llm.agather(request.prompts, request.timeout_seconds))
+
+    def flow(self, call: AssemblyCall, *, is_observed: bool) -> AssemblyFlow:
+        """Return the flow of `call`, which also logs the context."""
+        store = self._store
+        traits = StoreTraits(
+            getattr(store, "holds_filter", None),
+            getattr(store, "finds_offsets", False) is True,
+            getattr(store, "remedies", None),
+        )
+        services = Services(
+            None if store is None else traits,
+            can_embed=bool(self._embed),
+            can_compress=bool(self._llm),
+            can_score=self._scorer is not None,
+            is_observed=is_observed,
+        )
+        context = yield from assemble_flow(call, services, time.perf_counter)
+        log_context(context)
+        return context
 
 
 def assemble(
@@ -101,9 +175,9 @@ def assemble(
         StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
-    call_services = _Services(store, embeddings, llm, transform_fetched, scorer)
-    flow = _flow(AssemblyCall(hits, config, query, supplement, labels), call_services, is_watched=on_stage is not None)
-    return drive_observed(flow, request_handler(*call_services), on_stage)
+    services = AssemblyServices(store, embeddings, llm, transform_fetched, scorer)
+    flow = services.flow(AssemblyCall(hits, config, query, supplement, labels), is_observed=on_stage is not None)
+    return drive_observed(flow, services.ask, on_stage)
 
 
 async def aassemble(
@@ -137,9 +211,19 @@ async def aassemble(
     free. Functions in the config (`format`, `encoding`) are called in that thread, too; `on_stage` is called on the
     loop. An async `llm` runs at most 8 calls at once, and late ones are cancelled.
     """
-    call_services = _Services(store, embeddings, llm, transform_fetched, scorer)._asdict()
     return await assemble_as(
-        identity, hits, config, query=query, supplement=supplement, labels=labels, on_stage=on_stage, **call_services
+        lambda context: context,
+        hits,
+        config,
+        query=query,
+        supplement=supplement,
+        labels=labels,
+        on_stage=on_stage,
+        store=store,
+        embeddings=embeddings,
+        llm=llm,
+        transform_fetched=transform_fetched,
+        scorer=scorer,
     )
 
 
@@ -158,36 +242,60 @@ async def assemble_as(
 
     It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
     """
-    call_services = _Services(**services)
-    flow = _flow(AssemblyCall(hits, config, query, supplement, labels), call_services, is_watched=on_stage is not None)
-    return await adrive_observed(_transform_result(transform, flow), async_request_handler(*call_services), on_stage)
+    answering = AssemblyServices(**services, needs_sync=False)
+    flow = answering.flow(AssemblyCall(hits, config, query, supplement, labels), is_observed=on_stage is not None)
+
+    def transformed() -> Generator[Request, Any, T]:
+        context = yield from flow
+        return transform(context)
+
+    return await adrive_observed(transformed(), answering.aask, on_stage)
 
 
-def identity(context: Context) -> Context:
-    """Return `context` as it is: the transformation of a caller who wants the context itself."""
-    return context
+def _method_port(service: object, method: str, argument: str, hint: str = "", *, needs_sync: bool) -> Port:
+    can_be_function = method != "fetch"
+    port = Port.of(service, method, accepts_function=can_be_function)
+    if service is not None and (port.sync is None if needs_sync else not port):
+        lacks = f"has neither {method}({argument}) nor a{method}({argument})"
+        if needs_sync:
+            lacks, hint = f"has no {method}({argument})", hint or "; what can only be awaited needs aassemble()"
+        raise InputError(f"{type(service).__name__} {'is no function and ' if can_be_function else ''}{lacks}{hint}")
+    return port
 
 
-def _transform_result(transform: Callable[[Context], T], flow: AssemblyFlow) -> Generator[Request, Any, T]:
-    context = yield from flow
-    return transform(context)
+def _function_port(parameter: str, function: object, mapping: str) -> Port:
+    if function is not None and not callable(function):
+        raise InputError(f"{parameter} must be a function from {mapping}, got {type(function).__name__}")
+    return Port.of(function)
 
 
-def _flow(call: AssemblyCall, call_services: _Services, *, is_watched: bool) -> AssemblyFlow:
-    """Return the flow of assembly for the services that are there and the traits of the store. Logs the context."""
-    store = call_services.store
-    traits = StoreTraits(
-        getattr(store, "holds_filter", None),
-        getattr(store, "finds_offsets", False) is True,
-        getattr(store, "remedies", None),
-    )
-    services = Services(
-        None if store is None else traits,
-        can_embed=call_services.embeddings is not None,
-        can_compress=call_services.llm is not None,
-        can_score=call_services.scorer is not None,
-        is_observed=is_watched,
-    )
-    context = yield from assemble_flow(call, services, time.perf_counter)
-    log_context(context)
-    return context
+def _check_answers(answers: list[Any]) -> list[str | Exception]:
+    return [
+        answer
+        if isinstance(answer, (str, Exception))
+        else InputError(f"llm must answer with a string, got {safe_repr(answer)}")
+        for answer in answers
+    ]
+
+
+def map_output(llm: Callable[[str], Any], transform: Callable[[Any], Any]) -> Callable[[str], Any]:
+    """Return `llm` with `transform` applied to its answers. The function is async if `llm` is."""
+    if not is_async(llm):
+        return lambda prompt: transform(llm(prompt))
+
+    async def call_llm(prompt: str) -> Any:
+        return transform(await llm(prompt))
+
+    return call_llm
+
+
+def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> None:
+    """Check the `llm` of an adapter: a function, a model of the framework's `kind`, or None if none is needed.
+
+    Raises:
+        ConfigError: `llm` is something else, or is missing; the message names `allowed`.
+    """
+    if llm is None and config.compress == "llm":
+        raise ConfigError("llm", "given where compress is 'llm'", None)
+    if not (llm is None or callable(llm) or isinstance(llm, kind)):
+        raise ConfigError("llm", allowed, llm)

@@ -3,24 +3,26 @@
 A flow is a generator: it yields requests and is sent the replies. So it does no I/O itself and knows nothing of event
 loops and threads, and the same flow serves synchronous and asynchronous callers. If a request fails, the exception is
 thrown into the flow, which decides what the failure means.
+
+The stages of an observed flow are reported where its requests are answered: what a stage asks for is asked between its
+beginning and its end, in the same context variables, so its span is below the span of the stage.
+
+The caller passes each service as a plain function, a coroutine function, or an object with a method `fetch` and its
+async twin `afetch`. A `Port` makes them one: a sync handler of requests uses `call`, an async one `acall`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from ctxassembly.concurrency import is_async, run_in_worker, schedule_in_worker
+from ctxassembly.concurrency import gather_async, gather_sync, is_async, run_in_worker, schedule_in_worker, to_async
 from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent, StageFailed
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 RequestT = TypeVar("RequestT")
 Result = TypeVar("Result")
@@ -38,7 +40,7 @@ def drive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT], Any]
     """
     step = _advance(flow.send, None)
     while not isinstance(step, _Finished):
-        step = _answer(flow, ask, step)
+        step = _advance(*_answer(flow, ask, step))
     return cast(Result, step.result)
 
 
@@ -50,12 +52,8 @@ async def adrive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT
     try:
         step = await run_in_worker(partial(_advance, flow.send, None))
         while not isinstance(step, _Finished):
-            try:
-                reply = await ask(step)
-            except Exception as error:  # noqa: BLE001 - see above
-                step = await run_in_worker(partial(_advance, flow.throw, error))
-            else:
-                step = await run_in_worker(partial(_advance, flow.send, reply))
+            resume, value = await _aanswer(flow, ask, step)
+            step = await run_in_worker(partial(_advance, resume, value))
         return cast(Result, step.result)
     except BaseException:
         schedule_in_worker(flow.close)  # here it may still be running
@@ -81,8 +79,8 @@ def drive_stream(
             if isinstance(step, event):
                 yield step
                 step = _advance(flow.send, None)
-                continue
-            step = _answer(flow, ask, step)
+            else:
+                step = _advance(*_answer(flow, ask, step))
         yield cast(Result, step.result)
     finally:
         flow.close()
@@ -98,13 +96,8 @@ async def adrive_stream(
             if isinstance(step, event):
                 yield step
                 step = _advance(flow.send, None)
-                continue
-            try:
-                reply = await ask(step)
-            except Exception as error:  # noqa: BLE001 - see above
-                step = _advance(flow.throw, error)
             else:
-                step = _advance(flow.send, reply)
+                step = _advance(*await _aanswer(flow, ask, step))
         yield cast(Result, step.result)
     finally:
         flow.close()
@@ -115,15 +108,22 @@ class _Finished:
     result: Any
 
 
-def _answer(
-    flow: Generator[RequestT, Any, Any], ask: Callable[[RequestT], Any], request: RequestT
-) -> RequestT | _Finished:
-    """Return the step after `request`, once it is answered or has failed."""
+def _answer(flow: Generator[Any, Any, Any], ask: Callable[[Any], Any], request: Any) -> tuple[Callable[..., Any], Any]:
+    """Return how the flow goes on once `request` is answered or has failed: `send` or `throw`, and its argument."""
     try:
-        reply = ask(request)
+        return flow.send, ask(request)
     except Exception as error:  # noqa: BLE001 - see above
-        return _advance(flow.throw, error)
-    return _advance(flow.send, reply)
+        return flow.throw, error
+
+
+async def _aanswer(
+    flow: Generator[Any, Any, Any], ask: Callable[[Any], Awaitable[Any]], request: Any
+) -> tuple[Callable[..., Any], Any]:
+    """Async version of `_answer`."""
+    try:
+        return flow.send, await ask(request)
+    except Exception as error:  # noqa: BLE001 - see above
+        return flow.throw, error
 
 
 def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finished:
@@ -132,12 +132,6 @@ def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finis
         return resume(value)
     except StopIteration as end:
         return _Finished(end.value)
-
-
-# Observed flows.
-#
-# `on_stage` is called where the requests of the flow are answered: what a stage asks for is asked between its beginning
-# and its end, in the same context variables, so its span is below the span of the stage.
 
 
 def drive_observed(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], on_stage: Any) -> Result:
@@ -150,8 +144,24 @@ def drive_observed(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any],
         return drive(flow, ask)
     if is_async(on_stage):
         raise InputError("on_stage can only be awaited: it needs the awaited function, or the adapter's async methods")
-    with _Observer(ask, on_stage) as observer:
-        return drive(flow, observer.ask)
+    _check_on_stage(on_stage)
+    running: list[StageBegan] = []
+
+    def ask_or_report(request: Any) -> Any:
+        if not isinstance(request, (StageBegan, StageEnded)):
+            return ask(request)
+        running.clear()
+        on_stage(request)
+        if isinstance(request, StageBegan):
+            running.append(request)
+        return None
+
+    try:
+        return drive(flow, ask_or_report)
+    except BaseException as error:
+        for stage in running:
+            on_stage(StageFailed(stage.name, error))
+        raise
 
 
 async def adrive_observed(
@@ -160,51 +170,93 @@ async def adrive_observed(
     """Async version of `drive_observed`. A sync `on_stage` is called on the event loop: it has to be light."""
     if on_stage is None:
         return await adrive(flow, ask)
-    async with _Observer(ask, on_stage) as observer:
-        return await adrive(flow, observer.aask)
+    _check_on_stage(on_stage)
+    running: list[StageBegan] = []
 
+    async def report(event: StageEvent) -> None:
+        if isawaitable(result := on_stage(event)):
+            await result
 
-class _Observer:
-    """`ask`, which also reports stages to `on_stage`. If an error ends the flow, the current stage has failed."""
-
-    def __init__(self, ask: Callable[[Any], Any], on_stage: Callable[[StageEvent], Any]) -> None:
-        if not callable(on_stage):
-            raise InputError(f"on_stage must be a function from the event of a stage, got {safe_repr(on_stage)}")
-        self._ask, self._on_stage = ask, on_stage
-        self._running_stage: StageBegan | None = None
-
-    def ask(self, request: Any) -> Any:
+    async def ask_or_report(request: Any) -> Any:
         if not isinstance(request, (StageBegan, StageEnded)):
-            return self._ask(request)
-        self._running_stage = None
-        self._on_stage(request)
-        self._running_stage = request if isinstance(request, StageBegan) else None
+            return await ask(request)
+        running.clear()
+        await report(request)
+        if isinstance(request, StageBegan):
+            running.append(request)
         return None
 
-    async def aask(self, request: Any) -> Any:
-        if not isinstance(request, (StageBegan, StageEnded)):
-            return await self._ask(request)
-        self._running_stage = None
-        if isawaitable(result := self._on_stage(request)):
-            await result
-        self._running_stage = request if isinstance(request, StageBegan) else None
-        return None
+    try:
+        return await adrive(flow, ask_or_report)
+    except BaseException as error:
+        for stage in running:
+            await report(StageFailed(stage.name, error))
+        raise
 
-    def _report_failure(self, error: BaseException | None) -> Any:
-        if error is None or self._running_stage is None:
-            return None
-        return self._on_stage(StageFailed(self._running_stage.name, error))
 
-    def __enter__(self) -> Self:
+def _check_on_stage(on_stage: object) -> None:
+    if not callable(on_stage):
+        raise InputError(f"on_stage must be a function from the event of a stage, got {safe_repr(on_stage)}")
+
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A service as a function to call, as a function to await, or as both; empty if the caller passed none.
+
+    >>> Port.of(len).call("four")
+    4
+    """
+
+    sync: Function | None = None
+    async_: Function | None = None
+
+    @classmethod
+    def of(cls, service: object, method: str = "", *, accepts_function: bool = True) -> Port:
+        """Return the port of `service`: its `method` and its `a`-prefixed twin, or `service` itself as a function.
+
+        It is empty if `service` has neither; `accepts_function=False` requires one of the methods.
+        """
+        sync, async_ = (_find_method(service, name) for name in (method, f"a{method}")) if method else (None, None)
+        if sync is None and accepts_function and callable(service):
+            sync = service
+        return cls(None, async_ or sync) if is_async(sync) else cls(sync, async_)
+
+    def __bool__(self) -> bool:
+        """Return True if there is a function to call or to await."""
+        return self.sync is not None or self.async_ is not None
+
+    def require_sync(self, message: str) -> Port:
+        """Return the port if it is empty or can be called.
+
+        Raises:
+            InputError: it can only be awaited. `message` says so, and what to use instead.
+        """
+        if self.async_ is not None and self.sync is None:
+            raise InputError(message)
         return self
 
-    def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        self._report_failure(error)
+    def call(self, *arguments: Any) -> Any:
+        """Call the service in the current thread."""
+        return cast(Function, self.sync)(*arguments)
 
-    async def __aenter__(self) -> Self:
-        return self
+    async def acall(self, *arguments: Any) -> Any:
+        """Await the service, or call it in a thread if it has no async version."""
+        if self.async_ is not None:
+            return await self.async_(*arguments)
+        return await to_async(lambda _: self.call(*arguments))(None)
 
-    async def __aexit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        result = self._report_failure(error)
-        if isawaitable(result):
-            await result
+    def gather(self, arguments: Sequence[Any], timeout_seconds: float) -> list[Any]:
+        """Return the reply to each of `arguments`, or its exception, from calls in threads; see `gather_sync`."""
+        return gather_sync(self.call, arguments, timeout_seconds)
+
+    async def agather(self, arguments: Sequence[Any], timeout_seconds: float) -> list[Any]:
+        """Async version of `gather`."""
+        return await gather_async(self.call if self.async_ is None else self.acall, arguments, timeout_seconds)
+
+
+def _find_method(service: object, name: str) -> Function | None:
+    method = getattr(service, name, None)
+    return method if callable(method) else None

@@ -1,20 +1,39 @@
-"""`retrieve` and `aretrieve`: a query in, hits and their trace out."""
+"""`retrieve`: a query in, hits and their trace out; `explain` and `tune`, which search the same index.
+
+The requests of a retrieval are answered by the caller's objects: an index, embeddings, custom channels and rerankers.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from ctxassembly.concurrency import gather_async, gather_sync
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.data.retrieval import Channel
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.requests import (
+    Batch,
+    EmbedTexts,
+    FindTerms,
+    RerankChunks,
+    RetrievalRequest,
+    SearchChunks,
+    SearchRequest,
+)
+from ctxassembly.data.retrieval import Channel, Explanation
+from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
+from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.pipeline import retrieve_flow
-from ctxassembly.retrieval.search import Question
+from ctxassembly.retrieval.search import Capabilities, Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.retrieval.tune import LabeledQuestions, TuneResult, tune_flow
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.search_services import SearchServices, check_config, to_question
+from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
+from ctxassembly.safe_repr import safe_repr
 
 
 def retrieve(
@@ -59,10 +78,9 @@ def retrieve(
         InputError: an argument has the wrong type, or can only be awaited.
         SearchError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
-    question, config = to_question(query, filter), check_config(config)
-    services = SearchServices.from_arguments(index, embed, channels, rerankers)
+    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, rerankers)
     capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
-    flow = retrieve_flow(question, config, capabilities, time.perf_counter)
+    flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
     return Retrieved.with_views(services.drive(flow, config.timeout_seconds, on_stage))
 
 
@@ -88,8 +106,249 @@ async def aretrieve(
     >>> [hit.chunk.id for hit in retrieved.hits]
     ['lab#0']
     """
-    question, config = to_question(query, filter), check_config(config)
-    services = SearchServices.from_arguments(index, embed, channels, rerankers)
+    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, rerankers)
     capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
-    flow = retrieve_flow(question, config, capabilities, time.perf_counter)
+    flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
     return Retrieved.with_views(await services.adrive(flow, config.timeout_seconds, on_stage))
+
+
+def explain(
+    query: str | Question,
+    expect: str,
+    config: RetrievalConfig | None = None,
+    *,
+    index: Index | None = None,
+    embed: EmbedQuery | None = None,
+    taxonomy: Taxonomy | None = None,
+    filter: Any = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
+    rerankers: Sequence[Reranker] = (),
+    category_of: Classifier | None = None,
+) -> Explanation:
+    """Retrieve, and return what became of the chunk whose id or part of whose text is `expect`.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> texts = ("Ferritin is measured in the morning.", "Ferritin, and iron.", "Iron.")
+    >>> index = MemoryIndex([Chunk(f"lab#{at}", "lab", text, at) for at, text in enumerate(texts)])
+    >>> one = RetrievalConfig(strategy="keyword", limit=1)
+    >>> print(explain("When is ferritin measured?", "and iron", one, index=index))
+    lab#1: place 2 after fuse, where 1 are kept
+    <BLANKLINE>
+    step    place  of
+    search      2   2
+    fuse        2   2
+    limit       -   1
+    In its stead: lab#0
+
+    The other arguments are as for `retrieve`.
+
+    Raises:
+        InputError: `expect` is empty, or as with `retrieve`.
+    """
+    if not isinstance(expect, str) or not expect.strip():
+        raise InputError(f"expect must be an id or a part of a text, got {safe_repr(expect)}")
+    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, rerankers)
+    capabilities = services.capabilities(taxonomy, category_of)
+    flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
+    return services.drive(flow, config.timeout_seconds)
+
+
+def tune(
+    labeled_questions: LabeledQuestions,
+    config: RetrievalConfig | None = None,
+    *,
+    index: Index | None = None,
+    embed: EmbedQuery | None = None,
+    taxonomy: Taxonomy | None = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
+) -> TuneResult:
+    """Fit `keyword_weight` on questions of your own.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("a", "d", "Iron."), Chunk("b", "d", "Ferritin.")], [[1.0, 0.0], [0.8, 0.6]])
+    >>> best_one = RetrievalConfig(limit=1, keyword_weight=0.1)
+    >>> tuned = tune({"ferritin": "b"}, best_one, index=index, embed=lambda _: [1, 0])
+    >>> tuned.config.keyword_weight
+    0.2
+
+    Args:
+        labeled_questions: questions, each with the id of the chunk that answers it or a part of its text, or a list of
+            several. A few dozen separate a weight of .3 from one of .7; .6 from .65 needs hundreds.
+        config: the other settings, `limit` among them; None means the defaults.
+        index: as with `retrieve`, and so are the others.
+        embed: see there.
+        taxonomy: see there.
+        channels: see there.
+
+    Raises:
+        ConfigError: the strategy isn't "hybrid".
+        InputError: a question has nothing that is expected; or as with `retrieve`.
+        SearchError: a channel failed: a weight fitted without it would be none.
+    """
+    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, ())
+    flow = tune_flow(labeled_questions, config, services.capabilities(taxonomy, None), time.perf_counter)
+    return services.drive(flow, config.timeout_seconds)
+
+
+Result = TypeVar("Result")
+
+
+def check_config(config: RetrievalConfig | None) -> RetrievalConfig:
+    """Return the settings, or the defaults for None.
+
+    Raises:
+        InputError: `config` is something else.
+    """
+    if config is not None and not isinstance(config, RetrievalConfig):
+        raise InputError(f"config must be a RetrievalConfig or None, got {safe_repr(config)}")
+    return config or RetrievalConfig()
+
+
+def to_question(query: str | Question, filter: Any) -> Question:
+    """Return the question with `filter`.
+
+    Raises:
+        InputError: `query` is something else, or has a filter already.
+    """
+    if not isinstance(query, (str, Question)):
+        raise InputError(f"query must be a string or a Question, got {safe_repr(query)}")
+    question = query if isinstance(query, Question) else Question(query)
+    return question if filter is None else question.with_filter(filter)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchServices:
+    """The objects that answer the requests of a retrieval."""
+
+    search: Port
+    find_terms: Port
+    embed: Port
+    channels: Mapping[Channel, Port]
+    rerankers: Sequence[Port]
+    index_name: str
+    """The class of the index, for messages."""
+
+    @classmethod
+    def from_arguments(cls, index: object, embed: object, channels: object, rerankers: object) -> SearchServices:
+        """Return the services, checked.
+
+        Raises:
+            InputError: one of them has the wrong type.
+        """
+        channels = channels or {}
+        if not isinstance(channels, Mapping) or not channels.keys() <= {"vector", "keyword"}:
+            raise InputError(
+                f"channels must be a mapping of 'vector' or 'keyword' to functions, got {safe_repr(channels)}"
+            )
+        if not isinstance(rerankers, (tuple, list)):
+            raise InputError(f"rerankers must be a sequence of functions, got {safe_repr(rerankers)}")
+        for name, function in (*channels.items(), *(("reranker", one) for one in rerankers)):
+            if not callable(function):
+                raise InputError(f"{name} must be a function, got {safe_repr(function)}")
+        find_terms, search = (Port.of(index, name, accepts_function=False) for name in ("find_terms", "search"))
+        for name, port in (("find_terms", find_terms), ("search", search)):
+            if index is not None and not port:
+                raise InputError(f"index has no {name}(request): {type(index).__name__} is no index")
+        embed_port = Port.of(embed, "embed_query")
+        if embed is not None and not embed_port:
+            raise InputError(
+                f"embed must be a function from a text to its vector, or have embed_query, got {safe_repr(embed)}"
+            )
+        channel_ports = {name: Port.of(function) for name, function in channels.items()}
+        return cls(
+            search, find_terms, embed_port, channel_ports, [Port.of(one) for one in rerankers], type(index).__name__
+        )
+
+    def capabilities(
+        self, taxonomy: Taxonomy | None, category_of: Classifier | None, *, is_watched: bool = False
+    ) -> Capabilities:
+        """Return what a flow has to know about the services.
+
+        Raises:
+            InputError: `taxonomy` is none.
+        """
+        if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
+            raise InputError(f"taxonomy must be a Taxonomy or None, got {safe_repr(taxonomy)}")
+        return Capabilities(
+            has_index=bool(self.search),
+            external_channels=frozenset(self.channels),
+            can_embed=bool(self.embed),
+            reranker_count=len(self.rerankers),
+            taxonomy=taxonomy,
+            category_of=category_of,
+            is_watched=is_watched,
+        )
+
+    def drive(
+        self, flow: Generator[RetrievalRequest, Any, Result], timeout_seconds: float, on_stage: OnStage | None = None
+    ) -> Result:
+        """Return the result of `flow`. Each of its requests has to be answered within `timeout_seconds`.
+
+        Raises:
+            InputError: a service can only be awaited.
+        """
+        for port in (self.embed, *self.channels.values(), *self.rerankers):
+            port.require_sync("an async embed, channel or reranker needs aretrieve(), or the adapter's async methods")
+        for port in (self.search, self.find_terms):
+            port.require_sync(f"{self.index_name} can only be awaited: it needs aretrieve()")
+
+        def handle(request: SearchRequest) -> Any:
+            port, arguments = self._port_for(request)
+            return _check_reply(request, port.call(*arguments))
+
+        return drive_observed(flow, lambda batch: gather_sync(handle, batch.requests, timeout_seconds), on_stage)
+
+    async def adrive(
+        self,
+        flow: Generator[RetrievalRequest, Any, Result],
+        timeout_seconds: float,
+        on_stage: AsyncOnStage | OnStage | None = None,
+    ) -> Result:
+        """Async version of `drive`. Sync services are called in threads."""
+
+        async def handle(request: SearchRequest) -> Any:
+            port, arguments = self._port_for(request)
+            return _check_reply(request, await port.acall(*arguments))
+
+        async def handle_batch(batch: Batch) -> list[Any]:
+            return await gather_async(handle, batch.requests, timeout_seconds)
+
+        return await adrive_observed(flow, handle_batch, on_stage)
+
+    def _port_for(self, request: SearchRequest) -> tuple[Port, tuple[Any, ...]]:
+        """Return the port that answers `request`, and its arguments. A flow requests no service that is missing."""
+        if isinstance(request, EmbedTexts):
+            return self.embed, request.texts
+        if isinstance(request, RerankChunks):
+            return self.rerankers[request.reranker], (request.query, request.chunks)
+        if isinstance(request, (FindTerms, SearchChunks)):
+            return (self.find_terms if isinstance(request, FindTerms) else self.search), (request,)
+        return self.channels[request.channel], (request.query, request.limit, request.filter)
+
+
+def _check_reply(request: SearchRequest, reply: Any) -> Any:
+    """Return the reply to `request`, checked. A malformed reply is a failure of its channel alone."""
+    if isinstance(request, EmbedTexts):
+        return _check_vector(reply)
+    if isinstance(request, RerankChunks):
+        try:
+            return [(int(place), None if score is None else float(score)) for place, score in reply]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a reranker must return (place, score) pairs, got {safe_repr(reply, 80)}") from error
+    if isinstance(request, (FindTerms, SearchChunks)):
+        return reply
+    if not isinstance(reply, (list, tuple)) or not all(isinstance(hit, Hit) for hit in reply):
+        raise InputError(f"a channel must return a list of Hit, got {safe_repr(reply, 80)}")
+    return reply
+
+
+def _check_vector(reply: Any) -> list[list[float]]:
+    """Return the vector as a list of one; the reply may be a matrix of one row."""
+    try:
+        vector = reply[0] if len(reply) == 1 and hasattr(reply[0], "__len__") else reply
+        numbers = [float(number) for number in vector]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"embed must return one vector for one text, got {safe_repr(reply, 80)}") from error
+    if not numbers:
+        raise InputError("embed must return one vector for one text, got an empty one")
+    return [numbers]

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 from ctxassembly.assembly.dedup.semantic import unit_vector
 from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.runtime.driver import adrive, drive
-from ctxassembly.runtime.port import Port
+from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.cache import TextCache
 

@@ -167,25 +167,13 @@ def test_where_a_filter_can_not_be_seen_one_warning_says_so(make, said):
     chain.answer("Is parking free?")
 
 
-def test_a_channel_or_a_source_of_ones_own_may_hide_a_filter():
+def test_a_channel_of_ones_own_may_hide_a_filter():
     def channel(query, limit, condition):
         return [Hit(Chunk("own#0", "own", "Parking is free."))]
 
     chain = AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, cache=Shelf(), channels={"keyword": channel})
     with pytest.warns(FilterNotSeenWarning, match=r"channels\['keyword'\] may filter in"):
         chain.answer("Is parking free?")
-
-    class Source:
-        def search(self, request):
-            return chain.source.search(request)
-
-        def assemble(self, request):
-            return chain.source.assemble(request)
-
-    shelf = Shelf()
-    with pytest.warns(FilterNotSeenWarning, match="Source may filter in"):
-        AnswerChain(Scripted(), Source(), cache=shelf).answer("Is parking free?")
-    assert shelf == {}
 
 
 OPEN = AssemblyConfig(neighbors="unfiltered")

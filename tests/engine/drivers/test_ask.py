@@ -16,7 +16,7 @@ from ctxassembly.concurrency import is_async
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import InputError
 from ctxassembly.runtime import assemble as drive
-from ctxassembly.runtime.services import async_request_handler, map_output, request_handler
+from ctxassembly.runtime.assemble import AssemblyServices, map_output
 
 HITS = hits_of([words_of("A", 1)])
 REQUEST = CompressTexts(("first", "second", "third"), timeout_seconds=60.0)
@@ -38,9 +38,9 @@ class Shouting:
 
 async def test_a_model_is_asked_each_prompt_sync_and_async():
     answers = ["FIRST", "SECOND", "THIRD"]
-    assert request_handler(None, None, shout)(REQUEST) == answers
+    assert AssemblyServices(llm=shout).ask(REQUEST) == answers
     for llm in (shout, ashout, Shouting()):
-        assert await async_request_handler(None, None, llm)(REQUEST) == answers
+        assert await AssemblyServices(llm=llm, needs_sync=False).aask(REQUEST) == answers
 
 
 async def test_a_function_is_called_in_threads():
@@ -50,8 +50,8 @@ async def test_a_function_is_called_in_threads():
         threads.append(threading.current_thread())
         return prompt
 
-    request_handler(None, None, where)(REQUEST)
-    await async_request_handler(None, None, where)(REQUEST)
+    AssemblyServices(llm=where).ask(REQUEST)
+    await AssemblyServices(llm=where, needs_sync=False).aask(REQUEST)
     assert len(threads) == 6
     assert threading.main_thread() not in threads
 
@@ -61,8 +61,8 @@ async def test_what_is_no_text_is_an_input_error_in_its_place():
         return [prompt] if prompt == "second" else prompt
 
     for answers in (
-        request_handler(None, None, listed)(REQUEST),
-        await async_request_handler(None, None, listed)(REQUEST),
+        AssemblyServices(llm=listed).ask(REQUEST),
+        await AssemblyServices(llm=listed, needs_sync=False).aask(REQUEST),
     ):
         first, wrong, last = answers
         assert (first, last) == ("first", "third")
@@ -78,9 +78,9 @@ async def test_the_requests_timeout_holds():
         return prompt
 
     request = CompressTexts(("first",), timeout_seconds=0.05)
-    (late,) = request_handler(None, None, hang)(request)
+    (late,) = AssemblyServices(llm=hang).ask(request)
     assert isinstance(late, TimeoutError)
-    (late,) = await async_request_handler(None, None, hang)(request)
+    (late,) = await AssemblyServices(llm=hang, needs_sync=False).aask(request)
     assert isinstance(late, TimeoutError)
     released.set()
 

@@ -79,7 +79,7 @@ async def test_a_store_with_both_is_awaited():
 
 
 def test_an_async_store_needs_aassemble():
-    with pytest.raises(InputError, match=r"^AsyncOnly has no fetch\(refs\); a store with afetch alone needs aassemble"):
+    with pytest.raises(InputError, match=r"^AsyncOnly has no fetch\(refs\); what can only be awaited needs aassemble"):
         assemble(HITS, store=AsyncOnly())  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from ctxassembly.errors import InputError
-from ctxassembly.runtime.port import Port
+from ctxassembly.runtime.driver import Port
 
 
 def sync_name(_: int = 0) -> str:

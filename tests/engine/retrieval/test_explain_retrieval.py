@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig, SearchError, aexplain, explain
+from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig, SearchError, explain
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 
 TEXTS = [
@@ -99,11 +99,6 @@ def test_of_several_chunks_with_the_text_the_one_that_came_furthest():
     assert ask("IJzer", "Hoort ferritine bij ijzer?", limit=1).chunk_id in {"lab#1", "lab#2"}
     assert ask("ferritine", limit=1).chunk_id == "lab#0"
     assert ask("ijzer", limit=1).chunk_id == "lab#1"
-
-
-async def test_sync_equals_async():
-    one = await aexplain("ferritine", "lab#3", RetrievalConfig(limit=2), index=INDEX, embed=lambda _: (1.0, 0.0))
-    assert one == explain("ferritine", "lab#3", RetrievalConfig(limit=2), index=INDEX, embed=lambda _: (1.0, 0.0))
 
 
 def test_by_channels_of_another_make_alone():

@@ -19,10 +19,8 @@ from ctxassembly import (
     RetrievalConfig,
     Retrieved,
     SearchError,
-    aexplain,
     aretrieve,
     assemble,
-    atune,
     retrieve,
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
@@ -562,7 +560,7 @@ async def test_what_can_only_be_awaited_needs_aretrieve(index: MemoryIndex):
     assert await aretrieve("garage", index=index, embed=aembed) == retrieve("garage", index=index, embed=embed)
 
 
-async def test_embeddings_that_can_only_be_awaited_serve_all_awaited_calls(index: MemoryIndex):
+async def test_embeddings_that_can_only_be_awaited_serve_awaited_calls(index: MemoryIndex):
     class Awaited:
         async def aembed_query(self, text: str) -> Sequence[float]:
             return embed(text)
@@ -570,8 +568,6 @@ async def test_embeddings_that_can_only_be_awaited_serve_all_awaited_calls(index
     model: Any = Awaited()
     plain = retrieve("garage", index=index, embed=embed)
     assert await aretrieve("garage", index=index, embed=model) == plain
-    assert (await aexplain("garage", plain.chunks[0].chunk.id, index=index, embed=model)).lost_at is None
-    assert (await atune({"garage": plain.chunks[0].chunk.id}, index=index, embed=model)).config.strategy == "hybrid"
     with pytest.raises(InputError, match="needs aretrieve"):
         retrieve("garage", index=index, embed=model)
 

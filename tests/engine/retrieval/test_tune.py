@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig, SearchError, atune, tune
+from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig, SearchError, tune
 from ctxassembly.retrieval import Question
 
 NAMES = ("alpha", "beta", "gamma")
@@ -84,12 +84,6 @@ def test_it_prints_a_table():
     assert lines[1].split() == ["keyword_weight", "recall@1", "reciprocal", "rank"]
     assert len(lines) == 2 + 21
     assert sum(line.endswith("*") for line in lines) == 1
-
-
-async def test_sync_equals_async():
-    assert await atune(BY_WORDS, ONE, index=INDEX, embed=misleading) == tune(
-        BY_WORDS, ONE, index=INDEX, embed=misleading
-    )
 
 
 @pytest.mark.parametrize(
