@@ -28,7 +28,7 @@ from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.filters import as_predicate, check_size, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.memory.store import MemoryStore
+from ctxassembly.stores.memory import MemoryStore
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import is_langchain_class
 

@@ -28,8 +28,7 @@ from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable
-from ctxassembly.stores.postgres.columns import LangChainColumns, langchain_chunk_table
-from ctxassembly.stores.postgres.deadline import (
+from ctxassembly.stores.postgres.connection import (
     BoundStatement,
     afetch_rows,
     await_rows,
@@ -38,6 +37,7 @@ from ctxassembly.stores.postgres.deadline import (
     wait_for_rows,
 )
 from ctxassembly.stores.postgres.numbering import NumberingReport, StoredChunks, build_table, number_rows
+from ctxassembly.stores.postgres.rows import LangChainColumns, langchain_chunk_table
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
 

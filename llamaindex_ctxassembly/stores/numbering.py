@@ -19,8 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.chunk_lookup import json_text
-from ctxassembly.stores.postgres.columns import NO_DOCUMENT
+from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, json_text
 from ctxassembly.stores.postgres.numbering import (
     NumberingReport,
     as_jsonb,

@@ -15,10 +15,10 @@ from sqlalchemy import ColumnElement, Engine, Row, true
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.stores.postgres import llamaindex_filters
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable
-from ctxassembly.stores.postgres.columns import NO_DOCUMENT, llamaindex_chunk_table
-from ctxassembly.stores.postgres.deadline import BoundStatement, await_rows, execute_async, fetch_rows
+from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
+from ctxassembly.stores.postgres.filters import build_llamaindex_condition
+from ctxassembly.stores.postgres.rows import llamaindex_chunk_table
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters
 
@@ -29,7 +29,7 @@ def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> Colu
     Raises:
         ConfigError: an operator, a condition or a value's type has no translation.
     """
-    condition = llamaindex_filters.build_llamaindex_condition(normalize_filters(filters), metadata)
+    condition = build_llamaindex_condition(normalize_filters(filters), metadata)
     return true() if condition is None else condition
 
 
@@ -100,10 +100,8 @@ class PGVectorNeighbors(PostgresStore):
         return cast(Engine, self.vector_store._engine)
 
     def _statement(self, refs: Sequence[ChunkRef]) -> BoundStatement:
-        document_ids = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
         cache_key = (self.vector_store._table_class, self.keys, repr(self.filter))
-        statement, parameters = cached_table(cache_key, self._chunk_table).statement_for(refs)
-        return statement, {**parameters, "among": document_ids}
+        return cached_table(cache_key, self._chunk_table).statement_for(refs)
 
     def _chunk_table(self) -> ChunkTable:
         """Return the table of chunks, narrowed to the documents that are asked about."""

@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from ctxassembly.runtime.answer import AnswerChain, aunderstand, understand
     from ctxassembly.runtime.assemble import aassemble, assemble
     from ctxassembly.runtime.retrieve import aretrieve, explain, retrieve, tune
-    from ctxassembly.stores.memory.index import MemoryIndex
-    from ctxassembly.stores.memory.store import MemoryStore
+    from ctxassembly.stores.memory import MemoryIndex, MemoryStore
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.tokens.budget import TokenBudget
     from ctxassembly.tokens.history import History, trim_history
@@ -160,8 +159,7 @@ else:
         "ctxassembly.runtime.answer": "AnswerChain aunderstand understand",
         "ctxassembly.runtime.assemble": "aassemble assemble",
         "ctxassembly.runtime.retrieve": "aretrieve explain retrieve tune",
-        "ctxassembly.stores.memory.index": "MemoryIndex",
-        "ctxassembly.stores.memory.store": "MemoryStore",
+        "ctxassembly.stores.memory": "MemoryIndex MemoryStore",
         "ctxassembly.stores.postgres.index": "PostgresIndex",
         "ctxassembly.tokens.budget": "TokenBudget",
         "ctxassembly.tokens.history": "History trim_history",

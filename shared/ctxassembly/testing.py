@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.memory.index import MemoryIndex
-from ctxassembly.stores.memory.store import MemoryStore
+from ctxassembly.stores.memory import MemoryIndex, MemoryStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def run(code: str, missing: set[str]) -> str:
         ("import ctxassembly.stores.postgres", "sqlalchemy", "postgres"),
         ("from ctxassembly import PostgresIndex", "sqlalchemy", "postgres"),
         ("from ctxassembly import PostgresIndex\nPostgresIndex.create('postgresql://h/d')", "psycopg", "postgres"),
-        ("import ctxassembly.stores.postgres.deadline", "sqlalchemy", "postgres"),
+        ("import ctxassembly.stores.postgres.connection", "sqlalchemy", "postgres"),
         ("from ctxassembly import TokenBudget\nTokenBudget.for_model('gpt-4o')", "genai_prices", "models"),
     ],
 )

@@ -14,8 +14,7 @@ import pytest
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.stores.memory.index import count_occurrences
-from ctxassembly.stores.memory.lexemes import MIN_SIMILARITY, NearWords, lexemes
+from ctxassembly.stores.lexemes import MIN_SIMILARITY, NearWords, count_occurrences, lexemes
 
 TEXTS = [
     "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",

@@ -21,10 +21,10 @@ from langchain_postgres import PGEngine, PGVectorStore
 from attached_samples import Hashed, langchain_store, names, searched
 from ctxassembly import ChunkRef, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
-from ctxassembly.stores.postgres import PostgresIndex, ingest, migrate
+from ctxassembly.stores.postgres import PostgresIndex, ingest, schema
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.ingest import IngestReport
-from ctxassembly.stores.postgres.vocabulary import missing_lexeme_steps
+from ctxassembly.stores.postgres.schema import missing_lexeme_steps
 from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
 
 COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
@@ -93,7 +93,7 @@ def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(migrate, "missing_lexeme_steps", cut_short)
+        patched.setattr(schema, "missing_lexeme_steps", cut_short)
         with pytest.raises(KeyboardInterrupt):
             PostgresIndex.create(database_url, "cut", dimensions=16)
     whole = PostgresIndex.create(database_url, "whole", dimensions=16)
@@ -273,7 +273,7 @@ def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monke
     from ctxassembly.stores.postgres import connection as engines
 
     inside, go_on = threading.Event(), threading.Event()
-    made = engines._make_engine
+    made = engines.make_engine
 
     def slow(*given: Any, **options: Any) -> Any:
         if threading.current_thread().name == "slow":
@@ -281,7 +281,7 @@ def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monke
             go_on.wait(60)
         return made(*given, **options)
 
-    monkeypatch.setattr(engines, "_make_engine", slow)
+    monkeypatch.setattr(engines, "make_engine", slow)
     other = index.server._replace(ef_search=77)
     migrate = threading.Thread(target=get_engine, args=(other,), name="slow")
     migrate.start()

@@ -37,9 +37,9 @@ from ctxassembly import (
 )
 from ctxassembly.answering import AskModel
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.stores.postgres import PostgresIndex, enrichment
-from ctxassembly.stores.postgres.catalog import describe_table
+from ctxassembly.stores.postgres import PostgresIndex, enrichment, schema
 from ctxassembly.stores.postgres.maintenance import open_maintenance
+from ctxassembly.stores.postgres.table import describe_table
 from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
 from langchain_ctxassembly import ContextRetriever
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
@@ -336,7 +336,7 @@ def test_a_table_of_our_own_that_is_older_gets_them(own: PostgresIndex, database
     older = replace(own.table, has_notes=False)
     columns = ", ".join(f"DROP COLUMN {name} CASCADE" for name in ("ctxassembly_tsv", *enrichment.NOTES))
     execute(database_url, f"ALTER TABLE chunks {columns}")
-    for step in (*enrichment.words_column_steps(older, own.fields, 180_000), *enrichment.words_index_steps(older)):
+    for step in (*schema.words_column_steps(older, own.fields, 180_000), *schema.words_index_steps(older)):
         execute(database_url, step.sql)
     index = PostgresIndex.create(database_url, dimensions=16)
     assert not index.table.has_notes

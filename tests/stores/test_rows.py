@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import langchain_ctxassembly
 import llamaindex_ctxassembly
 from ctxassembly import Chunk, ChunkRef
-from ctxassembly.stores.postgres.deadline import fetch_rows
+from ctxassembly.stores.postgres.connection import fetch_rows
 from own_server import Server, server_of_ones_own
 from owners import wait_until
 from pauses import TRIES, limit, pauses

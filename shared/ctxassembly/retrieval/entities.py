@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import is_filter
-from ctxassembly.data.retrieval import Channel, RetrievedChunk
+from ctxassembly.data.retrieval import RetrievedChunk
 from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, node_predicate
 from ctxassembly.text.words import strip_accents, words
 
@@ -55,29 +54,24 @@ def find_entities(
     if is_allowed is None:
         return EntityAnswers(notes=("taxonomy: the filter can't be tested on its nodes, so nothing of it is given",))
     wanted_types = types or (frozenset(taxonomy.lists.types) if wants_list else frozenset())
-    members_by_anchor = [
+    groups = [
         (anchor, _members(taxonomy, anchor, wanted_types))
         for anchor in resolution.nodes
         if wants_list or (types and anchor.type not in types)
     ]
-    groups = [
-        (anchor, [member for member in members if is_allowed(member[0])]) for anchor, members in members_by_anchor
-    ]
+    untestable = {node.id for _, members in groups for node, _ in members if is_filter(filter) and not node.metadata}
+    groups = [(anchor, [member for member in members if is_allowed(member[0])]) for anchor, members in groups]
     if wants_list:
         found = [_list_chunk(taxonomy, anchor, members, is_allowed) for anchor, members in groups if members]
     else:
+        # Each entity once, with the first node that it belongs to.
         first_anchor = {node.id: anchor for anchor, members in reversed(groups) for node, _ in members}
-        own_members = [
-            (anchor, [each for each in members if first_anchor[each[0].id] is anchor]) for anchor, members in groups
-        ]
-        found = [
-            one for anchor, members in own_members for one in _entity_chunks(taxonomy, anchor, members, is_allowed)
-        ]
+        found = []
+        for anchor, members in groups:
+            own = [member for member in members if first_anchor[member[0].id] is anchor]
+            found += _entity_chunks(taxonomy, anchor, own, is_allowed)
     mentioned = [*resolution.nodes, *(node for _, members in groups for node, _ in members)]
     statements = [fact for node in mentioned if is_allowed(node) and (fact := _statement(taxonomy, node, is_allowed))]
-    untestable = {
-        node.id for _, members in members_by_anchor if is_filter(filter) for node, _ in members if not node.metadata
-    }
     notes = (f"taxonomy: {len(untestable)} of its nodes have no metadata to test the filter on, and are left out",)
     return EntityAnswers(tuple(found), tuple(dict.fromkeys(statements)), notes if untestable else ())
 
@@ -126,7 +120,8 @@ def _entity_chunks(
         text = _statement(taxonomy, node, is_allowed) or f"{node.name} ({node.type}): {anchor.name}"
         chunk = _taxonomy_chunk(taxonomy, node.id, text, (anchor.id, place))
         score = PUBLISHED_ENTITY_SCORE if steps == 1 else PUBLISHED_INDIRECT_SCORE
-        found.append(replace(_retrieved_chunk("entities", chunk, (anchor, node)), published_score=score))
+        names = (anchor.name, node.name)
+        found.append(RetrievedChunk(chunk, 1.0, ("entities",), because_of=names, published_score=score))
     return found
 
 
@@ -135,9 +130,8 @@ def _list_chunk(
 ) -> RetrievedChunk:
     lines = [_statement(taxonomy, node, is_allowed) or node.name for node, _ in members]
     text = "\n".join((f"{anchor.name} ({len(members)}):", *(f"- {line}" for line in lines)))
-    name = f"list:{anchor.id}"
-    found = _retrieved_chunk("list", _taxonomy_chunk(taxonomy, name, text, (name, 0), keep_whole=True), (anchor,))
-    return replace(found, published_score=PUBLISHED_LIST_SCORE)
+    chunk = _taxonomy_chunk(taxonomy, f"list:{anchor.id}", text, (f"list:{anchor.id}", 0), keep_whole=True)
+    return RetrievedChunk(chunk, 1.0, ("list",), because_of=(anchor.name,), published_score=PUBLISHED_LIST_SCORE)
 
 
 def _taxonomy_chunk(taxonomy: Taxonomy, name: str, text: str, position: tuple[str, int], **metadata: Any) -> Chunk:
@@ -145,10 +139,6 @@ def _taxonomy_chunk(taxonomy: Taxonomy, name: str, text: str, position: tuple[st
     flags = {"source": taxonomy.name, "no_neighbors": True, **metadata}
     document, index = position
     return Chunk(f"{taxonomy.name}:{name}", f"{taxonomy.name}:{document}", text, index, metadata=flags)
-
-
-def _retrieved_chunk(channel: Channel, chunk: Chunk, because_of: Iterable[Node]) -> RetrievedChunk:
-    return RetrievedChunk(chunk, 1.0, (channel,), because_of=tuple(node.name for node in because_of))
 
 
 def _statement(taxonomy: Taxonomy, node: Node, is_allowed: Callable[[Node], bool]) -> str | None:

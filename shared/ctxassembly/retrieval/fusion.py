@@ -17,6 +17,22 @@ Evidence among the best 5 / 10 / 20 chunks, words alone, RRF 60 and convex .6: G
 .960 .983 .990 and .975 .986 .990; Dutch standards .531 .626 .717, .441 .602 .695 and .533 .638 .721. Of 72 ways tried
 it is one of three that were nowhere below the better channel. Other ways to normalize (least to best, standard scores,
 what a chunk could have at most), more candidates and weights by question change nothing by more than chance.
+
+**Adjacency.** A chunk next to a better one in its document is more likely to answer than its own words and vector say.
+Text next to an answer often continues it, and a splitter cuts answers in two. So a score is raised part of the way
+towards the score of the better neighbor among the candidates (score regularization: Diaz 2005, "Regularizing ad hoc
+retrieval scores"). No score falls, the best stays the best, and nothing is fetched for it.
+
+Evidence among the best 5 / 10 / 20 chunks without it, and what .15 adds, ± the standard error of the difference:
+
+- English texts      .947 .967 .986   -.001 ±.001   +.000 ±.000   +.000 ±.000
+- German paragraphs  .978 .985 .993   +.000 ±.000   +.001 ±.001   +.002 ±.002
+- Dutch standards    .623 .698 .771   +.014 ±.007   +.014 ±.008   +.016 ±.005
+- Papers on COVID    .784 .840 .890   -.003 ±.002   +.001 ±.001   +.003 ±.002
+
+The evidence of the standards is whole sections, and they go on gaining up to .5, where the English texts lose .010
+±.009 at 5 chunks. Raising all chunks of the best one's document adds more to the standards (+.04 at 20), but may fill
+the list with one document. Assembly reads the neighbors of hits anyway: its contexts change by no more than chance.
 """
 
 from __future__ import annotations
@@ -24,6 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -33,23 +50,6 @@ from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.id_clashes import separate_shared_ids
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.data.retrieval import AFFINITY_PREFIX, SINGLE_OCCURRENCE, Channel, RetrievedChunk, ScoredChunk
-
-# Adjacency: a chunk next to a better one in its document is more likely to answer than its own words and vector say.
-#
-# Text next to an answer often continues it, and a splitter cuts answers in two. So a score is raised part of the way
-# towards the score of the better neighbor among the candidates (score regularization: Diaz 2005, "Regularizing
-# ad hoc retrieval scores"). No score falls, the best stays the best, and nothing is fetched for it.
-#
-# Evidence among the best 5 / 10 / 20 chunks without it, and what .15 adds, ± the standard error of the difference:
-#
-# English texts      .947 .967 .986   -.001 ±.001   +.000 ±.000   +.000 ±.000 German paragraphs  .978 .985 .993   +.000
-# ±.000   +.001 ±.001   +.002 ±.002 Dutch standards    .623 .698 .771   +.014 ±.007   +.014 ±.008   +.016 ±.005 Papers
-# on COVID    .784 .840 .890   -.003 ±.002   +.001 ±.001   +.003 ±.002
-#
-# The evidence of the standards is whole sections, and they go on gaining up to .5, where the English texts lose .010
-# ±.009 at 5 chunks. Raising all chunks of the best one's document adds more to the standards (+.04 at 20), but may fill
-# the list with one document. Assembly reads the neighbors of hits anyway: its contexts change by no more than chance.
-
 
 RRF_K = 60.0
 """The published constant of "rrf". The larger it is, the more two mediocre ranks outweigh one top rank."""
@@ -125,23 +125,19 @@ def to_scored_chunks(channel: Channel, hits: Sequence[Hit]) -> list[ScoredChunk]
     """Return the hits of a custom channel as scored chunks. Unless all have a score, rank decides, best 1."""
     own_scores = [hit.score for hit in hits if hit.score is not None and math.isfinite(hit.score)]
     scores = own_scores if len(own_scores) == len(hits) else [1 / (1 + rank) for rank in range(len(hits))]
+    pairs = zip(hits, scores, strict=True)
     if channel == "vector":
-        return [ScoredChunk(hit.chunk, similarity=score) for hit, score in zip(hits, scores, strict=True)]
-    return [ScoredChunk(hit.chunk, keyword_score=score) for hit, score in zip(hits, scores, strict=True)]
+        return [ScoredChunk(hit.chunk, similarity=score) for hit, score in pairs]
+    return [ScoredChunk(hit.chunk, keyword_score=score) for hit, score in pairs]
 
 
 def merge_channels(lists: Sequence[Sequence[ScoredChunk]]) -> list[ScoredChunk]:
     """Merge lists into one entry per chunk. See `separate_shared_ids` for ids that lists share."""
     found: dict[tuple[str, ...], ScoredChunk] = {}
     chunks = separate_shared_ids([[one.chunk for one in channel_chunks] for channel_chunks in lists])
-    all_chunks = [
-        one._replace(chunk=chunk)
-        for channel_chunks, own_chunks in zip(lists, chunks, strict=True)
-        for one, chunk in zip(channel_chunks, own_chunks, strict=True)
-    ]
-    for one in all_chunks:
-        _, *same = one.chunk.identity  # channels of different makes may name a chunk's document in different ways
-        known = found.get(tuple(same), one)
+    for one, chunk in zip(chain(*lists), chain(*chunks), strict=True):
+        _, *same = chunk.identity  # channels of different makes may name a chunk's document in different ways
+        known = found.get(tuple(same), one._replace(chunk=chunk))
         similarity = known.similarity if one.similarity is None else one.similarity
         keyword_score = known.keyword_score if one.keyword_score is None else one.keyword_score
         found[tuple(same)] = ScoredChunk(known.chunk, similarity, keyword_score, known.terms or one.terms)
@@ -206,15 +202,6 @@ def multiply_score(found: RetrievedChunk, name: str, factor: float) -> Retrieved
     return replace(found, score=found.score * factor, factors=(*found.factors, (name, factor)))
 
 
-def has_dominant_channel(ranked: Ranking, config: RetrievalConfig) -> bool:
-    """Return True if RRF's weights rank every chunk of one channel before all of the other."""
-    longest = max(map(len, ranked.values()), default=0)
-    channel_weights = sorted(_channel_weights(ranked, config).values())
-    if config.fusion != "rrf" or len(channel_weights) < 2 or channel_weights[0] <= 0:
-        return False
-    return channel_weights[-1] / channel_weights[0] > (RRF_K + longest - 1) / RRF_K
-
-
 def _channel_weights(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
     """Return the weight of each channel that found something. A single channel has weight 1."""
     found = [channel for channel, identities in ranked.items() if identities]
@@ -231,8 +218,8 @@ def _convex_scores(
 ) -> dict[Identity, float]:
     """Return the sum of each chunk's normalized scores.
 
-    The best of words counts as at least `least`, and what isn't among less than `full_count` hits by words has none of
-    them.
+    The best of words counts as at least `min_best`. Where words gave less than `full_count` hits, a chunk that isn't
+    among them has none of the words.
     """
     sums = dict.fromkeys((identity for identity, _ in with_identity), 0.0)
     for channel, share in channel_weights.items():

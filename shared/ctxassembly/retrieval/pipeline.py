@@ -13,19 +13,9 @@ from typing import Any
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import Batch, RerankChunks, RetrievalRequest, SearchChunks
-from ctxassembly.data.retrieval import Channel, QueryVocabulary, Retrieved, RetrievedChunk, ScoredChunk, SearchMethod
+from ctxassembly.data.retrieval import QueryVocabulary, Retrieved, RetrievedChunk, ScoredChunk, SearchMethod
+from ctxassembly.retrieval import fusion, ranking
 from ctxassembly.retrieval.entities import EntityAnswers, find_entities
-from ctxassembly.retrieval.fusion import (
-    Ranking,
-    apply_affinity,
-    apply_boosts,
-    category_in_metadata,
-    fuse,
-    has_dominant_channel,
-    rank_channels,
-)
-from ctxassembly.retrieval.rerank import append_unranked, apply_reranking, insert_at, score_evidence
-from ctxassembly.retrieval.rescue import rare_missing_terms, rescue_hits
 from ctxassembly.retrieval.search import (
     CHANNELS_BY_STRATEGY,
     Capabilities,
@@ -62,30 +52,27 @@ def retrieve_flow(
     )
     scored, vocabulary = yield from search_channels(question, config, capabilities, log)
     ranked, found = yield from _fuse_channels(scored, config, log)
-    if has_dominant_channel(ranked, config):
-        log.notes.append("fusion: with this weight all chunks of one channel precede those of the other")
     entity_answers = _entity_answers(question, resolution, config, capabilities, log)
-    log.evidence = score_evidence(found, vocabulary)
+    log.evidence = ranking.score_evidence(found, vocabulary)
+
+    def retrieved(kept: Sequence[RetrievedChunk]) -> Retrieved:
+        trace = log.trace(_search_method(ranked, config))
+        return Retrieved(log.queries["vector"], tuple(kept), trace, entity_answers.statements, question.intent)
+
     if not entity_answers.found and _has_too_little_evidence(config, ranked, log):
-        return Retrieved(
-            log.queries["vector"],
-            (),
-            log.trace(_search_method(ranked, config)),
-            entity_answers.statements,
-            question.intent,
-        )
+        return retrieved(())
 
     if boosts := (*config.boosts, *question.boosts):
         yield from log.begin("boost", len(found))
-        found = apply_boosts(found, boosts)
+        found = fusion.apply_boosts(found, boosts)
         yield from log.end(found)
     if capabilities.reranker_count and found:
         found = yield from _rerank(question, found, capabilities.reranker_count, config, log)
-    category_of = capabilities.category_of or category_in_metadata
+    category_of = capabilities.category_of or fusion.category_in_metadata
     factors = config.affinity.get(question.intent or "", {})
     if factors:
         yield from log.begin("affinity", len(found), {"intent": question.intent})
-        found, lowered = apply_affinity(found, factors, category_of)
+        found, lowered = fusion.apply_affinity(found, factors, category_of)
         log.lowered = tuple(lowered)
         yield from log.end(found)
     yield from log.begin("limit", len(found))
@@ -94,32 +81,26 @@ def retrieve_flow(
 
     if entity_answers.found:
         yield from log.begin("entities", len(kept))
-        kept = insert_at(kept, entity_answers.found, position="first", limit=config.limit)
+        kept = ranking.insert_at(kept, entity_answers.found, position="first", limit=config.limit)
         yield from log.end(kept)
     if config.rescue != "off" and vocabulary:
         kept = yield from _rescue(
             question, kept, vocabulary, lambda chunk: factors.get(category_of(chunk) or "", 1.0), config, log
         )
-    return Retrieved(
-        log.queries["vector"],
-        tuple(kept),
-        log.trace(_search_method(ranked, config)),
-        entity_answers.statements,
-        question.intent,
-    )
+    return retrieved(kept)
 
 
 def _fuse_channels(
     scored: Sequence[ScoredChunk], config: RetrievalConfig, log: RetrievalRecorder
-) -> Generator[RetrievalRequest, None, tuple[Ranking, list[RetrievedChunk]]]:
+) -> Generator[RetrievalRequest, None, tuple[fusion.Ranking, list[RetrievedChunk]]]:
     """Return the ids that each channel ranks, and all chunks as one list. This ends the search step."""
-    ranked = rank_channels(scored, config.candidates_per_channel, None)
-    found = fuse(scored, ranked, config, log.terms)
+    ranked = fusion.rank_channels(scored, config.candidates_per_channel, None)
+    found = fusion.fuse(scored, ranked, config, log.terms)
     yield from log.end(found, lambda: {"found": {channel: len(ids) for channel, ids in ranked.items()}})
     yield from log.begin("fuse", len(scored))
     if config.min_similarity is not None:
-        ranked = rank_channels(scored, config.candidates_per_channel, config.min_similarity)
-        found = fuse(scored, ranked, config, log.terms)
+        ranked = fusion.rank_channels(scored, config.candidates_per_channel, config.min_similarity)
+        found = fusion.fuse(scored, ranked, config, log.terms)
     yield from log.end(found)
     return ranked, found
 
@@ -139,7 +120,7 @@ def _entity_answers(
     return answers
 
 
-def _has_too_little_evidence(config: RetrievalConfig, ranked: Ranking, log: RetrievalRecorder) -> bool:
+def _has_too_little_evidence(config: RetrievalConfig, ranked: fusion.Ranking, log: RetrievalRecorder) -> bool:
     """Return True if no chunk found is evidence for an answer, and the config checks for it."""
     if config.min_evidence is None or not ranked:
         return False
@@ -164,9 +145,9 @@ def _rerank(
         if isinstance(reply, Exception):
             log.notes.append(f"rerank: number {reranker + 1} failed ({describe_error(reply)})")
             continue
-        ordered, notes = apply_reranking(candidates, reply)
+        ordered, notes = ranking.apply_reranking(candidates, reply)
         log.notes += notes
-        if unranked := append_unranked(ordered, found[len(candidates) :]):
+        if unranked := ranking.append_unranked(ordered, found[len(candidates) :]):
             log.notes.append(f"rerank: the best {len(candidates)} of {len(found)} chunks; the others stay behind them")
         yield from log.end([*ordered, *unranked])
         return [*ordered, *unranked]
@@ -183,25 +164,24 @@ def _rescue(
     log: RetrievalRecorder,
 ) -> Generator[RetrievalRequest, Any, list[RetrievedChunk]]:
     """Return `kept` with a chunk for each specific word of the question that none of them has."""
-    terms = rare_missing_terms(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
+    terms = ranking.rare_missing_terms(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
     if not terms:
         return list(kept)
     yield from log.begin("rescue", len(kept), {"words": [term.word for term in terms]})
     words = QueryVocabulary(vocabulary.chunk_count, tuple(form for term in terms for form in term.forms))
     request = SearchChunks(config.limit, None, words, question.filter)
     replies = yield from send_requests({"rescue": request}, config, log)
-    rescued_chunks = rescue_hits(terms, replies.get("rescue", ()), factor_of)
-    combined = insert_at(
+    rescued_chunks = ranking.rescue_hits(terms, replies.get("rescue", ()), factor_of)
+    combined = ranking.insert_at(
         kept, rescued_chunks, position="last" if config.rescue == "last" else "first", limit=config.limit
     )
     yield from log.end(combined)
     return combined
 
 
-def _search_method(ranked: Ranking, config: RetrievalConfig) -> SearchMethod:
-    methods: dict[frozenset[Channel], SearchMethod] = {
-        frozenset({"vector", "keyword"}): "hybrid_bm25_vector",
-        frozenset({"vector"}): "vector_only",
-        frozenset({"keyword"}): "keyword_only",
-    }
-    return methods.get(frozenset(ranked), "graph_only" if config.strategy == "graph" else "none")
+def _search_method(ranked: fusion.Ranking, config: RetrievalConfig) -> SearchMethod:
+    if ranked.keys() >= {"vector", "keyword"}:
+        return "hybrid_bm25_vector"
+    if ranked:
+        return "vector_only" if "vector" in ranked else "keyword_only"
+    return "graph_only" if config.strategy == "graph" else "none"

@@ -173,9 +173,19 @@ def start_retrieval(
     """Return the log of a retrieval with the query of each channel, and what the taxonomy resolves."""
     log = RetrievalRecorder(clock, capabilities.is_watched)
     yield from log.begin("resolve", inputs={"query": question.effective_query})
-    resolution, user_resolution = _resolve(question, capabilities.taxonomy)
+    resolution = user_resolution = UNRESOLVED
+    if capabilities.taxonomy is not None:
+        resolution = capabilities.taxonomy.resolve(question.effective_query, question.filter)
+        user_resolution = capabilities.taxonomy.resolve(question.text, question.filter)
     log.names = resolution.names
-    log.queries = _queries(question, resolution, user_resolution)
+    texts = dict.fromkeys((question.effective_query, question.text))
+    # Vectors, and assembly, take the question as it is meant, and the names that it resolves to. Words take the same,
+    # the user's own, and the names of those. Rescue looks for the words of the question alone: nobody asked for names.
+    log.queries = {
+        "vector": " ".join((question.effective_query, *resolution.names)),
+        "keyword": " ".join((*texts, *dict.fromkeys((*resolution.names, *user_resolution.names)))),
+        "rescue": " ".join(texts),
+    }
     yield from log.end((), lambda: {"names": [*resolution.names]} if resolution.names else {})
     return log, resolution
 
@@ -211,9 +221,11 @@ def search_channels(
         raise SearchError.from_error(
             first, f"no channel answered: {'; '.join(map(describe_error, log.failures))}"
         ) from first
-    return merge_channels(
-        [_to_scored(requests.get(channel), answer) for channel, answer in replies.items()]
-    ), vocabulary
+    scored = [
+        to_scored_chunks(channel, answer) if isinstance(requests.get(channel), SearchChannel) else answer
+        for channel, answer in replies.items()
+    ]
+    return merge_channels(scored), vocabulary
 
 
 def send_requests(
@@ -245,28 +257,6 @@ def send_requests(
     return replies
 
 
-def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution, Resolution]:
-    """Return the resolution of the question and of the user's own words."""
-    if taxonomy is None:
-        return UNRESOLVED, UNRESOLVED
-    resolution = taxonomy.resolve(question.effective_query, question.filter)
-    return resolution, resolution if question.rewritten is None else taxonomy.resolve(question.text, question.filter)
-
-
-def _queries(question: Question, resolution: Resolution, user_resolution: Resolution) -> dict[Channel, str]:
-    """Return the query of each channel.
-
-    Vectors, and assembly, take the question as it is meant, and the names that it resolves to. Words take the same, the
-    user's own, and the names of those. Rescue looks for the words of the question alone: nobody asked for the names.
-    """
-    texts = dict.fromkeys((question.effective_query, question.text))
-    return {
-        "vector": " ".join((question.effective_query, *resolution.names)),
-        "keyword": " ".join((*texts, *dict.fromkeys((*resolution.names, *user_resolution.names)))),
-        "rescue": " ".join(texts),
-    }
-
-
 def _with_stop_word_weight(vocabulary: QueryVocabulary, stop_word_weight: float) -> QueryVocabulary:
     """Return the words of a query, with function words reduced to `stop_word_weight` of their weight.
 
@@ -276,10 +266,6 @@ def _with_stop_word_weight(vocabulary: QueryVocabulary, stop_word_weight: float)
     return replace(
         vocabulary, factors={**dict.fromkeys(sorted(found_stop_words), stop_word_weight), **vocabulary.factors}
     )
-
-
-def _to_scored(request: SearchRequest | None, answer: Any) -> list[ScoredChunk]:
-    return to_scored_chunks(request.channel, answer) if isinstance(request, SearchChannel) else list(answer)
 
 
 def _is_hybrid_search(request: SearchRequest) -> bool:

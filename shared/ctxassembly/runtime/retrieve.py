@@ -25,12 +25,11 @@ from ctxassembly.data.requests import (
 from ctxassembly.data.retrieval import Channel, Explanation
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
-from ctxassembly.retrieval.explain import explain_flow
+from ctxassembly.retrieval.explain import LabeledQuestions, TuneResult, explain_flow, tune_flow
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.pipeline import retrieve_flow
 from ctxassembly.retrieval.search import Capabilities, Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieval.tune import LabeledQuestions, TuneResult, tune_flow
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
 from ctxassembly.safe_repr import safe_repr

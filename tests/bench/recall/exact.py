@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import Chunk
-from ctxassembly.stores.memory.lexemes import lexemes
+from ctxassembly.stores.lexemes import lexemes
 
 Vectors = NDArray[np.float32]
 Found = TypeVar("Found")

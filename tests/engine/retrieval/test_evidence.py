@@ -4,7 +4,7 @@ import pytest
 from pieces import found
 
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.retrieval.rerank import MAX_SCORED_CHUNKS, score_evidence
+from ctxassembly.retrieval.ranking import MAX_SCORED_CHUNKS, score_evidence
 
 WORDS = QueryVocabulary(100, (TermStats("the", 90), TermStats("ferritin", 2)))
 TOTAL = sum(WORDS.weights.values())

@@ -5,7 +5,7 @@ import math
 import pytest
 from pieces import found, ids
 
-from ctxassembly.retrieval.rerank import apply_reranking
+from ctxassembly.retrieval.ranking import apply_reranking
 
 HITS = [found(name, score) for name, score in (("A", 1.0), ("B", 0.7), ("C", 0.4))]
 

@@ -5,7 +5,7 @@ from pieces import chunk, ids
 
 from ctxassembly import RetrievalConfig
 from ctxassembly.retrieval import QueryVocabulary, ScoredChunk, TermStats
-from ctxassembly.retrieval.rescue import PUBLISHED_RESCUE_SCORE, MissingTerm, rare_missing_terms, rescue_hits
+from ctxassembly.retrieval.ranking import PUBLISHED_RESCUE_SCORE, MissingTerm, rare_missing_terms, rescue_hits
 
 CONFIG = RetrievalConfig()
 QUERY = "Welke arts behandelt epilepsie en psoriasis bij kinderen?"
@@ -64,7 +64,7 @@ def test_a_short_word_is_no_part_of_another():
 def test_long_words_are_not_specific(monkeypatch: pytest.MonkeyPatch):
     """Six letters brought a chunk on wound care to the first label for "behandelt"."""
     assert "behandelt" not in words(QUERY, [HIT], TERMS)
-    monkeypatch.setattr("ctxassembly.retrieval.rescue.MAX_TERMS", 9)
+    monkeypatch.setattr("ctxassembly.retrieval.ranking.MAX_RESCUED_TERMS", 9)
     published = RetrievalConfig(rescue_min_letters=6)
     assert words(QUERY, [HIT], TERMS, published) == ["psoriasis", "behandelt", "kinderen"]
 
@@ -75,7 +75,7 @@ def test_two_words_at_most():
 
 def test_the_rarest_first(monkeypatch: pytest.MonkeyPatch):
     vocabulary = QueryVocabulary(1000, (TermStats("often", 5), TermStats("rare", 1), TermStats("less", 3)))
-    monkeypatch.setattr("ctxassembly.retrieval.rescue.MAX_CHUNKS", 5)
+    monkeypatch.setattr("ctxassembly.retrieval.ranking.MAX_SPECIFIC_CHUNKS", 5)
     assert words("often rare less", [], vocabulary) == ["rare", "less"]
 
 

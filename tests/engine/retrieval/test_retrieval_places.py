@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pieces import found, ids
 
-from ctxassembly.retrieval.rerank import insert_at
+from ctxassembly.retrieval.ranking import insert_at
 
 HITS = [found(name, score) for name, score in (("A", 1.0), ("B", 0.7), ("C", 0.4))]
 

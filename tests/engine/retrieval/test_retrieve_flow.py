@@ -438,12 +438,6 @@ def test_a_rescue_that_fails_leaves_the_hits_as_they_are():
     assert "rescue: failed (OSError: gone), done without" in notes(retrieved)
 
 
-def test_weights_that_act_as_a_switch_are_noted(index: MemoryIndex):
-    config = RetrievalConfig(fusion="rrf", keyword_weight=0.9)
-    assert "fusion: with this weight all chunks" in notes(retrieve("garage", config, index=index, embed=embed))
-    assert notes(retrieve("garage", replace(config, keyword_weight=0.5), index=index, embed=embed)) == ""
-
-
 # Reranking
 
 

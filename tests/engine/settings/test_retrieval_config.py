@@ -9,7 +9,7 @@ import pytest
 
 from ctxassembly import RetrievalConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieval import Boost, entities, fusion, rescue
+from ctxassembly.retrieval import Boost, entities, fusion, ranking
 from ctxassembly.retrieval.search import Question
 
 NAN, INF = float("nan"), float("inf")
@@ -118,8 +118,8 @@ def test_candidates_are_four_times_the_limit():
         ("all words by rareness alone", lambda: RetrievalConfig.published().stop_word_weight, 1.0),
         ("no chunk raised by another", lambda: RetrievalConfig.published().adjacency, 0.0),
         ("words from 6 letters are rescued", lambda: RetrievalConfig.published().rescue_min_letters, 6),
-        ("at most two of them", lambda: rescue.MAX_TERMS, 2),
-        ("rescued hits have .85", lambda: rescue.PUBLISHED_RESCUE_SCORE, 0.85),
+        ("at most two of them", lambda: ranking.MAX_RESCUED_TERMS, 2),
+        ("rescued hits have .85", lambda: ranking.PUBLISHED_RESCUE_SCORE, 0.85),
         (
             "typed ones .90 to .95",
             lambda: (entities.PUBLISHED_INDIRECT_SCORE, entities.PUBLISHED_ENTITY_SCORE),

@@ -11,8 +11,7 @@ from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.stores.memory.index import Cosines
-from ctxassembly.stores.memory.lexemes import lexemes
+from ctxassembly.stores.lexemes import lexemes
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
@@ -155,8 +154,10 @@ def test_each_chunk_of_either_channel_has_its_scores_in_both():
 
 
 def test_a_vector_of_zeros_is_near_to_nothing():
-    assert Cosines([[0.0, 0.0], [1.0, 0.0]]).similarities([1.0, 0.0]) == [0.0, 1.0]
-    assert Cosines([[1.0, 0.0]]).similarities([0.0, 0.0]) == [0.0]
+    index = MemoryIndex(WATER, [[0.0, 0.0], RIGHT, UP])
+    for asked, cosines in ((RIGHT, [0.0, 1.0, 0.0]), ([0.0, 0.0], [0.0, 0.0, 0.0])):
+        found = index.search(SearchChunks(3, asked, None, None))
+        assert [one.similarity for one in sorted(found, key=lambda one: one.chunk.id)] == cosines
 
 
 @pytest.mark.parametrize(

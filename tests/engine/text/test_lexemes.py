@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ctxassembly.stores.memory.lexemes import NearWords, lexemes, trigrams
+from ctxassembly.stores.lexemes import NearWords, lexemes, trigrams
 
 
 @pytest.mark.parametrize(

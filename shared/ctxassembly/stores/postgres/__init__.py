@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ctxassembly.errors import missing_extra
+from ctxassembly.lazy import lazy_names
 
 try:
     import sqlalchemy as _sqlalchemy  # noqa: F401
@@ -16,15 +17,9 @@ except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("greenlet", "sqlalchemy")) from error
 
 if TYPE_CHECKING:
-    from ctxassembly.stores.postgres.index import PostgresIndex
-    from ctxassembly.stores.postgres.taxonomy import aread_taxonomy, read_taxonomy
-
-__all__ = ["PostgresIndex", "aread_taxonomy", "read_taxonomy"]
-
-_MODULES = {"PostgresIndex": "index", "aread_taxonomy": "taxonomy", "read_taxonomy": "taxonomy"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
+    from ctxassembly.stores.postgres.taxonomy import aread_taxonomy as aread_taxonomy
+    from ctxassembly.stores.postgres.taxonomy import read_taxonomy as read_taxonomy
+else:
+    _HOMES = {"index": "PostgresIndex", "taxonomy": "aread_taxonomy read_taxonomy"}
+    __all__, __getattr__, __dir__ = lazy_names(__name__, {f"{__name__}.{room}": of for room, of in _HOMES.items()})

@@ -11,39 +11,20 @@ requested documents by page and offset, finds the rows at the requested offsets,
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, SupportsIndex
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Numeric,
-    Select,
-    Text,
-    and_,
-    any_,
-    bindparam,
-    case,
-    cast,
-    func,
-    literal,
-    select,
-    tuple_,
-    type_coerce,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.expression import CompoundSelect
 from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.postgres.deadline import BoundStatement
+from ctxassembly.data.validation import check_number
+from ctxassembly.stores.postgres.connection import BoundStatement
 from ctxassembly.wording.unicode import is_storable
 
 INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
@@ -58,114 +39,38 @@ class OffsetScope(NamedTuple):
     section_keys: tuple[str, ...]
     """Without `page_key`, the keys whose values all chunks of the page or section share."""
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of what places a chunk: document, offset, and the page or a value for each key of the section."""
+        parts = ["page"] if self.page_key is not None else [f"part_{at}" for at in range(len(self.section_keys))]
+        return ["document", "start", *parts]
+
+    def parameters(self, at: int) -> list[str]:
+        """Return the names of the parameters for `columns`, arrays of equal length, of the scope at index `at`."""
+        return [f"beside_{at}_{name}" for name in self.columns]
+
 
 def bind_offsets(refs: Sequence[ChunkRef]) -> tuple[tuple[OffsetScope, ...], dict[str, Any]]:
-    """Return the forms in which `refs` ask for neighbors by offset, and the values to bind; both empty if none does."""
+    """Return the scopes in which `refs` ask for neighbors by offset, and the values to bind; both may be empty."""
     rows: dict[OffsetScope, list[list[Any]]] = defaultdict(list)
-    per_side = 0
+    bound: dict[str, Any] = {}
     for ref in refs:
         if ref.around_offset is None:
             continue
-        start, ref_per_side, part, page, _ = ref.around_offset
-        section_values = dict(part)
-        names = () if page is not None else tuple(section_values)
-        per_side = max(per_side, ref_per_side)
-        scope_values = (
-            [int(float(section_values[page]))] if page is not None else [str(section_values[name]) for name in names]
-        )
-        rows[OffsetScope(page, names)].append([ref.document_id, start, *scope_values])
-    bound: dict[str, Any] = {"beside": per_side} if rows else {}
-    for at, (form, asked) in enumerate(rows.items()):
-        bound |= zip(_parameter_names(at, form), map(list, zip(*asked, strict=True)), strict=True)
+        start, per_side, section, page_key, _ = ref.around_offset
+        values = dict(section)
+        keys = () if page_key is not None else tuple(values)
+        parts = [str(values[key]) for key in keys] if page_key is None else [int(float(values[page_key]))]
+        rows[OffsetScope(page_key, keys)].append([ref.document_id, start, *parts])
+        bound["beside"] = max(bound.get("beside", 0), per_side)
+    for at, (scope, asked) in enumerate(rows.items()):
+        bound |= zip(scope.parameters(at), map(list, zip(*asked, strict=True)), strict=True)
     return tuple(rows), bound
 
 
-@dataclass(frozen=True)
-class OffsetQuery:
-    """The columns of a table that place its chunks by offset, all as text."""
-
-    id: ColumnElement[Any]
-    document_id: ColumnElement[Any]
-    start: ColumnElement[Any]
-    text_of: Callable[[str], ColumnElement[Any]]
-    rows: Select[Any]
-    cte_name: str = "spots"
-    """Name of the numbered rows in the statement."""
-
-    def documents_parameter(self, scope_index: int, scope: OffsetScope) -> str:
-        """Return the parameter with the documents of the form at index `scope_index`."""
-        return _parameter_names(scope_index, scope)[0]
-
-    def neighbor_ids(self, scope_index: int, scope: OffsetScope) -> Select[Any]:
-        """Return a statement for the ids of the rows around those that the parameters of a form name.
-
-        The named rows are among them. The form is the one at index `scope_index`.
-        """
-        start, page = (
-            _integer_expr(self.start),
-            None if scope.page_key is None else _integer_expr(self.text_of(scope.page_key)),
-        )
-        # Rows with the same values in `partition_columns` are numbered together, in the order of `order_columns`: page,
-        # then offset.
-        partition_columns = {
-            "document": self.document_id,
-            **{f"part_{n}": self.text_of(name) for n, name in enumerate(scope.section_keys)},
-        }
-        order_columns = {"start": start} | ({} if page is None else {"page": page})
-        row_number = func.row_number().over(
-            partition_by=list(partition_columns.values()), order_by=[*reversed(order_columns.values())]
-        )
-        numbered = (
-            self.rows.with_only_columns(
-                self.id.label("id"),
-                *(column.label(name) for name, column in {**partition_columns, **order_columns}.items()),
-                row_number.label("place"),
-            )
-            .where(
-                self.document_id == any_(cast(bindparam(self.documents_parameter(scope_index, scope)), ARRAY(Text))),
-                start.is_not(None),
-            )
-            .cte(f"{self.cte_name}_{scope_index}")
-        )
-        # `requested_row` is a row at an offset asked for, `near_row` a row near it.
-        requested_row, near_row = (numbered.alias(f"{self.cte_name}_{scope_index}_{which}") for which in ("one", "two"))
-        requested = _requested_offsets(scope_index, scope)
-        per_side = bindparam("beside", type_=BigInteger)
-        is_requested = and_(
-            *(requested_row.c[name] == requested.c[name] for name in (*partition_columns, *order_columns))
-        )
-        is_near = near_row.c.place.between(requested_row.c.place - per_side, requested_row.c.place + per_side)
-        is_neighbor = and_(*(near_row.c[name] == requested_row.c[name] for name in partition_columns), is_near)
-        return (
-            select(near_row.c.id)
-            .select_from(requested.join(requested_row, is_requested).join(near_row, is_neighbor))
-            .distinct()
-        )
-
-
-def _parameter_names(scope_index: int, scope: OffsetScope) -> list[str]:
-    """Return the parameters of the form at `scope_index`, arrays in the order in which `bind_offsets` fills them."""
-    return [f"beside_{scope_index}_{name}" for name in ("document", "start", *_scope_columns(scope))]
-
-
-def _scope_columns(scope: OffsetScope) -> list[str]:
-    """Return the names of the parameters after document and offset: the page, or one for each key of the part."""
-    return [f"part_{n}" for n in range(len(scope.section_keys))] if scope.page_key is None else ["page"]
-
-
-def _requested_offsets(scope_index: int, scope: OffsetScope) -> Any:
-    """Return the table `requested`, with a row for each requested offset."""
-    names = ["document", "start", *_scope_columns(scope)]
-    arrays = [
-        cast(bindparam(parameter), ARRAY(BigInteger if name in ("start", "page") else Text))
-        for parameter, name in zip(_parameter_names(scope_index, scope), names, strict=True)
-    ]
-    return func.unnest(*arrays).table_valued(*names).render_derived(name=f"asked_{scope_index}")
-
-
-def _integer_expr(text: ColumnElement[Any]) -> ColumnElement[Any]:
+def _integer_expr(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """Return the integer that a text holds, else NULL: a plain cast of other text would fail the statement."""
-    return case((text.regexp_match(INTEGER_PATTERN), cast(cast(text, Numeric), BigInteger)))
+    return sa.case((text.regexp_match(INTEGER_PATTERN), sa.cast(sa.cast(text, sa.Numeric), sa.BigInteger)))
 
 
 MAX_CACHED_TABLES = 256
@@ -184,8 +89,7 @@ class PostgresStore:
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
-        if not 0 < self.timeout_seconds < math.inf:
-            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+        check_number("timeout_seconds", self.timeout_seconds, above=0)
 
     @property
     def holds_filter(self) -> bool | None:
@@ -201,20 +105,22 @@ class ChunkTable:
     values change. So SQLAlchemy compiles it once, and the server prepares it if the driver asks it to.
     """
 
-    id: ColumnElement[Any]
-    document_id: ColumnElement[Any]
-    index: ColumnElement[Any]
-    rows: Select[Any]
+    id: sa.ColumnElement[Any]
+    document_id: sa.ColumnElement[Any]
+    index: sa.ColumnElement[Any]
+    rows: sa.Select[Any]
     """The columns to read, and the conditions on all chunks: the collection, the caller's filter."""
     has_integer_index: bool = False
     """True if indexes are a column of integers: then consecutive ones are asked for as one range."""
-    fallback_columns: tuple[ColumnElement[Any], ColumnElement[Any]] | None = None
+    fallback_columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]] | None = None
     """Document and index of rows that keep them under other names. No index of the table serves these, so they are read
     only for documents that the first names don't have."""
-    text_of: Callable[[str], ColumnElement[Any]] | None = None
+    text_of: Callable[[str], sa.ColumnElement[Any]] | None = None
     """A function from a key of the metadata to its value as text. Needed to ask by offset."""
-    start: ColumnElement[Any] | None = None
+    start: sa.ColumnElement[Any] | None = None
     """The offset as text. Needed to ask by offset, too."""
+    needs_documents: bool = False
+    """True if the rows are narrowed to the documents in the parameter `among`, since no index serves ids."""
     _statements: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def statement_for(self, refs: Sequence[ChunkRef]) -> BoundStatement:
@@ -224,18 +130,14 @@ class ChunkTable:
             ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.around_offset is None
         ]
         positions = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
-        bound: dict[str, Any] = {}
+        bound: dict[str, Any] = {
+            **({"ids": ids} if ids else {}),
+            **({"documents": documents} if documents else {}),
+            **({"among": [*{ref.document_id: None for ref in refs}, NO_DOCUMENT]} if self.needs_documents else {}),
+        }
         if positions:
             parameters = _merge_ranges(positions) if self.has_integer_index else _spell_positions(positions)
-            bound |= zip(
-                RANGE_PARAMETERS if self.has_integer_index else POSITION_PARAMETERS,
-                map(list, zip(*parameters, strict=True)),
-                strict=True,
-            )
-        if ids:
-            bound["ids"] = ids
-        if documents:
-            bound["documents"] = documents
+            bound |= zip(self._position_parameters, map(list, zip(*parameters, strict=True)), strict=True)
         scopes, values = bind_offsets(refs)
         bound |= values
         kinds = (bool(positions), bool(ids), bool(documents), scopes)
@@ -245,81 +147,111 @@ class ChunkTable:
 
     def _statement(
         self, has_positions: bool, has_ids: bool, has_documents: bool, scopes: tuple[OffsetScope, ...]
-    ) -> Select[Any] | CompoundSelect[Any]:
-        parts = [
-            self.rows.where(self.id.in_(ids))
-            for at, form in enumerate(scopes)
-            for ids in self._neighbor_selects(at, form)
-        ]
+    ) -> sa.Select[Any] | CompoundSelect[Any]:
+        neighbor_ids = (ids for at, scope in enumerate(scopes) for ids in self._neighbor_ids(at, scope))
+        parts = [self.rows.where(self.id.in_(ids)) for ids in neighbor_ids]
         if has_positions:
-            names, of = (RANGE_PARAMETERS, BigInteger) if self.has_integer_index else (POSITION_PARAMETERS, Text)
-            parts.append(self._select_positions(_unnest_parameters(names, of), self.document_id, self.index))
+            requested = _unnest_parameters(
+                self._position_parameters, sa.BigInteger if self.has_integer_index else sa.Text
+            )
+            parts.append(self._select_positions(requested, self.document_id, self.index))
             if self.fallback_columns:
-                unmatched = self._select_unmatched(_unnest_parameters(names, of), self.index).cte("places_left")
+                unmatched = self._select_unmatched(requested, self.index).cte("places_left")
                 parts.append(self._select_positions(unmatched, *self.fallback_columns).where(_has_rows(unmatched)))
         if has_ids:
             # Bound with the type of the column, which may be uuid.
-            parts.append(self.rows.where(self.id == func.any(bindparam("ids", type_=NULLTYPE))))
+            parts.append(self.rows.where(self.id == sa.func.any(sa.bindparam("ids", type_=NULLTYPE))))
         if has_documents:
-            parts.append(self.rows.where(self.document_id == any_(text_array("documents"))))
+            parts.append(self.rows.where(self.document_id == sa.any_(text_array("documents"))))
             if self.fallback_columns:
                 unmatched = self._unmatched_documents("documents")
-                has_fallback_document = self.fallback_columns[0].in_(select(unmatched.c[POSITION_PARAMETERS[0]]))
+                has_fallback_document = self.fallback_columns[0].in_(sa.select(unmatched.c[POSITION_PARAMETERS[0]]))
                 parts.append(self.rows.where(has_fallback_document, _has_rows(unmatched)))
         # A union, since Postgres uses no index for an OR of different columns.
-        return union_all(*parts) if len(parts) > 1 else parts[0]
+        return sa.union_all(*parts) if len(parts) > 1 else parts[0]
 
-    def _neighbor_selects(self, scope_index: int, scope: OffsetScope) -> Iterator[Select[Any]]:
-        """Statements for the ids of the chunks next to the offsets of the form at index `scope_index`."""
+    @property
+    def _position_parameters(self) -> tuple[str, ...]:
+        return RANGE_PARAMETERS if self.has_integer_index else POSITION_PARAMETERS
+
+    def _neighbor_ids(self, at: int, scope: OffsetScope) -> Iterator[sa.Select[Any]]:
+        """Yield statements for the ids of the chunks around the offsets of a scope, those at the offsets included.
+
+        The rows of the requested documents are numbered by page and offset, within each section if there are any.
+        """
         if self.text_of is None or self.start is None:
             return
-        query = OffsetQuery(self.id, self.document_id, self.start, self.text_of, self.rows)
-        yield query.neighbor_ids(scope_index, scope)
+        parameters, start = scope.parameters(at), _integer_expr(self.start)
+        sources = [("spots", self.document_id, self.rows)]
         if self.fallback_columns:
-            unmatched = self._unmatched_documents(query.documents_parameter(scope_index, scope))
+            unmatched = self._unmatched_documents(parameters[0])
             unnamed = self.rows.where(self.document_id.is_(None), _has_rows(unmatched))
-            yield replace(query, document_id=self.fallback_columns[0], rows=unnamed, cte_name="others").neighbor_ids(
-                scope_index, scope
+            sources.append(("others", self.fallback_columns[0], unnamed))
+        arrays = [
+            sa.cast(sa.bindparam(parameter), ARRAY(sa.BigInteger if column in ("start", "page") else sa.Text))
+            for parameter, column in zip(parameters, scope.columns, strict=True)
+        ]
+        requested = sa.func.unnest(*arrays).table_valued(*scope.columns).render_derived(name=f"asked_{at}")
+        per_side = sa.bindparam("beside", type_=sa.BigInteger)
+        for name, document_id, rows in sources:
+            partition = {"document": document_id}
+            partition |= {f"part_{part}": self.text_of(key) for part, key in enumerate(scope.section_keys)}
+            order = {"page": _integer_expr(self.text_of(scope.page_key))} if scope.page_key is not None else {}
+            order |= {"start": start}
+            row_number = sa.func.row_number().over(partition_by=[*partition.values()], order_by=[*order.values()])
+            columns = [column.label(label) for label, column in {**partition, **order}.items()]
+            numbered = (
+                rows.with_only_columns(self.id.label("id"), *columns, row_number.label("place"))
+                .where(document_id == sa.any_(text_array(parameters[0])), start.is_not(None))
+                .cte(f"{name}_{at}")
             )
+            requested_row, near_row = (numbered.alias(f"{name}_{at}_{which}") for which in ("one", "two"))
+            is_requested = sa.and_(*(requested_row.c[label] == requested.c[label] for label in scope.columns))
+            is_near = near_row.c.place.between(requested_row.c.place - per_side, requested_row.c.place + per_side)
+            is_neighbor = sa.and_(*(near_row.c[label] == requested_row.c[label] for label in partition), is_near)
+            joined = requested.join(requested_row, is_requested).join(near_row, is_neighbor)
+            yield sa.select(near_row.c.id).select_from(joined).distinct()
 
     def _unmatched_documents(self, parameter: str) -> Any:
         """Return the documents in `parameter` that no row has under the first name."""
-        asked = func.unnest(text_array(parameter)).table_valued(POSITION_PARAMETERS[0]).render_derived(name="asked")
+        asked = sa.func.unnest(text_array(parameter)).table_valued(POSITION_PARAMETERS[0]).render_derived(name="asked")
         return self._select_unmatched(asked, self.document_id).cte(f"{parameter}_left")
 
     def _select_positions(
-        self, requested: Any, document_id: ColumnElement[Any], index: ColumnElement[Any]
-    ) -> Select[Any]:
+        self, requested: Any, document_id: sa.ColumnElement[Any], index: sa.ColumnElement[Any]
+    ) -> sa.Select[Any]:
         """Return the rows at the places in the table `requested`."""
         if not self.has_integer_index:
             return self.rows.where(
-                tuple_(document_id, index).in_(select(*(requested.c[name] for name in POSITION_PARAMETERS)))
+                sa.tuple_(document_id, index).in_(sa.select(*(requested.c[name] for name in POSITION_PARAMETERS)))
             )
         document, low, high = (requested.c[name] for name in RANGE_PARAMETERS)
         return self.rows.where(document_id == document, index.between(low, high))
 
-    def _select_unmatched(self, requested: Any, present: ColumnElement[Any]) -> Select[Any]:
+    def _select_unmatched(self, requested: Any, present: sa.ColumnElement[Any]) -> sa.Select[Any]:
         """Return the rows of `requested` whose document is in no row that has a value in `present`."""
-        matching = self.rows.with_only_columns(literal(1)).where(
+        matching = self.rows.with_only_columns(sa.literal(1)).where(
             self.document_id == requested.c[POSITION_PARAMETERS[0]], present.is_not(None)
         )
-        return select(requested).where(~matching.exists())
+        return sa.select(requested).where(~matching.exists())
 
 
-def _has_rows(table: Any) -> ColumnElement[bool]:
+def _has_rows(table: Any) -> sa.ColumnElement[bool]:
     """Return a condition that the table has rows. With a count, Postgres evaluates it first and can skip the rest."""
-    return select(func.count()).select_from(table).scalar_subquery() > 0
+    return sa.select(sa.func.count()).select_from(table).scalar_subquery() > 0
 
 
+NO_DOCUMENT = "None"
+"""LlamaIndex's `ref_doc_id` of a node without a SOURCE."""
 POSITION_PARAMETERS = ("in_document", "at_index")
 RANGE_PARAMETERS = ("in_document", "from_index", "to_index")
 """Names of the parameters for places, arrays of equal length."""
 
 
-def _unnest_parameters(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
+def _unnest_parameters(names: Sequence[str], of: type[sa.Text | sa.BigInteger]) -> Any:
     """Return the table `requested` with a row for each place; its first column is text."""
-    arrays = [text_array(names[0]), *(cast(bindparam(name), ARRAY(of)) for name in names[1:])]
-    return func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
+    arrays = [text_array(names[0]), *(sa.cast(sa.bindparam(name), ARRAY(of)) for name in names[1:])]
+    return sa.func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
 
 
 def _spell_positions(positions: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
@@ -338,25 +270,8 @@ def _merge_ranges(positions: Sequence[tuple[str, int]]) -> list[tuple[str, int, 
     return found
 
 
-_REF_TYPES: Sequence[tuple[str, Any, str]] = (
-    ("document_id", str, "a text"),
-    ("index", (SupportsIndex, type(None)), "an integer or None"),
-    ("chunk_id", (str, type(None)), "a text or None"),
-)
-
-
 def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
-    """Return the `refs` whose values Postgres can hold. A single other one would fail the whole statement.
-
-    Raises:
-        InputError: a value has another type.
-    """
-    for ref in refs:
-        if not isinstance(ref, ChunkRef):
-            raise InputError(f"refs must be of ChunkRef, got {safe_repr(ref)}")
-        for name, kinds, allowed in _REF_TYPES:
-            if not isinstance(given := getattr(ref, name), kinds):
-                raise InputError(f"{name} of a reference must be {allowed}, got {safe_repr(given)}")
+    """Return the `refs` whose values Postgres can hold. A single other one would fail the whole statement."""
     return [
         ref
         for ref in refs
@@ -365,9 +280,9 @@ def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     ]
 
 
-def text_array(name: str) -> ColumnElement[Any]:
-    """Return the parameter `cte_name`, an array of text."""
-    return cast(bindparam(name), ARRAY(Text))
+def text_array(name: str) -> sa.ColumnElement[Any]:
+    """Return the parameter `name`, an array of text."""
+    return sa.cast(sa.bindparam(name), ARRAY(sa.Text))
 
 
 _cached_tables: dict[Hashable, ChunkTable] = {}
@@ -382,12 +297,12 @@ def cached_table(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
     return table
 
 
-def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
+def json_text(column: sa.ColumnElement[Any], key: str) -> sa.ColumnElement[str]:
     """Return the text under `key`, which may be a dotted path, in a JSON column.
 
     Keys are written as literals, quoted by the dialect: Postgres uses an index on the expression only then.
     """
     *parents, last = key.split(".")
     for step in parents:
-        column = column.op("->")(literal(step, literal_execute=True))
-    return type_coerce(column, Text).op("->>", return_type=Text())(literal(last, literal_execute=True))
+        column = column.op("->")(sa.literal(step, literal_execute=True))
+    return sa.type_coerce(column, sa.Text).op("->>", return_type=sa.Text())(sa.literal(last, literal_execute=True))

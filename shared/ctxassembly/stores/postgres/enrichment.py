@@ -8,41 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, Update, bindparam, cast, event, func, select, update
+import sqlalchemy as sa
 from sqlalchemy.sql.sqltypes import NULLTYPE
 
+from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.enrichment import (
-    Outline,
-    StoredChunk,
-    StoredDocument,
-    WriteNotes,
-    group_outlines,
-    stored_document,
-)
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import migrate
-from ctxassembly.stores.postgres.catalog import TableInfo
+from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.chunk_lookup import text_array
 from ctxassembly.stores.postgres.connection import Server, query_rows
 from ctxassembly.stores.postgres.ingest import insert_words
-from ctxassembly.stores.postgres.maintenance import MaintenanceConnection, open_maintenance
+from ctxassembly.stores.postgres.maintenance import open_maintenance
+from ctxassembly.stores.postgres.migrate import complete_changes, refresh
 from ctxassembly.stores.postgres.rows import ToChunk, chunk_from_row, columns_for
-from ctxassembly.stores.postgres.schema import (
-    Plan,
-    Step,
-    WordFields,
-    analyze_step,
-    comment_step,
-    full_name,
-    words_column_steps,
-    words_expression,
-    words_index_steps,
-)
 from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
@@ -52,6 +34,7 @@ from ctxassembly.stores.postgres.table import (
     SUMMARY,
     TSV,
     IndexedTable,
+    TableInfo,
     VectorType,
 )
 
@@ -60,8 +43,8 @@ BATCH_ROWS = 1_000
 
 
 def add_note_columns(
-    server: Server, table: IndexedTable, fields: WordFields, seconds: float, *, dry_run: bool
-) -> tuple[IndexedTable, Plan]:
+    server: Server, table: IndexedTable, fields: schema.WordFields, seconds: float, *, dry_run: bool
+) -> tuple[IndexedTable, schema.Plan]:
     """Return the table with columns for notes, and the statements executed; with `dry_run` those that are missing.
 
     Raises:
@@ -70,34 +53,36 @@ def add_note_columns(
     whole = replace(table, has_notes=True)
     with open_maintenance(server, seconds) as work:
         info = work.describe_table(table)
-        plan = Plan(() if info.has_notes else tuple(missing_steps(whole, info, fields)))
+        plan = schema.Plan(() if info.has_notes else tuple(missing_steps(whole, info, fields)))
         if plan.steps and not dry_run:
             if not info.is_owned:
                 allowed = "one whose table this user owns; with_enrichment(dry_run=True) prints its owner's statements"
-                raise ConfigError("index", allowed, full_name(table))
-            with work.hold_turn(full_name(table)):
-                work.execute(full_name(table), plan.steps)
+                raise ConfigError("index", allowed, table.full_name)
+            with work.hold_turn(table.full_name):
+                work.execute(table.full_name, plan.steps)
     return whole, plan
 
 
-def missing_steps(table: IndexedTable, info: TableInfo, fields: WordFields) -> Iterator[Step]:
+def missing_steps(table: IndexedTable, info: TableInfo, fields: schema.WordFields) -> Iterator[schema.Step]:
     """Yield the steps that add the columns for notes and rebuild the column of words to include them."""
-    table_name = full_name(table)
-    yield Step(f"ALTER TABLE {table_name} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES))
+    table_name = table.full_name
+    yield schema.Step(
+        f"ALTER TABLE {table_name} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES)
+    )
     if info.server_version >= 170_000:
         rewrites = "rewrites the table; nobody reads or writes it meanwhile"
-        yield Step(
-            f"ALTER TABLE {table_name} ALTER COLUMN {TSV} SET EXPRESSION AS ({words_expression(table, fields)})",
+        yield schema.Step(
+            f"ALTER TABLE {table_name} ALTER COLUMN {TSV} SET EXPRESSION AS ({schema.words_expression(table, fields)})",
             rewrites,
         )
-        yield comment_step(table, fields)
+        yield schema.comment_step(table, fields)
     else:
-        yield Step(
+        yield schema.Step(
             f"ALTER TABLE {table_name} DROP COLUMN IF EXISTS {TSV}", "until the next step nobody searches by words"
         )
-        yield from words_column_steps(table, fields, info.server_version)
-        yield from words_index_steps(table)
-    yield analyze_step(table)
+        yield from schema.words_column_steps(table, fields, info.server_version)
+        yield from schema.words_index_steps(table)
+    yield schema.analyze_step(table)
 
 
 @dataclass(frozen=True)
@@ -108,39 +93,39 @@ class PostgresNotes:
     table: IndexedTable
     keys: MetadataKeys
     chunk_of: ToChunk | None
-    condition: ColumnElement[bool] | None
+    condition: sa.ColumnElement[bool] | None
     timeout_seconds: float
 
     def __post_init__(self) -> None:
         if not self.table.has_notes:
             allowed = "one whose table has columns for notes: index = index.with_enrichment(), dry_run=True prints how"
-            raise ConfigError("index", allowed, full_name(self.table))
+            raise ConfigError("index", allowed, self.table.full_name)
 
-    def outlines(self) -> Sequence[Outline]:
+    def outlines(self) -> Sequence[enrichment.Outline]:
         """Return the documents that pass the index's filter, in one pass over the table."""
 
-        def outlines(work: MaintenanceConnection) -> Sequence[Outline]:
-            event.listen(work.sql.engine, "handle_error", _close_cursor)
+        def outlines() -> Sequence[enrichment.Outline]:
+            sa.event.listen(work.sql.engine, "handle_error", _close_cursor)
             with work.sql.execute(self._select_rows, execution_options={"yield_per": BATCH_ROWS}) as found:
-                return group_outlines(
-                    StoredChunk(key, self._read_chunk(row), mark or "") for key, mark, _, *row in found
+                return enrichment.group_outlines(
+                    enrichment.StoredChunk(key, self._read_chunk(row), mark or "") for key, mark, _, *row in found
                 )
 
         with open_maintenance(self.server, self.timeout_seconds) as work:
-            return work.retry_on_lock(full_name(self.table), partial(outlines, work))
+            return work.retry_on_lock(self.table.full_name, outlines)
 
-    def read(self, outline: Outline) -> StoredDocument:
+    def read(self, outline: enrichment.Outline) -> enrichment.StoredDocument:
         """Return the document as it is now."""
         statement = self._select_rows.where(self.table.c[self.table.key] == _any_key)
         found = query_rows(self.server, (statement, {"keys": list(outline.keys)}), self.timeout_seconds)
-        return stored_document(
+        return enrichment.stored_document(
             outline, {key: (self._read_chunk(row), context or "") for key, _, context, *row in found}, self.keys
         )
 
     @cached_property
-    def _select_rows(self) -> Select[Any]:
+    def _select_rows(self) -> sa.Select[Any]:
         table = self.table
-        statement = select(table.c[table.key], table.c[NOTES_MARK], table.c[CONTEXT], *columns_for(table))
+        statement = sa.select(table.c[table.key], table.c[NOTES_MARK], table.c[CONTEXT], *columns_for(table))
         return statement if self.condition is None else statement.where(self.condition)
 
     def _read_chunk(self, row: Sequence[Any]) -> Chunk:
@@ -148,7 +133,7 @@ class PostgresNotes:
         # Another reading may give another text than the stored one, which follows the id.
         return replace(chunk, text=row[1]) if self.chunk_of else chunk
 
-    def write(self, request: WriteNotes) -> bool:
+    def write(self, request: enrichment.WriteNotes) -> bool:
         """Write the notes on a document in one transaction, if its chunks still have the texts of `request`.
 
         Raises:
@@ -158,7 +143,7 @@ class PostgresNotes:
         given = {"keys": keys, "names": list(map(str, keys)), **self._bound_values(request)}
         from psycopg import Rollback
 
-        def write(work: MaintenanceConnection) -> bool:
+        def write() -> bool:
             with work.connection.transaction() as changes:
                 written = work.sql.execute(self._update_statement(given.keys()), given).rowcount == len(request.texts)
                 if not written:
@@ -167,9 +152,9 @@ class PostgresNotes:
             return written
 
         with open_maintenance(self.server, self.timeout_seconds) as work:
-            return work.retry_on_lock(full_name(self.table), partial(write, work), should_take_turn=True)
+            return work.retry_on_lock(self.table.full_name, write, should_take_turn=True)
 
-    def _bound_values(self, request: WriteNotes) -> dict[str, Any]:
+    def _bound_values(self, request: enrichment.WriteNotes) -> dict[str, Any]:
         """Return the values to write, by the names of their parameters."""
         given: dict[str, Any] = {"texts": list(request.texts), NOTES_MARK: request.fingerprint}
         if request.notes is not None:
@@ -182,19 +167,21 @@ class PostgresNotes:
             given["vectors"] = list(map(format_vector, request.vectors))
         return given
 
-    def _update_statement(self, names: Collection[str]) -> Update:
+    def _update_statement(self, names: Collection[str]) -> sa.Update:
         """Return the statement that writes the passed values to all rows of a document."""
         c = self.table.c
         arrays = [name for name in ("names", "texts", CONTEXT, QUESTIONS, "vectors") if name in names]
-        given_rows = func.unnest(*map(text_array, arrays)).table_valued(*arrays).render_derived(name="given")
+        given_rows = sa.func.unnest(*map(text_array, arrays)).table_valued(*arrays).render_derived(name="given")
         values: dict[Any, Any] = {c[name]: given_rows.c[name] for name in (CONTEXT, QUESTIONS) if name in names}
-        values |= {c[name]: cast(bindparam(name), Text) for name in (SUMMARY, NOTES_MARK) if name in names}
+        values |= {c[name]: sa.cast(sa.bindparam(name), sa.Text) for name in (SUMMARY, NOTES_MARK) if name in names}
         if "vectors" in names:
-            values[c[self.table.embedding]] = cast(given_rows.c.vectors, VectorType(self.table.vector_type, None))
+            values[c[self.table.embedding]] = sa.cast(given_rows.c.vectors, VectorType(self.table.vector_type, None))
         # The keys find the rows by the table's index, whatever their type is; as text each finds what is its own.
-        is_same_row = (c[self.table.key] == _any_key, cast(c[self.table.key], Text) == given_rows.c.names)
+        is_same_row = (c[self.table.key] == _any_key, sa.cast(c[self.table.key], sa.Text) == given_rows.c.names)
         return (
-            update(self.table.sql_table).values(values).where(*is_same_row, c[self.table.content] == given_rows.c.texts)
+            sa.update(self.table.sql_table)
+            .values(values)
+            .where(*is_same_row, c[self.table.content] == given_rows.c.texts)
         )
 
     def commit(self, chunks: int) -> None:
@@ -203,9 +190,9 @@ class PostgresNotes:
             return
         with open_maintenance(self.server, self.timeout_seconds) as work:
             if self.table.is_own:
-                migrate.apply_plan(work, self.table, chunks)
+                complete_changes(work, self.table, chunks)
             else:
-                migrate.refresh(work, self.table)
+                refresh(work, self.table)
 
 
 def _close_cursor(error_context: Any) -> None:
@@ -214,5 +201,5 @@ def _close_cursor(error_context: Any) -> None:
         error_context.execution_context.cursor.close()
 
 
-_any_key = func.any(bindparam("keys", type_=NULLTYPE))
+_any_key = sa.func.any(sa.bindparam("keys", type_=NULLTYPE))
 """Bound with the type of the column, which may be uuid."""

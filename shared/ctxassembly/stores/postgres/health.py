@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.catalog import TableInfo
-from ctxassembly.stores.postgres.schema import full_name, quoted_name
-from ctxassembly.stores.postgres.table import TSV, IndexedTable
+from ctxassembly.stores.postgres.table import TSV, IndexedTable, TableInfo, quoted_name
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -47,14 +45,17 @@ class Health:
         recall = "not measured" if self.recall is None else f"{self.recall:.3f} of {self.limit}, {self.sampled} sampled"
         rows = [
             ("chunks", f"{self.chunks:,}", ""),
-            ("without words", f"{self.without_words:,}", self.remedies.get("words", "")),
-            ("without vector", f"{self.without_vector:,}", self.remedies.get("vectors", "")),
-            ("changed since ANALYZE", f"{self.changed_since_analyze:.0%}", self.remedies.get("statistics", "")),
-            ("recall of HNSW", recall, self.remedies.get("recall", "")),
-            ("missing indexes", ", ".join(self.missing_indexes) or "none", self.remedies.get("indexes", "")),
+            ("without words", f"{self.without_words:,}", ""),
+            ("without vector", f"{self.without_vector:,}", "vectors"),
+            ("changed since ANALYZE", f"{self.changed_since_analyze:.0%}", "statistics"),
+            ("recall of HNSW", recall, "recall"),
+            ("missing indexes", ", ".join(self.missing_indexes) or "none", "indexes"),
         ]
         widths = [max(len(row[at]) for row in rows) for at in (0, 1)]
-        return "\n".join(f"{name:{widths[0]}}  {value:{widths[1]}}  {todo}".rstrip() for name, value, todo in rows)
+        return "\n".join(
+            f"{name:{widths[0]}}  {value:{widths[1]}}  {self.remedies.get(problem, '')}".rstrip()
+            for name, value, problem in rows
+        )
 
 
 def measure_health(
@@ -68,34 +69,29 @@ def measure_health(
     for name, value in (("sample", sample), ("limit", limit)):
         if type(value) is not int or value < 1:
             raise ConfigError(name, "an integer from 1", value)
-    table_name, vector = full_name(table), quoted_name(table.embedding)
+    vector = quoted_name(table.embedding)
     counts = _fetch_row(
         connection,
         f"SELECT count(*), count(*) FILTER (WHERE {TSV} = '' OR {TSV} IS NULL),"
-        f" count(*) FILTER (WHERE {vector} IS NULL) FROM {table_name}",
+        f" count(*) FILTER (WHERE {vector} IS NULL) FROM {table.full_name}",
     )
-    chunks, without_words, without_vector = counts or (0, 0, 0)
+    chunks, without_words, without_vector = counts
     changed = _changed_share(connection, table, chunks)
-    ids: list[Any] = []
-    if info.has_hnsw and chunks > without_vector:
-        ids = _sample_keys(connection, table, sample, seed)
+    ids = _sample_keys(connection, table, sample, seed) if info.has_hnsw else []
     recall = _measure_recall(connection, table, ids, limit) if ids else None
     missing_indexes = [name for name, there in _expected_indexes(table, info, chunks) if not there]
-    remedies: dict[str, str] = {}
-    if without_vector:
-        remedies["vectors"] = (
-            "add(chunks, embed=...) embeds them" if table.is_own else "the vector store has none for them"
-        )
-    if changed >= STALE_SHARE:
-        remedies["statistics"] = "index.refresh()"
-    if recall is not None and recall < GOOD_RECALL:
-        remedies["recall"] = "a higher ef_search"
-    if missing_indexes:
-        # attach makes no extension: that is for the database's owner to decide.
-        first = "" if "pg_trgm" in info.extensions else "CREATE EXTENSION pg_trgm, then "
-        remedies["indexes"] = (
-            f"{first}{'create(...) or add(...)' if table.is_own else 'attach(...)'} by the table's owner"
-        )
+    # attach makes no extension: that is for the database's owner to decide.
+    first = "" if "pg_trgm" in info.extensions else "CREATE EXTENSION pg_trgm, then "
+    way, embedding = "attach(...)", "the vector store has none for them"
+    if table.is_own:
+        way, embedding = "create(...) or add(...)", "add(chunks, embed=...) embeds them"
+    possible = (
+        ("vectors", without_vector > 0, embedding),
+        ("statistics", changed >= STALE_SHARE, "index.refresh()"),
+        ("recall", recall is not None and recall < GOOD_RECALL, "a higher ef_search"),
+        ("indexes", bool(missing_indexes), f"{first}{way} by the table's owner"),
+    )
+    remedies = {problem: remedy for problem, is_there, remedy in possible if is_there}
     return Health(
         chunks, without_words, without_vector, changed, recall, len(ids), limit, tuple(missing_indexes), remedies
     )
@@ -137,7 +133,7 @@ def _changed_share(connection: Connection[Any], table: IndexedTable, chunks: int
 def _sample_keys(connection: Connection[Any], table: IndexedTable, sample: int, seed: int) -> list[Any]:
     key = quoted_name(table.key)
     keys = connection.execute(
-        f"SELECT {key} FROM {full_name(table)} WHERE {quoted_name(table.embedding)} IS NOT NULL ORDER BY {key}".encode()
+        f"SELECT {key} FROM {table.full_name} WHERE {quoted_name(table.embedding)} IS NOT NULL ORDER BY {key}".encode()
     ).fetchall()
     return random.Random(seed).sample([one for (one,) in keys], min(sample, len(keys)))  # noqa: S311
 
@@ -145,7 +141,7 @@ def _sample_keys(connection: Connection[Any], table: IndexedTable, sample: int, 
 def _measure_recall(connection: Connection[Any], table: IndexedTable, ids: Sequence[Any], limit: int) -> float:
     """Compare the hits of a normal search with the hits of a search without indexes."""
     # A percent sign in a name would begin a parameter.
-    names = (quoted_name(table.key), full_name(table), quoted_name(table.embedding))
+    names = (quoted_name(table.key), table.full_name, quoted_name(table.embedding))
     key, table_name, vector = (name.replace("%", "%%") for name in names)
     column = f"{vector}::halfvec({table.dimensions})" if table.is_half_precision else vector
     nearest = (

@@ -5,149 +5,49 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from functools import cached_property, partial
 from typing import Any, Literal, overload
 
-from sqlalchemy import make_url
+from sqlalchemy import Row, make_url
 
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
-from ctxassembly.data.validation import check_weights
+from ctxassembly.data.validation import check_int, check_number, check_weights
 from ctxassembly.enrichment.enrich import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import enrichment as notes
-from ctxassembly.stores.postgres import health, ingest, migrate, vocabulary
-from ctxassembly.stores.postgres.connection import Server, aquery_rows, query_rows, settings_statement
+from ctxassembly.stores.postgres import health, ingest, migrate
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, keep_storable
+from ctxassembly.stores.postgres.connection import (
+    BoundStatement,
+    Server,
+    aquery_rows,
+    query_rows,
+    settings_statement,
+)
 from ctxassembly.stores.postgres.filters import build_condition
 from ctxassembly.stores.postgres.health import Health
 from ctxassembly.stores.postgres.ingest import IngestReport
 from ctxassembly.stores.postgres.maintenance import open_maintenance
-from ctxassembly.stores.postgres.migrate import locate_table
-from ctxassembly.stores.postgres.rows import ToChunk
-from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields, full_name
-from ctxassembly.stores.postgres.statements import IndexStatements
+from ctxassembly.stores.postgres.rows import ToChunk, chunk_from_row, neighbor_table
+from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields
+from ctxassembly.stores.postgres.search import (
+    bind_search,
+    cached_search_statement,
+    check_vector,
+    read_vocabulary,
+    search_statement,
+    terms_statement,
+)
 from ctxassembly.stores.postgres.table import IndexedTable
 
 
 @dataclass(frozen=True)
-class MaintainedTable:
-    """A table of chunks on a server.
-
-    Long operations have an async form that runs in a thread: it blocks no event loop, and continues to its end if its
-    caller is cancelled.
-    """
-
-    server: Server = field(repr=False)
-    table: IndexedTable
-    timeout_seconds: float = field(default=10.0, kw_only=True)
-    """Deadline of each statement of a query, including the wait for a connection. A late statement raises TimeoutError,
-    whatever the server does; it is also cancelled on the server, and its connection is dropped. `create`, `attach`,
-    `add`, `refresh`, `check` and enrichment continue as long as the server works for them. They raise TimeoutError if
-    it doesn't answer for so long, or if a client holds a lock for so long; the message names it."""
-
-    def add(
-        self,
-        chunks: Iterable[Chunk],
-        vectors: Iterable[Sequence[float]] | None = None,
-        embed: Any = None,
-        *,
-        progress: bool = True,
-    ) -> IngestReport:
-        """Store `chunks`. Unchanged chunks are kept; other stored chunks of the same documents are deleted.
-
-        Other vectors, or an `embed` whose model has another name, replace the vectors that are stored. A plain function
-        has no name: what is stored is then kept while text and metadata are the same.
-
-        Each batch is committed, so an interrupted run continues where it stopped when it is started again. The first
-        large run ends by indexing the vectors and updating statistics.
-
-        Args:
-            chunks: of whole documents, each with an id of its own.
-            vectors: one for each chunk. None takes `chunk.vector`, or else what `embed` makes of the text.
-            embed: a function from a list of texts to one vector for each, or an object with `embed_documents`. It gets
-                the texts of chunks alone that aren't stored. Without vectors, chunks are found by words.
-            progress: show a bar, if tqdm is installed.
-
-        Raises:
-            ConfigError: the table is a framework's, which writes to it itself; vectors of another length; an id that
-                a chunk of another document has.
-            InputError: a chunk with what PostgreSQL can't hold.
-            StoreError: another run wrote other chunks of the same document at the same time; the chunks of one run are
-                kept whole.
-        """
-        if not self.table.is_own:
-            raise ConfigError(
-                "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
-            )
-        total = len(chunks) if isinstance(chunks, Sized) else None
-        on_batch, close_bar = progress_bar(total) if progress else (_no_progress, _no_progress)
-        with open_maintenance(self.server, self.timeout_seconds) as work:
-            try:
-                report = ingest.add_chunks(work, self.table, chunks, vectors, embed, on_batch)
-            finally:
-                close_bar()
-            migrate.apply_plan(work, self.table, report.added + report.deleted)
-        return report
-
-    async def aadd(
-        self,
-        chunks: Iterable[Chunk],
-        vectors: Iterable[Sequence[float]] | None = None,
-        embed: Any = None,
-        *,
-        progress: bool = True,
-    ) -> IngestReport:
-        """Async version of `add`. `embed` is called in the thread, so it must be the sync function."""
-        return await to_async(partial(self.add, vectors=vectors, embed=embed, progress=progress))(chunks)
-
-    def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
-        """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
-
-        Args:
-            sample: how many of the chunks' own vectors are searched for, exactly and by the index. An exact search
-                reads the whole table.
-            limit: how many nearest chunks of each are compared.
-            seed: of the choice of chunks.
-
-        Raises:
-            ConfigError: `sample` or `limit` is below 1.
-        """
-        with open_maintenance(self.server, self.timeout_seconds) as work:
-            info = work.describe_table(self.table)
-
-            def measured() -> Health:
-                work.connection.execute(*settings_statement(self.server))
-                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit, seed=seed)
-
-            return work.retry_on_lock(full_name(self.table), measured)
-
-    async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
-        """Async version of `check`."""
-
-        def check(seed: int) -> Health:
-            return self.check(sample=sample, limit=limit, seed=seed)
-
-        return await to_async(check)(seed)
-
-    def refresh(self) -> None:
-        """Bring statistics and the table of words up to date, after others have written many chunks."""
-        with open_maintenance(self.server, self.timeout_seconds) as work:
-            migrate.refresh(work, self.table)
-
-    async def arefresh(self) -> None:
-        """Async version of `refresh`."""
-        await to_async(MaintainedTable.refresh)(self)
-
-
-def _no_progress(*_: Any) -> None:
-    """Show no progress."""
-
-
-@dataclass(frozen=True)
-class PostgresIndex(MaintainedTable):
+class PostgresIndex:
     """An index over a table of chunks in PostgreSQL, as `create` and `attach` give it.
 
         index = PostgresIndex.create("postgresql://localhost/docs", dimensions=384)
@@ -157,10 +57,20 @@ class PostgresIndex(MaintainedTable):
     A query is two statements: one for its words, one for the chunks. Both need no transaction, so they are two round
     trips. It is a store of neighbors, too: `index.with_filter(filter)` is the same index whose hits and neighbors
     have to pass the filter.
+
+    Long operations have an async form that runs in a thread: it blocks no event loop, and continues to its end if its
+    caller is cancelled.
     """
 
+    server: Server = field(repr=False)
+    table: IndexedTable
     fields: WordFields
     _: KW_ONLY
+    timeout_seconds: float = 10.0
+    """Deadline of each statement of a query, including the wait for a connection. A late statement raises TimeoutError,
+    whatever the server does; it is also cancelled on the server, and its connection is dropped. `create`, `attach`,
+    `add`, `refresh`, `check` and enrichment continue as long as the server works for them. They raise TimeoutError if
+    it doesn't answer for so long, or if a client holds a lock for so long; the message names it."""
     filters: tuple[Any, ...] | None = None
     """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
     unknown. See `with_filter`."""
@@ -179,9 +89,13 @@ class PostgresIndex(MaintainedTable):
     """A function that makes chunks from rows of a framework's table, instead of ours."""
 
     def __post_init__(self) -> None:
-        _check_timeout(self.timeout_seconds)
+        check_number("timeout_seconds", self.timeout_seconds, above=0)
         check_weights(self.field_weights, self.length_weight)
-        _ = self._statements  # reads the filters
+        build_condition(self.table, *(self.filters or ()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the fields alone: statements can't be pickled, and another process rebuilds them."""
+        return {one.name: getattr(self, one.name) for one in dataclass_fields(self)}
 
     @classmethod
     def create(
@@ -215,9 +129,12 @@ class PostgresIndex(MaintainedTable):
                 to create it.
         """
         fields = check_fields(WordFields(language, title, questions))
-        seconds = _check_timeout(settings.get("timeout_seconds", cls.timeout_seconds))
+        seconds = settings.get("timeout_seconds", cls.timeout_seconds)
+        check_number("timeout_seconds", seconds, above=0)
         server = migrate.make_server(url, ef_search)
-        indexed_table = migrate.create_table(server, table, schema, fields, dimensions=dimensions, seconds=seconds)
+        check_int("dimensions", dimensions, 1, 16_000)
+        with open_maintenance(server, seconds) as work:
+            indexed_table = migrate.create_table(work, table, schema, fields, dimensions)
         return cls(server, indexed_table, fields, **settings)
 
     @classmethod
@@ -274,12 +191,13 @@ class PostgresIndex(MaintainedTable):
             ConfigError: a table that can't be indexed, or that this user may not change.
         """
         keys = MetadataKeys() if keys is None else keys
-        seconds = _check_timeout(settings.get("timeout_seconds", cls.timeout_seconds))
+        seconds = settings.get("timeout_seconds", cls.timeout_seconds)
+        check_number("timeout_seconds", seconds, above=0)
         fields = check_fields(WordFields(language, title, questions))
-        url, table = locate_table(vectorstore)
+        url, table = migrate.locate_table(vectorstore)
         server = migrate.make_server(url, ef_search)
-        options = migrate.AttachOptions(fields, keys, hnsw)
-        table, plan = migrate.attach_table(server, table, options, dry_run=dry_run, seconds=seconds)
+        with open_maintenance(server, seconds) as work:
+            table, plan = migrate.attach_table(work, table, fields, keys, hnsw=hnsw, dry_run=dry_run)
         if dry_run:
             return plan
         return cls(server, table, fields, keys=keys, **settings)
@@ -292,6 +210,95 @@ class PostgresIndex(MaintainedTable):
             return cls.attach(store, dry_run=False, **settings)
 
         return await to_async(attach)(vectorstore)
+
+    def add(
+        self,
+        chunks: Iterable[Chunk],
+        vectors: Iterable[Sequence[float]] | None = None,
+        embed: Any = None,
+        *,
+        progress: bool = True,
+    ) -> IngestReport:
+        """Store `chunks`. Unchanged chunks are kept; other stored chunks of the same documents are deleted.
+
+        Other vectors, or an `embed` whose model has another name, replace the vectors that are stored. A plain function
+        has no name: what is stored is then kept while text and metadata are the same.
+
+        Each batch is committed, so an interrupted run continues where it stopped when it is started again. The first
+        large run ends by indexing the vectors and updating statistics.
+
+        Args:
+            chunks: of whole documents, each with an id of its own.
+            vectors: one for each chunk. None takes `chunk.vector`, or else what `embed` makes of the text.
+            embed: a function from a list of texts to one vector for each, or an object with `embed_documents`. It gets
+                the texts of chunks alone that aren't stored. Without vectors, chunks are found by words.
+            progress: show a bar, if tqdm is installed.
+
+        Raises:
+            ConfigError: the table is a framework's, which writes to it itself; vectors of another length; an id that
+                a chunk of another document has.
+            InputError: a chunk with what PostgreSQL can't hold.
+            StoreError: another run wrote other chunks of the same document at the same time; the chunks of one run are
+                kept whole.
+        """
+        if not self.table.is_own:
+            raise ConfigError(
+                "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
+            )
+        total = len(chunks) if isinstance(chunks, Sized) else None
+        on_batch, close_bar = progress_bar(total) if progress else (_no_progress, _no_progress)
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            try:
+                report = ingest.add_chunks(work, self.table, chunks, vectors, embed, on_batch)
+            finally:
+                close_bar()
+            migrate.complete_changes(work, self.table, report.added + report.deleted)
+        return report
+
+    async def aadd(
+        self,
+        chunks: Iterable[Chunk],
+        vectors: Iterable[Sequence[float]] | None = None,
+        embed: Any = None,
+        *,
+        progress: bool = True,
+    ) -> IngestReport:
+        """Async version of `add`. `embed` is called in the thread, so it must be the sync function."""
+        return await to_async(partial(self.add, vectors=vectors, embed=embed, progress=progress))(chunks)
+
+    def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
+        """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
+
+        Args:
+            sample: how many of the chunks' own vectors are searched for, exactly and by the index. An exact search
+                reads the whole table.
+            limit: how many nearest chunks of each are compared.
+            seed: of the choice of chunks.
+
+        Raises:
+            ConfigError: `sample` or `limit` is below 1.
+        """
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            info = work.describe_table(self.table)
+
+            def measured() -> Health:
+                work.connection.execute(*settings_statement(self.server))
+                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit, seed=seed)
+
+            return work.retry_on_lock(self.table.full_name, measured)
+
+    async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
+        """Async version of `check`."""
+        return await to_async(partial(PostgresIndex.check, sample=sample, limit=limit, seed=seed))(self)
+
+    def refresh(self) -> None:
+        """Bring statistics and the table of words up to date, after others have written many chunks."""
+        with open_maintenance(self.server, self.timeout_seconds) as work:
+            migrate.refresh(work, self.table)
+
+    async def arefresh(self) -> None:
+        """Async version of `refresh`."""
+        await to_async(PostgresIndex.refresh)(self)
 
     def with_filter(self, filter: Any) -> PostgresIndex:
         """Return the same index whose hits and neighbors also have to pass `filter`. None: there is no filter.
@@ -348,25 +355,19 @@ class PostgresIndex(MaintainedTable):
 
     # Retrieval
 
-    @cached_property
-    def _statements(self) -> IndexStatements:
-        return IndexStatements(
-            self.table, self.filters or (), self.keys, self.chunk_of, self.field_weights, self.length_weight
-        )
-
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """Return the words of a query with their counts in the index. One round trip.
 
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        statement = self._statements.terms_statement(request, self.fields.language)
-        return vocabulary.read_vocabulary(query_rows(self.server, statement, self.timeout_seconds))
+        statement = terms_statement(self.table, request, self.fields.language)
+        return read_vocabulary(self._query((statement, {})))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """Async version of `find_terms`."""
-        statement = self._statements.terms_statement(request, self.fields.language)
-        return vocabulary.read_vocabulary(await aquery_rows(self.server, statement, self.timeout_seconds))
+        statement = terms_statement(self.table, request, self.fields.language)
+        return read_vocabulary(await self._aquery((statement, {})))
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
@@ -375,19 +376,40 @@ class PostgresIndex(MaintainedTable):
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
             TimeoutError: the database didn't answer in time.
         """
-        statement = self._statements.search_statement(request)
-        return (
-            self._statements.read_scored(query_rows(self.server, statement, self.timeout_seconds)) if statement else []
-        )
+        return self._read_scored(self._query(self._search_statement(request)))
 
     async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
         """Async version of `search`."""
-        statement = self._statements.search_statement(request)
-        return (
-            self._statements.read_scored(await aquery_rows(self.server, statement, self.timeout_seconds))
-            if statement
-            else []
-        )
+        return self._read_scored(await self._aquery(self._search_statement(request)))
+
+    def _search_statement(self, request: SearchChunks) -> BoundStatement | None:
+        """Return the statement for a search; None if there is nothing to search by."""
+        if request.vector is not None:
+            check_vector(request.vector, self.table)
+        condition = build_condition(self.table, *(self.filters or ()), request.filter)
+        shape, bound = bind_search(request, is_filtered=condition is not None, field_weights=self.field_weights)
+        # A statement without a filter takes longer to build than to send.
+        build = search_statement if condition is not None else cached_search_statement
+        statement = build(self.table, shape, condition, self.length_weight)
+        return None if statement is None else (statement, bound)
+
+    def _read_scored(self, rows: Iterable[Row[Any]]) -> list[ScoredChunk]:
+        return [
+            # The cosine of a vector of length 0 is undefined.
+            ScoredChunk(
+                chunk=chunk_from_row(row, self.table, self.keys, self.chunk_of),
+                similarity=0.0 if similarity is not None and math.isnan(similarity) else similarity,
+                keyword_score=keyword_score,
+                terms=tuple(matched or ()),
+            )
+            for *row, similarity, keyword_score, matched in rows
+        ]
+
+    def _query(self, statement: BoundStatement | None) -> list[Row[Any]]:
+        return query_rows(self.server, statement, self.timeout_seconds) if statement else []
+
+    async def _aquery(self, statement: BoundStatement | None) -> list[Row[Any]]:
+        return await aquery_rows(self.server, statement, self.timeout_seconds) if statement else []
 
     # Neighbors
 
@@ -414,22 +436,24 @@ class PostgresIndex(MaintainedTable):
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        statement = self._statements.chunks_statement(refs)
-        return (
-            self._statements.read_chunks(query_rows(self.server, statement, self.timeout_seconds)) if statement else []
-        )
+        return self._read_chunks(self._query(self._chunks_statement(refs)))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
-        statement = self._statements.chunks_statement(refs)
-        return (
-            self._statements.read_chunks(await aquery_rows(self.server, statement, self.timeout_seconds))
-            if statement
-            else []
-        )
+        return self._read_chunks(await self._aquery(self._chunks_statement(refs)))
+
+    @cached_property
+    def _neighbor_table(self) -> ChunkTable:
+        return neighbor_table(self.table, self.keys, build_condition(self.table, *(self.filters or ())))
+
+    def _chunks_statement(self, refs: Sequence[ChunkRef]) -> BoundStatement | None:
+        """Return the statement for `refs`; None if PostgreSQL can't store any of them."""
+        refs = keep_storable(refs)
+        return self._neighbor_table.statement_for(refs) if refs else None
+
+    def _read_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
+        return [chunk_from_row(row, self.table, self.keys, self.chunk_of) for row in rows]
 
 
-def _check_timeout(seconds: float) -> float:
-    if not 0 < seconds < math.inf:
-        raise ConfigError("timeout_seconds", "a finite number above 0", seconds)
-    return seconds
+def _no_progress(*_: Any) -> None:
+    """Show no progress."""

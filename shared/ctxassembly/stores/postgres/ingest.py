@@ -15,21 +15,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, zip_longest
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any, SupportsIndex
 
 from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
-from ctxassembly.stores.postgres.schema import full_name, quoted_name
+from ctxassembly.stores.postgres.schema import MAX_LEXEME_CHARS
 from ctxassembly.stores.postgres.search import check_vector, format_vector
-from ctxassembly.stores.postgres.table import TSV, IndexedTable
-from ctxassembly.stores.postgres.vocabulary import MAX_LEXEME_CHARS, lexemes_name
+from ctxassembly.stores.postgres.table import TSV, IndexedTable, quoted_name
 from ctxassembly.wording.unicode import is_storable
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 BATCH_SIZE = 512
 """Chunks a transaction; embeddings are asked for as many texts at once."""
@@ -99,16 +95,17 @@ def add_chunks(
     added = unchanged = 0
     documents: dict[str, str] = {}
     """By the ids of their chunks."""
-    for batch in _iter_batches(_pair_vectors(chunks, vectors)):
+    pairs = _pair_vectors(chunks, vectors)
+    while batch := list(islice(pairs, BATCH_SIZE)):
         rows = [(chunk, vector, _row_hash(chunk, vector, model, table)) for chunk, vector in batch]
         for chunk, *_ in rows:
             if chunk.id in documents:
                 raise ConfigError("chunks", "of different ids", chunk.id)
             documents[chunk.id] = chunk.document_id
-        missing = work.retry_on_lock(
-            full_name(table), partial(_rows_to_write, work.connection, table, rows, can_embed=function is not None)
-        )
-        _write_rows(work, table, _embed_missing(missing, function, table))
+        find_missing = partial(_rows_to_write, work, table, rows, can_embed=function is not None)
+        missing = work.retry_on_lock(table.full_name, find_missing)
+        if missing:
+            _write_rows(work, table, _embed_missing(missing, function, table))
         added += len(missing)
         unchanged += len(rows) - len(missing)
         on_batch(len(rows))
@@ -141,28 +138,20 @@ def hash_chunk(chunk: Chunk) -> str:
     if not isinstance(chunk, Chunk):
         raise InputError(f"chunks must be of Chunk, got {safe_repr(chunk)}")
     for name in ("index", "start"):
-        if not _fits_bigint(getattr(chunk, name)):
-            given = safe_repr(getattr(chunk, name))
+        number = getattr(chunk, name)
+        if number is not None and not (isinstance(number, SupportsIndex) and -(2**63) <= index(number) < 2**63):
+            given = safe_repr(number)
             raise InputError(f"{name} of a chunk must be an integer from -2**63 to 2**63 - 1, got {given}")
     for name in ("id", "document_id", "text", "prev_id", "next_id"):
         value = getattr(chunk, name)
-        if value is None and name in ("prev_id", "next_id"):
-            continue
-        if not isinstance(value, str) or not is_storable(value):
+        is_missing_link = value is None and name in ("prev_id", "next_id")
+        if not (is_missing_link or (isinstance(value, str) and is_storable(value))):
             raise InputError(
                 f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {safe_repr(value)}"
             )
     # As JSON: joined by a separator, values that hold the separator would pass for others, and None for "None".
     written = json.dumps((*_plain_values(chunk), _metadata_json(chunk)), ensure_ascii=False, default=str)
     return hashlib.sha256(written.encode()).hexdigest()
-
-
-def _fits_bigint(number: Any) -> bool:
-    """Return True for None and for integers that fit in a bigint column."""
-    try:
-        return number is None or -(2**63) <= index(number) < 2**63
-    except TypeError:
-        return False
 
 
 def _plain_values(chunk: Chunk) -> tuple[Any, ...]:
@@ -181,29 +170,20 @@ def _metadata_json(chunk: Chunk) -> str:
 
 def _pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
     if vectors is None:
-        return ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
-    return map(_check_pair, zip_longest(chunks, vectors, fillvalue=_ABSENT))
-
-
-_ABSENT: Any = object()
-
-
-def _check_pair(pair: tuple[Chunk, Vector]) -> tuple[Chunk, Vector]:
-    if pair[0] is _ABSENT or pair[1] is _ABSENT:
-        raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
-    return pair
-
-
-def _iter_batches(rows: Iterator[tuple[Chunk, Vector | None]]) -> Iterator[list[tuple[Chunk, Vector | None]]]:
-    while batch := list(islice(rows, BATCH_SIZE)):
-        yield batch
+        yield from ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
+        return
+    absent: Any = object()
+    for chunk, vector in zip_longest(chunks, vectors, fillvalue=absent):
+        if chunk is absent or vector is absent:
+            raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
+        yield chunk, vector
 
 
 Row = tuple[Chunk, Vector | None, str]
 """A chunk, its vector if there is one, and its mark."""
 
 
-def _rows_to_write(connection: Connection[Any], table: IndexedTable, rows: list[Row], *, can_embed: bool) -> list[Row]:
+def _rows_to_write(work: MaintenanceConnection, table: IndexedTable, rows: list[Row], *, can_embed: bool) -> list[Row]:
     """Return the `rows` that aren't stored unchanged.
 
     A row stored without a vector counts as changed if there is one now, and so does a row whose vector came from
@@ -213,7 +193,7 @@ def _rows_to_write(connection: Connection[Any], table: IndexedTable, rows: list[
         f"SELECT id, document_id, content_hash, embedding IS NULL FROM {_escaped_table(table)} WHERE id = ANY(%s)"
     )
     ids = [chunk.id for chunk, *_ in rows]
-    found = connection.execute(statement.encode(), (ids,)).fetchall()
+    found = work.connection.execute(statement.encode(), (ids,)).fetchall()
     _check_documents(((id_, document) for id_, document, *_ in found), rows)
     stored = {id_: (was, bare) for id_, _, was, bare in found}
 
@@ -245,53 +225,44 @@ def _check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> 
 
 def _embed_missing(rows: list[Row], embed: Embed | None, table: IndexedTable) -> list[Row]:
     """Return `rows` with vectors, made by `embed` for those without one."""
-    texts_to_embed = [chunk.text for chunk, vector, _ in rows if vector is None] if embed else []
-    new_vectors = embed(texts_to_embed) if embed and texts_to_embed else []
-    if not hasattr(new_vectors, "__len__"):
-        raise InputError(f"embed must return one vector for each text, got {safe_repr(new_vectors)}")
-    if len(new_vectors) != len(texts_to_embed):
-        raise InputError(
-            f"embed must return one vector for each text: {len(texts_to_embed)} texts gave {len(new_vectors)}"
-        )
-    remaining = iter(new_vectors)
-    embedded_rows: list[Row] = []
-    for chunk, given, mark in rows:
-        vector = next(remaining) if given is None and embed else given
-        if vector is not None:
-            check_vector(vector, table)
-        embedded_rows.append((chunk, vector, mark))
-    return embedded_rows
+    texts = [chunk.text for chunk, vector, _ in rows if vector is None]
+    if embed is None or not texts:
+        return rows
+    vectors = embed(texts)
+    if not hasattr(vectors, "__len__"):
+        raise InputError(f"embed must return one vector for each text, got {safe_repr(vectors)}")
+    if len(vectors) != len(texts):
+        raise InputError(f"embed must return one vector for each text: {len(texts)} texts gave {len(vectors)}")
+    for vector in vectors:
+        check_vector(vector, table)
+    remaining = iter(vectors)
+    return [(chunk, next(remaining) if vector is None else vector, mark) for chunk, vector, mark in rows]
 
 
 def _write_rows(work: MaintenanceConnection, table: IndexedTable, rows: list[Row]) -> None:
-    if rows:
-        work.retry_on_lock(
-            full_name(table), partial(_replace_rows, work.connection, table, rows), should_take_turn=True
-        )
+    """Replace `rows` in one transaction."""
+    columns, ids = ", ".join(map(quoted_name, _COLUMNS)), [chunk.id for chunk, *_ in rows]
 
+    def replace_rows() -> None:
+        with work.connection.cursor() as cursor:
+            cursor.execute(
+                f"DELETE FROM {_escaped_table(table)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,)
+            )
+            # Another run may have taken an id meanwhile. The error rolls the deletion back.
+            _check_documents(cursor.fetchall(), rows)
+            with cursor.copy(f"COPY {table.full_name} ({columns}) FROM STDIN".encode()) as copy:
+                for chunk, vector, mark in rows:
+                    written_vector = None if vector is None else format_vector(vector)
+                    copy.write_row((*_plain_values(chunk), _metadata_json(chunk), mark, written_vector))
+            insert_words(cursor, table, ids)
 
-def _replace_rows(connection: Connection[Any], table: IndexedTable, rows: list[Row]) -> None:
-    table_name, columns = full_name(table), ", ".join(map(quoted_name, _COLUMNS))
-    ids = [chunk.id for chunk, *_ in rows]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"DELETE FROM {_escaped_table(table)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,)
-        )
-        # Another run may have taken an id meanwhile. The error rolls the deletion back.
-        _check_documents(cursor.fetchall(), rows)
-        with cursor.copy(f"COPY {table_name} ({columns}) FROM STDIN".encode()) as copy:
-            for chunk, vector, mark in rows:
-                *place, text = _plain_values(chunk)
-                copy.write_row(
-                    (*place, text, _metadata_json(chunk), mark, None if vector is None else format_vector(vector))
-                )
-        insert_words(cursor, table, ids)
+    work.retry_on_lock(table.full_name, replace_rows, should_take_turn=True)
 
 
 def insert_words(cursor: Any, table: IndexedTable, keys: Sequence[Any]) -> None:
     """Add the words of these rows to those that the table has."""
     cursor.execute(
-        f"INSERT INTO {_escape_percent(lexemes_name(table))} SELECT DISTINCT lexeme FROM {_escaped_table(table)}, "
+        f"INSERT INTO {_escape_percent(table.lexemes_name)} SELECT DISTINCT lexeme FROM {_escaped_table(table)}, "
         f"unnest({TSV}) "
         f"WHERE {_escape_percent(quoted_name(table.key))} = ANY(%s) AND length(lexeme) <= {MAX_LEXEME_CHARS} "
         "ON CONFLICT DO NOTHING".encode(),
@@ -300,7 +271,7 @@ def insert_words(cursor: Any, table: IndexedTable, keys: Sequence[Any]) -> None:
 
 
 def _escaped_table(table: IndexedTable) -> str:
-    return _escape_percent(full_name(table))
+    return _escape_percent(table.full_name)
 
 
 def _escape_percent(name: str) -> str:
@@ -317,11 +288,12 @@ def _delete_others(work: MaintenanceConnection, table: IndexedTable, documents: 
     ids_by_document: dict[str, list[str]] = defaultdict(list)
     for id_, document in documents.items():
         ids_by_document[document].append(id_)
+    name = _escaped_table(table)
     missing_statement = (
         "SELECT id FROM unnest(%s::text[]) AS given(id) "
-        f"WHERE NOT EXISTS (SELECT FROM {_escaped_table(table)} AS stored WHERE stored.id = given.id) LIMIT 1"
+        f"WHERE NOT EXISTS (SELECT FROM {name} AS stored WHERE stored.id = given.id) LIMIT 1"
     )
-    delete_statement = f"DELETE FROM {_escaped_table(table)} WHERE document_id = ANY(%s) AND id <> ALL(%s)"
+    delete_statement = f"DELETE FROM {name} WHERE document_id = ANY(%s) AND id <> ALL(%s)"
 
     def delete(document_ids: list[str]) -> int:
         ids = [id_ for document_id in document_ids for id_ in ids_by_document[document_id]]
@@ -336,5 +308,5 @@ def _delete_others(work: MaintenanceConnection, table: IndexedTable, documents: 
     deleted = 0
     names = iter(ids_by_document)
     while document_ids := list(islice(names, BATCH_SIZE)):
-        deleted += work.retry_on_lock(full_name(table), partial(delete, document_ids), should_take_turn=True)
+        deleted += work.retry_on_lock(table.full_name, partial(delete, document_ids), should_take_turn=True)
     return deleted

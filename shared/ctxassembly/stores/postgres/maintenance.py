@@ -28,12 +28,18 @@ from sqlalchemy.exc import DBAPIError
 
 from ctxassembly.concurrency import DeadlineError, submit, wait_with_deadline
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.catalog import TableInfo, describe_table
-from ctxassembly.stores.postgres.connection import CONNECT_SECONDS, Server, make_unpooled_engine
-from ctxassembly.stores.postgres.deadline import AUTOCOMMIT, fetch_rows, shut_socket
-from ctxassembly.stores.postgres.failures import translate_errors
-from ctxassembly.stores.postgres.schema import Step, full_name
-from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.stores.postgres.connection import (
+    AUTOCOMMIT,
+    CONNECT_SECONDS,
+    Server,
+    driver_error,
+    fetch_rows,
+    make_unpooled_engine,
+    shut_socket,
+    translate_errors,
+)
+from ctxassembly.stores.postgres.schema import Step
+from ctxassembly.stores.postgres.table import IndexedTable, TableInfo, describe_table
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -96,18 +102,19 @@ class MaintenanceConnection:
             TimeoutError: a client holds a lock.
         """
         for step in steps:
+            execute = partial(self.connection.execute, step.sql.encode())
             if step.kind == "alone":
                 self.running_sql, self._running_table = step.sql, table
-                self._execute_step(step)
+                execute()
                 self.running_sql = ""
             elif step.kind == "transaction":
-                self.retry_on_lock(table, partial(self._execute_step, step))
+                self.retry_on_lock(table, execute)
             elif not self._is_pooled():
-                self._execute_step(step)
+                execute()
 
     def describe_table(self, table: IndexedTable) -> TableInfo:
         """Describe the table as it is now. PostgreSQL locks a table to describe its indexes."""
-        return self.retry_on_lock(full_name(table), partial(describe_table, self.connection, table.schema, table.name))
+        return self.retry_on_lock(table.full_name, partial(describe_table, self.connection, table.schema, table.name))
 
     def retry_on_lock(self, table: str, work: Callable[[], T], *, should_take_turn: bool = False) -> T:
         """Return the result of `work`, run in a transaction once no lock on `table` blocks it.
@@ -127,7 +134,7 @@ class MaintenanceConnection:
                         waiting_since = time.monotonic()
                         return work()
             except (LockNotAvailable, DBAPIError) as error:
-                if not isinstance(getattr(error, "orig", error), LockNotAvailable):
+                if not isinstance(driver_error(error), LockNotAvailable):
                     raise
                 locked_since = locked_since or waiting_since
                 if time.monotonic() - locked_since >= self._seconds:
@@ -174,9 +181,6 @@ class MaintenanceConnection:
     def _holders(self, table: str, *, of_turn: bool) -> list[Any]:
         return self.connection.execute(_HOLDERS_SQL, {"table": table, "turn": of_turn}).fetchall()
 
-    def _execute_step(self, step: Step) -> None:
-        self.connection.execute(step.sql.encode())
-
     def _is_pooled(self) -> bool:
         """Return True behind a pooler, where session settings would reach others: its process id is another."""
         row = self.connection.execute("SELECT pg_backend_pid()").fetchone()
@@ -217,7 +221,7 @@ def open_maintenance(server: Server, seconds: float) -> Iterator[MaintenanceConn
         try:
             yield work
         except (Error, DBAPIError) as error:
-            driver = getattr(error, "orig", error)
+            driver = driver_error(error)
             if isinstance(driver, errors.InsufficientPrivilege):
                 allowed = "one for which this user may do that; attach(..., dry_run=True) prints what is missing"
                 raise ConfigError("url", allowed, str(driver).strip()) from driver
@@ -238,7 +242,7 @@ def _connect(server: Server, seconds: float, reasons: SimpleQueue[str]) -> Itera
     except DeadlineError as error:
         raise TimeoutError(f"no connection to Postgres within {seconds + CONNECT_SECONDS:g} s") from error
     except DBAPIError as error:  # as of the driver's class, as all else that fails on this connection
-        raise (error.orig or error) from None
+        raise driver_error(error) from None
     stopped = threading.Event()
     work = MaintenanceConnection(server, sql.execution_options(**AUTOCOMMIT), seconds, reasons)
     threading.Thread(target=work.watch, args=(stopped,), daemon=True).start()

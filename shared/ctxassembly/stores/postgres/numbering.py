@@ -10,38 +10,11 @@ The numbering is one UPDATE that the database computes: no chunk travels to the 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Column,
-    ColumnElement,
-    Connection,
-    Index,
-    MetaData,
-    Numeric,
-    Select,
-    Table,
-    Text,
-    and_,
-    case,
-    cast,
-    distinct,
-    func,
-    literal,
-    literal_column,
-    null,
-    or_,
-    quoted_name,
-    select,
-    tuple_,
-    type_coerce,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from sqlalchemy.schema import CreateIndex
 
@@ -49,6 +22,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.stores.postgres.chunk_lookup import INTEGER_PATTERN, json_text
+from ctxassembly.stores.postgres.table import derived_name
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
@@ -56,8 +30,6 @@ FILE_PATH_KEY = "file_path"
 """The key by which LlamaIndex's readers distinguish files of one name."""
 _ROW_KEYS = ("row", "seq_num", "row_idx_start")
 """The keys for the row of LangChain's CSVLoader and JSONLoader and of Haystack, besides `keys.row_number`."""
-_MAX_NAME_BYTES = 63
-"""Most bytes of a name in PostgreSQL, which cuts longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +61,8 @@ class NumberingReport:
                 "filled once and in order"
             )
         if self.nameless:
-            sentences.append(
-                f"{pluralize(self.nameless, 'chunk names', 'chunks name')} neither a document nor a source"
-            )
+            nameless = pluralize(self.nameless, "chunk names", "chunks name")
+            sentences.append(f"{nameless} neither a document nor a source")
         return "; ".join(sentences)
 
 
@@ -99,14 +70,14 @@ class NumberableTable(Protocol):
     """A table of chunks whose rows can be numbered: a statement that reads their places, and the values to write."""
 
     @property
-    def table(self) -> Table:
+    def table(self) -> sa.Table:
         """The table with the rows."""
 
     @property
     def id(self) -> str:
         """The name of the column by which an update finds a row."""
 
-    def rows(self) -> Select[Any]:
+    def rows(self) -> sa.Select[Any]:
         """Return a statement with one row for each chunk.
 
         It has the columns
@@ -120,16 +91,18 @@ class NumberableTable(Protocol):
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
         """Return the new values by column, given the table `updates` with `document` and `index` for each `id`."""
 
-    def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
+    def lookup_columns(self) -> Sequence[sa.ColumnElement[Any]]:
         """Return the expressions by which neighbors are looked up, for the index of the table: document and place."""
 
 
-def distinguishing_keys(get_text: Callable[[str], ColumnElement[Any]], keys: MetadataKeys) -> list[ColumnElement[Any]]:
+def distinguishing_keys(
+    get_text: Callable[[str], sa.ColumnElement[Any]], keys: MetadataKeys
+) -> list[sa.ColumnElement[Any]]:
     """Return the columns that position a row: index, page, row, offset, file. `get_text` returns a key's value."""
 
-    def integer_column(names: Iterable[str]) -> ColumnElement[Any]:
+    def integer_column(names: Iterable[str]) -> sa.ColumnElement[Any]:
         """Return the first value under `names` that is a whole number from 0."""
-        return func.coalesce(*(integer_expr(get_text(name)) for name in names), null())
+        return sa.func.coalesce(*(integer_expr(get_text(name)) for name in names), sa.null())
 
     return [
         integer_column(keys.index).label("index"),
@@ -140,18 +113,18 @@ def distinguishing_keys(get_text: Callable[[str], ColumnElement[Any]], keys: Met
     ]
 
 
-def integer_expr(text: ColumnElement[Any]) -> ColumnElement[Any]:
+def integer_expr(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """Return the integer from 0 that a text holds; NULL if it is not one."""
-    return case((text.regexp_match(INTEGER_PATTERN), cast(text, Numeric)))
+    return sa.case((text.regexp_match(INTEGER_PATTERN), sa.cast(text, sa.Numeric)))
 
 
-def as_jsonb(json: ColumnElement[Any]) -> ColumnElement[Any]:
+def as_jsonb(json: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """Return a column of JSON or JSONB as JSONB; an empty object if it is NULL."""
-    return func.coalesce(cast(type_coerce(json, Text), JSONB), cast(literal("{}"), JSONB))
+    return sa.func.coalesce(sa.cast(sa.type_coerce(json, sa.Text), JSONB), sa.cast(sa.literal("{}"), JSONB))
 
 
 def number_rows(
-    connection: Connection, chunk_table: NumberableTable, *, trust_insertion_order: bool = False
+    connection: sa.Connection, chunk_table: NumberableTable, *, trust_insertion_order: bool = False
 ) -> NumberingReport:
     """Number the rows of `chunk_table` by document and index, and create the database index, in the open transaction.
 
@@ -163,10 +136,12 @@ def number_rows(
     updates = _plan_updates(rows, documents)
     table = chunk_table.table
     statement = (
-        update(table).values(dict(chunk_table.new_values(updates))).where(table.c[chunk_table.id] == updates.c.id)
+        sa.update(table).values(dict(chunk_table.new_values(updates))).where(table.c[chunk_table.id] == updates.c.id)
     )
     chunks = connection.execute(statement).rowcount
-    connection.execute(_create_index(chunk_table))
+    name = sa.quoted_name(derived_name(table.name, "document_place"), quote=True)
+    index = sa.Index(name, *chunk_table.lookup_columns(), _table=table)
+    connection.execute(CreateIndex(index, if_not_exists=True))
     return _make_report(connection, rows, documents, chunks)
 
 
@@ -174,35 +149,45 @@ def _order_rows(rows: Any) -> Any:
     """Return the rows with their `place` in the order of their document, and with the link of the `next` row there."""
     row = rows.c
     order = {"partition_by": row.document, "order_by": (row.page, row.row, row.start, row.stored_at)}
-    return select(
-        rows, (func.row_number().over(**order) - 1).label("place"), func.lead(row.link).over(**order).label("next")
+    return sa.select(
+        rows,
+        (sa.func.row_number().over(**order) - 1).label("place"),
+        sa.func.lead(row.link).over(**order).label("next"),
     ).cte("in_order")
 
 
 def _document_facts(rows: Any, *, trusts_insertion_order: bool) -> Any:
     """Compute for each document if its chunks are `numbered` already, can be `sorted`, or are `linked`."""
     chunk = rows.c
-    count = func.count()
-    page, row, start = (func.coalesce(column, -1) for column in (chunk.page, chunk.row, chunk.start))
+    count = sa.func.count()
+    page, row, start = (sa.func.coalesce(column, -1) for column in (chunk.page, chunk.row, chunk.start))
     # Either all chunks have a page or none has, and so with rows: one without has no place among the others. Then
     # page and row, or page, row and offset, have to be different for all chunks.
-    are_distinct = and_(
-        *(func.count(column).in_((0, count)) for column in (chunk.page, chunk.row)),
-        or_(
-            func.count(distinct(tuple_(page, row))) == count,
-            and_(func.count(chunk.start) == count, func.count(distinct(tuple_(page, row, start))) == count),
+    are_distinct = sa.and_(
+        *(sa.func.count(column).in_((0, count)) for column in (chunk.page, chunk.row)),
+        sa.or_(
+            sa.func.count(sa.distinct(sa.tuple_(page, row))) == count,
+            sa.and_(
+                sa.func.count(chunk.start) == count, sa.func.count(sa.distinct(sa.tuple_(page, row, start))) == count
+            ),
         ),
     )
     # Links that skip a chunk mean that text is missing, or that this is another order than theirs.
-    agree = func.bool_and(or_(chunk.following.is_(None), chunk.following.is_not_distinct_from(chunk.next)))
+    agree = sa.func.bool_and(sa.or_(chunk.following.is_(None), chunk.following.is_not_distinct_from(chunk.next)))
     return (
-        select(
+        sa.select(
             chunk.document,
-            and_(func.count(chunk.index) == count, func.count(distinct(chunk.index)) == count).label("numbered"),
-            and_(
-                or_(are_distinct, literal(trusts_insertion_order)), agree, func.count(distinct(chunk.file)) <= 1
+            sa.and_(sa.func.count(chunk.index) == count, sa.func.count(sa.distinct(chunk.index)) == count).label(
+                "numbered"
+            ),
+            sa.and_(
+                sa.or_(are_distinct, sa.literal(trusts_insertion_order)),
+                agree,
+                sa.func.count(sa.distinct(chunk.file)) <= 1,
             ).label("sorted"),
-            and_(func.count(chunk.following) == count - 1, func.count(distinct(chunk.named)) == 1).label("linked"),
+            sa.and_(sa.func.count(chunk.following) == count - 1, sa.func.count(sa.distinct(chunk.named)) == 1).label(
+                "linked"
+            ),
         )
         .where(chunk.document.is_not(None))
         .group_by(chunk.document)
@@ -214,33 +199,23 @@ def _plan_updates(rows: Any, documents: Any) -> Any:
     """Return the `id`, `document` and `index` of each row that has to change."""
     row, document = rows.c, documents.c
     return (
-        select(
+        sa.select(
             row.id,
             row.document,
-            case((document.numbered, cast(row.index, BigInteger)), else_=row.place).label("index"),
+            sa.case((document.numbered, sa.cast(row.index, sa.BigInteger)), else_=row.place).label("index"),
         )
         .join_from(rows, documents, document.document == row.document)
-        .where(or_(document.numbered, document.sorted))
-        .where(or_(row.named.is_distinct_from(row.document), ~document.numbered))
+        .where(sa.or_(document.numbered, document.sorted))
+        .where(sa.or_(row.named.is_distinct_from(row.document), ~document.numbered))
         .cte("planned")
     )
 
 
-def _create_index(chunk_table: NumberableTable) -> CreateIndex:
-    table, name = chunk_table.table, f"{chunk_table.table.name}_document_place"
-    # PostgreSQL would cut it, and take the index of another table for this one.
-    if len(name.encode()) > _MAX_NAME_BYTES:
-        name = f"document_place_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    return CreateIndex(
-        Index(quoted_name(name, quote=True), *chunk_table.lookup_columns(), _table=table), if_not_exists=True
-    )
-
-
-def _make_report(connection: Connection, rows: Any, documents: Any, chunks: int) -> NumberingReport:
-    is_ordered = or_(documents.c.numbered, documents.c.sorted, documents.c.linked)
-    names = func.array_agg(aggregate_order_by(documents.c.document, documents.c.document)).filter(~is_ordered)
-    nameless = select(func.count()).select_from(rows).where(rows.c.document.is_(None)).scalar_subquery()
-    statement = select(func.count().filter(is_ordered), names, nameless).select_from(documents)
+def _make_report(connection: sa.Connection, rows: Any, documents: Any, chunks: int) -> NumberingReport:
+    is_ordered = sa.or_(documents.c.numbered, documents.c.sorted, documents.c.linked)
+    names = sa.func.array_agg(aggregate_order_by(documents.c.document, documents.c.document)).filter(~is_ordered)
+    nameless = sa.select(sa.func.count()).select_from(rows).where(rows.c.document.is_(None)).scalar_subquery()
+    statement = sa.select(sa.func.count().filter(is_ordered), names, nameless).select_from(documents)
     numbered, unordered, nameless_count = connection.execute(statement).one()
     return NumberingReport(
         chunks, numbered, tuple(unordered or ())[:MAX_NAMED_DOCUMENTS], len(unordered or ()), nameless_count
@@ -255,43 +230,43 @@ _STORED_AT = "ctxassembly_stored_at"
 class StoredChunks:
     """A table of chunks, and the condition for the rows that count."""
 
-    table: Table
+    table: sa.Table
     id: str
     json_column: str | None
     """The column of metadata, JSON or JSONB."""
     columns: frozenset[str]
     """The columns that hold one key of the metadata each, under its name."""
     keys: MetadataKeys
-    condition: ColumnElement[bool] | None = None
+    condition: sa.ColumnElement[bool] | None = None
 
-    def text(self, key: str, source: Any = None) -> ColumnElement[Any]:
+    def text(self, key: str, source: Any = None) -> sa.ColumnElement[Any]:
         """Return the value under `key` as text, in the table or in the rows `source`; NULL if there is none."""
         columns_source = self.table if source is None else source
         if key in self.columns:
-            return cast(columns_source.c[key], Text)
-        return json_text(columns_source.c[self.json_column], key) if self.json_column else cast(null(), Text)
+            return sa.cast(columns_source.c[key], sa.Text)
+        return json_text(columns_source.c[self.json_column], key) if self.json_column else sa.cast(sa.null(), sa.Text)
 
-    def rows(self) -> Select[Any]:
+    def rows(self) -> sa.Select[Any]:
         """Return the statement that reads the positions of rows, as `NumberableTable.rows` describes it."""
         keys, table = self.keys, self.table
-        read = [table.c[self.id], literal_column("ctid").label(_STORED_AT)]
+        read = [table.c[self.id], sa.literal_column("ctid").label(_STORED_AT)]
         read += [table.c[name] for name in sorted(self.columns - {self.id})]
         # Parsed once, and materialized: with JSON kept as text, each look at a key would parse it again.
         read += [as_jsonb(table.c[self.json_column]).label(self.json_column)] if self.json_column else []
-        found = select(*read) if self.condition is None else select(*read).where(self.condition)
+        found = sa.select(*read) if self.condition is None else sa.select(*read).where(self.condition)
         row = found.cte("parsed").prefix_with("MATERIALIZED")
 
-        def first(names: Iterable[str]) -> ColumnElement[Any]:
-            return func.coalesce(*(self.text(name, row) for name in names), null())
+        def first(names: Iterable[str]) -> sa.ColumnElement[Any]:
+            return sa.func.coalesce(*(self.text(name, row) for name in names), sa.null())
 
-        return select(
+        return sa.select(
             row.c[self.id].label("id"),
             first(keys.document_keys).label("document"),
             first(keys.document_id).label("named"),
             *distinguishing_keys(lambda key: self.text(key, row), keys),
             row.c[_STORED_AT].label("stored_at"),
-            cast(null(), Text).label("link"),
-            cast(null(), Text).label("following"),
+            sa.cast(sa.null(), sa.Text).label("link"),
+            sa.cast(sa.null(), sa.Text).label("following"),
         )
 
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
@@ -304,13 +279,13 @@ class StoredChunks:
             if name in self.columns:
                 values[table.c[name]] = value
             else:
-                json_patch += [cast(literal(name), Text), value]
+                json_patch += [sa.cast(sa.literal(name), sa.Text), value]
         if json_patch and self.json_column:
             json = table.c[self.json_column]
-            values[json] = cast(as_jsonb(json).op("||")(func.jsonb_build_object(*json_patch)), json.type)
+            values[json] = sa.cast(as_jsonb(json).op("||")(sa.func.jsonb_build_object(*json_patch)), json.type)
         return values
 
-    def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
+    def lookup_columns(self) -> Sequence[sa.ColumnElement[Any]]:
         """Return document and index as the statements of `ctxassembly.stores.postgres.chunk_lookup` compare them."""
         names = (self.key_to_write(self.keys.document_id), self.key_to_write(self.keys.index))
         return [self.table.c[name] if name in self.columns else self.text(name) for name in names]
@@ -330,12 +305,12 @@ class StoredChunks:
 
 
 def build_table(
-    name: str, schema: str | None, columns: Iterable[str], json: str | None, json_type: Any = JSON
-) -> Table:
+    name: str, schema: str | None, columns: Iterable[str], json: str | None, json_type: Any = sa.JSON
+) -> sa.Table:
     """Return a table with quoted names, so that capitals and odd signs in them stay."""
-    quoted_columns: list[Column[Any]] = [
-        Column(quoted_name(column, quote=True)) for column in columns if column != json
+    quoted_columns: list[sa.Column[Any]] = [
+        sa.Column(sa.quoted_name(column, quote=True)) for column in columns if column != json
     ]
-    quoted_columns += [Column(quoted_name(json, quote=True), json_type)] if json else []
-    quoted_schema = None if schema is None else quoted_name(schema, quote=True)
-    return Table(quoted_name(name, quote=True), MetaData(), *quoted_columns, schema=quoted_schema)
+    quoted_columns += [sa.Column(sa.quoted_name(json, quote=True), json_type)] if json else []
+    quoted_schema = None if schema is None else sa.quoted_name(schema, quote=True)
+    return sa.Table(sa.quoted_name(name, quote=True), sa.MetaData(), *quoted_columns, schema=quoted_schema)

@@ -1,31 +1,35 @@
-"""Chunks read from the rows of each kind of table."""
+"""How each kind of table keeps a chunk: its document and place, for statements that fetch neighbors, and its row."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import JSON, ColumnElement, FromClause, Text, any_, case, cast, func, literal, null, select
 
-from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.chunk_origin import origin_of
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.enrichment import with_summary
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.stores.postgres import columns as neighbors
-from ctxassembly.stores.postgres import migrate
-from ctxassembly.stores.postgres.chunk_lookup import ChunkTable
-from ctxassembly.stores.postgres.deadline import BoundStatement
+from ctxassembly.safe_repr import to_id
+from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, ChunkTable, json_text, text_array
 from ctxassembly.stores.postgres.table import SUMMARY, IndexedTable
 
+CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
+"""The columns of a table of our own that make a chunk, in the order of its fields."""
 ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
 """A function from id, text and metadata of a row to its chunk."""
+_SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
+"""Relationships of a node, as LlamaIndex writes them."""
 
 
 def columns_for(table: IndexedTable) -> Sequence[ColumnElement[Any]]:
     """Return the columns that a chunk is read from, plus the summary of its document if the table has notes."""
     notes = [table.c[SUMMARY]] if table.has_notes else []
     if table.is_own:
-        return [*(table.c[name] for name in neighbors.CHUNK_COLUMNS), *notes]
+        return [*(table.c[name] for name in CHUNK_COLUMNS), *notes]
     metadata = table.json() if table.metadata is None else table.c[table.metadata]
     return [table.c[table.id], table.c[table.content], metadata, *(table.c[name] for name in table.columns), *notes]
 
@@ -34,36 +38,170 @@ def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys, 
     """Return the chunk in a row of `columns_for`; `chunk_of` reads rows of a framework's table if it is given."""
     row, summary = (row[:-1], row[-1]) if table.has_notes else (row, None)
     if table.is_own:
-        id_, document_id, text, index, start, prev_id, next_id, metadata = row
-        chunk = Chunk(id_, document_id, text, index, start, prev_id, next_id, metadata)
+        chunk = Chunk(*row)
     else:
         id_, text, metadata, *more = row
         metadata = {**(metadata or {}), **dict(zip(table.columns, more, strict=True))}
         if chunk_of is not None:
             chunk = chunk_of(id_, text, metadata)
         else:
-            to_chunk = migrate.llamaindex_chunk if table.dialect == "llamaindex" else migrate.langchain_chunk
+            to_chunk = _llamaindex_chunk if table.dialect == "llamaindex" else _langchain_chunk
             chunk = to_chunk(id_, text, metadata, keys)
     return with_summary(chunk, summary) if table.has_notes else chunk
+
+
+def _langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
+    """Return the chunk in a LangChain row. Without an index, its offset is relative to the page or section it names."""
+    document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
+    return Chunk(
+        id=str(id_),
+        document_id=to_id(document_id) or str(id_),
+        text=text,
+        index=index,
+        start=keys.read(metadata, "start"),
+        metadata=metadata,
+        origin=origin_of(metadata, keys) if index is None else None,
+    )
+
+
+def _llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
+    """Return the chunk in a LlamaIndex row, whose metadata holds the node as JSON."""
+    try:
+        node = json.loads(metadata.get("_node_content") or "{}")
+    except (TypeError, ValueError):
+        node = {}
+    node = node if isinstance(node, dict) else {}
+    inner = node.get("metadata")
+    node_metadata: Mapping[str, Any] = inner if isinstance(inner, dict) else metadata
+    source, before, after, parent = (_related_id(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT, _PARENT))
+    document_id = source or keys.read_document_id(node_metadata)
+    return Chunk(
+        id=str(id_),
+        document_id=to_id(document_id) or str(id_),
+        text=text,
+        index=keys.read(node_metadata, "index"),
+        # With a parent the offset counts in that one's text, which isn't at hand here.
+        start=None if parent else node.get("start_char_idx"),
+        prev_id=before,
+        next_id=after,
+        metadata=node_metadata,
+        hidden_from_model=frozenset(
+            key for key in node.get("excluded_llm_metadata_keys") or () if isinstance(key, str)
+        ),
+    )
+
+
+def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
+    related = node.get("relationships")
+    relation = related.get(kind) if isinstance(related, dict) else None
+    name = relation.get("node_id") if isinstance(relation, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     """Return the table from which neighbors are fetched; `columns_for` selects its rows."""
     if table.is_own:
-        chunk_table = neighbors.own_chunk_table(table, condition)
+        chunk_table = _own_chunk_table(table, condition)
     elif table.dialect == "llamaindex":
         id_, content, metadata = (table.c[name] for name in (table.id, table.content, table.metadata))
-        chunk_table = neighbors.llamaindex_chunk_table(id_, content, metadata, keys, condition)
+        chunk_table = llamaindex_chunk_table(id_, content, metadata, keys, condition)
     else:
-        named = neighbors.LangChainColumns(table.id, table.content, table.metadata, tuple(table.columns))
-        chunk_table = neighbors.langchain_chunk_table(table.sql_table, named, keys, condition)
+        named = LangChainColumns(table.id, table.content, table.metadata, tuple(table.columns))
+        chunk_table = langchain_chunk_table(table.sql_table, named, keys, condition)
     return replace(chunk_table, rows=chunk_table.rows.add_columns(table.c[SUMMARY])) if table.has_notes else chunk_table
 
 
-def neighbors_statement(chunk_table: ChunkTable, refs: Sequence[ChunkRef], table: IndexedTable) -> BoundStatement:
-    """Return the statement that fetches `refs` from `chunk_table`, the neighbor table of `table`."""
-    statement, bound = chunk_table.statement_for(refs)
-    if table.dialect == "llamaindex":
-        documents = [*(ref.document_id for ref in refs), neighbors.NO_DOCUMENT]
-        bound = {**bound, "among": list(dict.fromkeys(documents))}
-    return statement, bound
+def _own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTable:
+    c = table.c
+    rows = select(*(c[name] for name in CHUNK_COLUMNS))
+    return ChunkTable(
+        id=c.id,
+        document_id=c.document_id,
+        index=c.chunk_index,
+        rows=rows if condition is None else rows.where(condition),
+        has_integer_index=True,
+        text_of=lambda key: json_text(c.metadata, key),
+        start=cast(c.start_index, Text),
+    )
+
+
+class LangChainColumns(NamedTuple):
+    """The columns of a table of langchain-postgres' `PGVectorStore`, as it was configured."""
+
+    id: str
+    content: str
+    json_column: str | None
+    """The column of metadata that have no column of their own."""
+    key_columns: tuple[str, ...]
+    """Columns of one metadata key each."""
+
+
+def langchain_chunk_table(
+    table: FromClause, columns: LangChainColumns, keys: MetadataKeys, condition: ColumnElement[bool] | None
+) -> ChunkTable:
+    """Return a langchain-postgres `PGVectorStore` table: rows of id, text, metadata and the metadata columns.
+
+    Each key of the metadata is read from its own column, else from the JSON. The embedding, which is the most of a row,
+    is never read.
+    """
+    id_, content, *key_columns = (table.c[name] for name in (columns.id, columns.content, *columns.key_columns))
+    columns_by_name = dict(zip(columns.key_columns, key_columns, strict=True))
+    metadata = cast(null(), JSON) if columns.json_column is None else table.c[columns.json_column]
+    rows = select(id_, content, metadata, *key_columns).select_from(table)
+    document = _first_present(keys.lookup_id or keys.document_id, columns.key_columns)
+    index = _first_present(keys.index, columns.key_columns)
+
+    def text_of(name: str) -> ColumnElement[Any]:
+        if name in columns_by_name:
+            return cast(columns_by_name[name], Text)
+        return cast(null(), Text) if columns.json_column is None else json_text(metadata, name)
+
+    def first(names: Sequence[str]) -> ColumnElement[Any]:
+        return func.coalesce(*map(text_of, names))
+
+    index_column = columns_by_name.get(index)
+    fallback_index = first(keys.index) if index_column is None else index_column
+    has_both_columns = document in columns_by_name and index_column is not None  # the table was made for these two
+    return ChunkTable(
+        id=id_,
+        document_id=columns_by_name[document] if document in columns_by_name else json_text(metadata, document),
+        index=json_text(metadata, index) if index_column is None else index_column,
+        rows=rows if condition is None else rows.where(condition),
+        has_integer_index=index_column is not None,
+        fallback_columns=None if has_both_columns else (first(keys.lookup_keys), fallback_index),
+        text_of=text_of,
+        start=first(keys.start),
+    )
+
+
+def _first_present(names: Sequence[str], columns: Sequence[str]) -> str:
+    return next((name for name in names if name in columns), names[0])
+
+
+def llamaindex_chunk_table(
+    node_id: ColumnElement[Any],
+    text: ColumnElement[Any],
+    metadata: ColumnElement[Any],
+    keys: MetadataKeys,
+    condition: ColumnElement[bool] | None,
+) -> ChunkTable:
+    """Return a table of LlamaIndex's `PGVectorStore`: rows of id, text and metadata.
+
+    It has an index on `ref_doc_id`, and none on `node_id`: rows are narrowed to the documents that are asked about.
+    """
+    source = json_text(metadata, (*keys.lookup_id, "ref_doc_id")[0])
+    # Over the document that the metadata name, it writes the SOURCE; the node itself has them as they were.
+    node_metadata = cast(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
+    named_document = func.coalesce(*(json_text(node_metadata, key) for key in keys.document_keys))
+    rows = select(node_id.label("id"), text.label("text"), metadata.label("metadata")).where(
+        source == any_(text_array("among"))
+    )
+    indexes = [json_text(metadata, key) for key in keys.index]
+    return ChunkTable(
+        id=node_id,
+        document_id=source,
+        index=indexes[0],
+        fallback_columns=(case((source == NO_DOCUMENT, named_document), else_=source), func.coalesce(*indexes, null())),
+        needs_documents=True,
+        rows=rows if condition is None else rows.where(condition),
+    )

@@ -6,6 +6,12 @@ The words of a chunk are kept in a generated column, so that no writer has to kn
 - STORAGE MAIN, which keeps the words in the row. Elsewhere each access fetches them again: 5 to 9 times the time;
 - statistics at 1,000, which keep the 10,000 commonest words with their shares: the weights of words come from there;
 - title, questions and content by `setweight`, so that what they weigh is for the query to say.
+
+The table of lexemes has every word that a chunk has or had, and the shares of the common ones. All users who may read
+the chunks may read it, since a query looks up its words there. If row-level security separates the rows of tenants,
+only the owner may: the words come from all rows. Then a query counts its words under the policies, and finds no similar
+ones. A policy of the table of lexemes hides its rows as soon as row-level security is switched on, also after it was
+made.
 """
 
 from __future__ import annotations
@@ -16,7 +22,17 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.table import CONTEXT, NOTES, QUESTIONS, TSV, IndexedTable, derived_name
+from ctxassembly.stores.postgres.table import (
+    CONTEXT,
+    NOTES,
+    QUESTIONS,
+    TSV,
+    WITH_NOTES,
+    IndexedTable,
+    TableInfo,
+    derived_name,
+    quoted_name,
+)
 
 _MIN_MEMORY_MB = 512
 """MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
@@ -26,11 +42,6 @@ _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
-
-
-def quoted_name(name: str) -> str:
-    """Return a name quoted for SQL, whatever characters it has."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 class Step(NamedTuple):
@@ -87,18 +98,9 @@ def check_fields(fields: WordFields) -> WordFields:
     return fields
 
 
-WITH_NOTES = ", with notes"
-"""The ending of the mark of a column whose words include the words of notes."""
-
-
 def words_mark(table: IndexedTable, fields: WordFields) -> str:
     """Return the mark of the column of words."""
     return f"{fields}{WITH_NOTES if table.has_notes else ''}"
-
-
-def full_name(table: IndexedTable) -> str:
-    """Return the schema and name of the table, quoted."""
-    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
 
 
 def text_literal(text: str) -> str:
@@ -131,7 +133,7 @@ def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
     vector = f"{table.vector_type}({table.dimensions})"
     notes = "".join(f"  {name} text,\n" for name in NOTES) if table.has_notes else ""
     create_sql = (
-        f"CREATE TABLE IF NOT EXISTS {full_name(table)} (\n"
+        f"CREATE TABLE IF NOT EXISTS {table.full_name} (\n"
         "  id text PRIMARY KEY,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
         "  prev_id text,\n  next_id text,\n  content text NOT NULL,\n  metadata jsonb NOT NULL DEFAULT '{}',\n"
         f"  content_hash text NOT NULL,\n  embedding {vector},\n{notes}"
@@ -145,13 +147,13 @@ def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
         *_index_steps(table, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False),
     )
     # One statement, so one transaction: nobody ever finds the table without its mark or an index.
-    storage = f"ALTER TABLE {full_name(table)} ALTER COLUMN {TSV} SET STORAGE MAIN"
+    storage = f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STORAGE MAIN"
     return Step(";\n".join((create_sql, storage, *(step.sql for step in extra_steps))))
 
 
 def words_column_steps(table: IndexedTable, fields: WordFields, server_version: int) -> Iterator[Step]:
     """Yield the steps that add the column of words to a table."""
-    column = f"ALTER TABLE {full_name(table)} ADD COLUMN {TSV} tsvector"
+    column = f"ALTER TABLE {table.full_name} ADD COLUMN {TSV} tsvector"
     generated = f"GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED"
     rewrites = "rewrites the table; nobody reads or writes it meanwhile"
     # One statement, so one transaction: nobody ever finds the column without its mark.
@@ -160,23 +162,23 @@ def words_column_steps(table: IndexedTable, fields: WordFields, server_version: 
         yield Step(f"{column} STORAGE MAIN {generated};\n{comment}", rewrites)
     else:
         yield Step(f"{column} {generated};\n{comment}", rewrites)
-        yield Step(f"ALTER TABLE {full_name(table)} ALTER COLUMN {TSV} SET STORAGE MAIN")
-        yield Step(f"VACUUM FULL {full_name(table)}", rewrites, kind="alone")
+        yield Step(f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STORAGE MAIN")
+        yield Step(f"VACUUM FULL {table.full_name}", rewrites, kind="alone")
     yield _statistics_step(table)
 
 
 def comment_step(table: IndexedTable, fields: WordFields) -> Step:
     """Return the step that marks the column of words with its sources."""
-    return Step(f"COMMENT ON COLUMN {full_name(table)}.{TSV} IS {text_literal(words_mark(table, fields))}")
+    return Step(f"COMMENT ON COLUMN {table.full_name}.{TSV} IS {text_literal(words_mark(table, fields))}")
 
 
 def analyze_step(table: IndexedTable) -> Step:
     """Return the step that updates the statistics behind word weights and query plans."""
-    return Step(f"ANALYZE {full_name(table)}")
+    return Step(f"ANALYZE {table.full_name}")
 
 
 def _statistics_step(table: IndexedTable) -> Step:
-    return Step(f"ALTER TABLE {full_name(table)} ALTER COLUMN {TSV} SET STATISTICS 1000")
+    return Step(f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STATISTICS 1000")
 
 
 def words_index_steps(table: IndexedTable) -> Iterator[Step]:
@@ -218,7 +220,7 @@ def flush_pending_steps(table: IndexedTable) -> Iterator[Step]:
 def _index_steps(table: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Iterator[Step]:
     name = derived_name(table.name, f"ctxassembly_{ending}")
     concurrently_sql = "CONCURRENTLY " if concurrently else ""
-    sql = f"CREATE INDEX {concurrently_sql}IF NOT EXISTS {quoted_name(name)} ON {full_name(table)} {on}"
+    sql = f"CREATE INDEX {concurrently_sql}IF NOT EXISTS {quoted_name(name)} ON {table.full_name} {on}"
     yield Step(sql, name=name, kind="alone" if concurrently else "transaction")
 
 
@@ -226,3 +228,82 @@ def drop_index_steps(table: IndexedTable, names: Sequence[str]) -> Iterator[Step
     """Yield the steps that drop indexes left by an interrupted build: no query uses them, and their names are taken."""
     for name in names:
         yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(table.schema)}.{quoted_name(name)}", kind="alone")
+
+
+MAX_LEXEME_CHARS = 100
+"""Characters of a lexeme in the table; longer ones are no words."""
+
+
+def missing_lexeme_steps(table: IndexedTable, info: TableInfo) -> Iterator[Step]:
+    """Yield the steps that the table of lexemes still needs. A table older than the column of words is out of date."""
+    if not info.has_lexemes:
+        yield from create_lexemes_steps(table)
+    elif TSV not in info.types:
+        yield from refresh_lexemes_steps(table)
+    if table.has_trigrams and not info.has_trigram_index:
+        yield trigram_index_step(table)
+    if not info.is_owned:
+        return
+    if info.has_lexemes and not info.has_lexeme_policy:
+        yield _policy_step(table)
+    word, way, roles = (
+        ("REVOKE", "FROM", info.lexeme_readers) if info.has_policies else ("GRANT", "TO", info.readers_without_lexemes)
+    )
+    for role in roles:
+        yield Step(f"{word} SELECT ON {table.lexemes_name} {way} {role}")
+
+
+def create_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
+    """Yield the steps that create and fill the table of lexemes."""
+    lexemes_table = f"CREATE TABLE IF NOT EXISTS {table.lexemes_name} (word text PRIMARY KEY, share real)"
+    yield Step(f"{lexemes_table};\n{_policy_step(table).sql}")
+    yield from refresh_lexemes_steps(table)
+
+
+def _policy_step(table: IndexedTable) -> Step:
+    """Hide the words from users who don't see all chunks, as soon as a policy hides some."""
+    # The table by its name: as `regclass` nobody could drop it anymore.
+    active = f"row_security_active({text_literal(table.full_name)})"
+    return Step(
+        f"ALTER TABLE {table.lexemes_name} ENABLE ROW LEVEL SECURITY;\n"
+        f"DROP POLICY IF EXISTS ctxassembly_all_rows ON {table.lexemes_name};\n"
+        f"CREATE POLICY ctxassembly_all_rows ON {table.lexemes_name} FOR SELECT USING (NOT {active})"
+    )
+
+
+def trigram_index_step(table: IndexedTable) -> Step:
+    """Return the step for the index that finds lexemes similar to a word."""
+    name = quoted_name(derived_name(table.name, "lexemes_trgm"))
+    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {table.lexemes_name} USING gin (word gin_trgm_ops)")
+
+
+def refresh_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
+    """Yield the steps that replace the lexemes by the current words of all chunks, after an ANALYZE."""
+    every = text_literal(f"SELECT {TSV} FROM {table.full_name}")
+    lexemes_table = table.lexemes_name
+    yield Step(
+        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every}) WHERE length(word) <= {MAX_LEXEME_CHARS}),\n"
+        f"  gone AS (DELETE FROM {lexemes_table} WHERE word NOT IN (SELECT word FROM fresh))\n"
+        f"INSERT INTO {lexemes_table} SELECT word FROM fresh ON CONFLICT DO NOTHING"
+    )
+    yield update_shares_step(table)
+    yield Step(f"ANALYZE {lexemes_table}")
+
+
+def update_shares_step(table: IndexedTable) -> Step:
+    """Return the step that updates, from the statistics, the share of chunks that have each common word.
+
+    Looked up there, all 10,000 of them would be unpacked for each query, which takes longer than its search.
+    """
+    lexemes_table = table.lexemes_name
+    return Step(
+        "WITH common AS MATERIALIZED (\n"
+        "  SELECT word, max(share) AS share FROM pg_catalog.pg_stats,\n"
+        "    unnest(most_common_elems::text::text[], most_common_elem_freqs) AS each(word, share)\n"
+        f"  WHERE schemaname = {text_literal(table.schema)} AND tablename = {text_literal(table.name)}\n"
+        f"    AND attname = '{TSV}' AND length(word) <= {MAX_LEXEME_CHARS} GROUP BY word\n"
+        f"), rare AS (\n  UPDATE {lexemes_table} SET share = NULL\n"
+        "  WHERE share IS NOT NULL AND word NOT IN (SELECT word FROM common)\n"
+        f")\nINSERT INTO {lexemes_table} SELECT word, share FROM common\n"
+        "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
+    )

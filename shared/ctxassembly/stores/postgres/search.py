@@ -10,42 +10,34 @@ Common words needn't be matched, only scored. Candidates have one of the rarest 
 (.87 of the best at 200,000 chunks), the pairs bring them back (1.00), and the time stays flat. In a table of a million
 even two words may have 50,000 chunks together; those scored of them would be the first stored, and crowd out the ones
 with a rare word (.15 of the best). So there more words go together, or none.
+
+The words of a query are read by a statement before it. The server makes lexemes of the text, as it made them of the
+chunks. The number of chunks that have a lexeme comes from the column's statistics, which have the commonest (10,000 of
+them where they are kept at 1,000); ranking with these equals ranking with exact counts. Other lexemes are rare, and the
+GIN index counts them in no time. For a lexeme that no chunk has, similar ones are looked up: first those that contain
+it, then those that share most of its trigrams.
 """
 
 from __future__ import annotations
 
 import math
 from array import array as array_of
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate, combinations
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    REAL,
-    ColumnElement,
-    Double,
-    Integer,
-    Select,
-    Text,
-    bindparam,
-    case,
-    cast,
-    column,
-    func,
-    literal,
-    null,
-    select,
-    table,
-    union,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.types import UserDefinedType
 
-from ctxassembly.data.requests import SearchChunks
+from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, TermStats
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres.rows import columns_for
+from ctxassembly.stores.postgres.schema import text_literal
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
-from ctxassembly.wording.unicode import is_storable
+from ctxassembly.wording.unicode import is_storable, make_encodable
 
 TARGET_CANDIDATES = 1_000
 """Chunks with one of the rarest words, and as many again with pairs of the next ones."""
@@ -168,47 +160,49 @@ def bind_search(
 def search_statement(
     table: IndexedTable,
     shape: SearchShape,
-    condition: ColumnElement[bool] | None,
-    columns: Sequence[ColumnElement[Any]],
+    condition: sa.ColumnElement[bool] | None,
     length_weight: float,
-) -> Select[Any] | None:
-    """Return the statement for the best chunks of each channel: `columns`, similarity, keyword score, matched words.
+) -> sa.Select[Any] | None:
+    """Return the statement for the best chunks of each channel: columns, similarity, keyword score, matched words.
 
     None if there is nothing to search by.
     """
     channels: list[Any] = []
-    similarity: ColumnElement[Any] = cast(null(), Double)
-    score: ColumnElement[Any] = cast(null(), Double)
-    matched: ColumnElement[Any] = cast(null(), ARRAY(Text))
+    similarity: sa.ColumnElement[Any] = sa.cast(sa.null(), sa.Double)
+    score: sa.ColumnElement[Any] = sa.cast(sa.null(), sa.Double)
+    matched: sa.ColumnElement[Any] = sa.cast(sa.null(), ARRAY(sa.Text))
     key = table.c[table.key]
     if shape.has_vector:
         distance = table.distance()
-        similarity = 1 - cast(distance, Double)
-        nearest = select(key.label("key")).where(table.c[table.embedding].is_not(None), *_as_conditions(condition))
-        channels.append(select(nearest.order_by(distance).limit(_LIMIT).cte("nearest")))
+        similarity = 1 - sa.cast(distance, sa.Double)
+        nearest = sa.select(key.label("key")).where(table.c[table.embedding].is_not(None), *_as_conditions(condition))
+        channels.append(sa.select(nearest.order_by(distance).limit(_LIMIT).cte("nearest")))
     if shape.word_count is not None:
         score = _score(table, table.tsv, shape.word_count, length_weight)
         matched = _matched_terms(table.tsv, shape.word_count)
     if shape.word_count and shape.has_candidates:
         matches = table.tsv.op("@@", is_comparison=True)(_tsquery("candidate_query"))
-        matching_rows = select(key.label("key"), table.tsv.label("tsv")).where(matches, *_as_conditions(condition))
-        candidate_rows = matching_rows.limit(bindparam("max_scored", type_=Integer)).subquery("looked_at")
+        matching_rows = sa.select(key.label("key"), table.tsv.label("tsv")).where(matches, *_as_conditions(condition))
+        candidate_rows = matching_rows.limit(sa.bindparam("max_scored", type_=sa.Integer)).subquery("looked_at")
         best = _score(table, candidate_rows.c.tsv, shape.word_count, length_weight)
         channels.append(
-            select(select(candidate_rows.c.key).order_by(best.desc(), candidate_rows.c.key).limit(_LIMIT).cte("best"))
+            sa.select(
+                sa.select(candidate_rows.c.key).order_by(best.desc(), candidate_rows.c.key).limit(_LIMIT).cte("best")
+            )
         )
     if not channels:
         return None
-    keys = (union(*channels) if len(channels) > 1 else channels[0]).subquery("found")
-    return select(
-        *columns, similarity.label("similarity"), score.label("keyword_score"), matched.label("terms")
+    keys = (sa.union(*channels) if len(channels) > 1 else channels[0]).subquery("found")
+    return sa.select(
+        *columns_for(table), similarity.label("similarity"), score.label("keyword_score"), matched.label("terms")
     ).join_from(table.sql_table, keys, keys.c.key == key)
 
 
-_LIMIT = bindparam("limit", type_=Integer)
+cached_search_statement = lru_cache(maxsize=64)(search_statement)
+_LIMIT = sa.bindparam("limit", type_=sa.Integer)
 
 
-def _as_conditions(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
+def _as_conditions(condition: sa.ColumnElement[bool] | None) -> list[sa.ColumnElement[bool]]:
     return [] if condition is None else [condition]
 
 
@@ -241,36 +235,131 @@ def _searchable(terms: Sequence[TermStats]) -> list[TermStats]:
     return [term for term in kept.values() if len(term.text.encode()) <= MAX_LEXEME_BYTES]
 
 
-def _score(table: IndexedTable, tsv: ColumnElement[Any], word_count: int, length_weight: float) -> ColumnElement[Any]:
+def _score(
+    table: IndexedTable, tsv: sa.ColumnElement[Any], word_count: int, length_weight: float
+) -> sa.ColumnElement[Any]:
     """Return the keyword score of a chunk; 0 without a word."""
-    by_field = cast(bindparam("by_field", type_=ARRAY(REAL)), ARRAY(REAL))
-    total: ColumnElement[Any] = cast(literal(0.0), Double)
+    by_field = sa.cast(sa.bindparam("by_field", type_=ARRAY(sa.REAL)), ARRAY(sa.REAL))
+    total: sa.ColumnElement[Any] = sa.cast(sa.literal(0.0), sa.Double)
     for at in range(word_count):
         # One word at a time, written out: as a join with a table of words it takes twice the time.
-        rank = cast(func.ts_rank(by_field, tsv, _tsquery(f"query_{at}")), Double)
-        total = total + bindparam(f"weight_{at}", type_=Double) * rank
+        rank = sa.cast(sa.func.ts_rank(by_field, tsv, _tsquery(f"query_{at}")), sa.Double)
+        total = total + sa.bindparam(f"weight_{at}", type_=sa.Double) * rank
     if not length_weight:
         return total
-    length = func.pg_column_size(tsv) / cast(_mean_size(table), Double)
-    return total / (1 - length_weight + length_weight * func.coalesce(length, 1.0))
+    length = sa.func.pg_column_size(tsv) / sa.cast(_mean_size(table), sa.Double)
+    return total / (1 - length_weight + length_weight * sa.func.coalesce(length, 1.0))
 
 
-def _matched_terms(tsv: ColumnElement[Any], word_count: int) -> ColumnElement[Any]:
+def _matched_terms(tsv: sa.ColumnElement[Any], word_count: int) -> sa.ColumnElement[Any]:
     """Return the words that a chunk has, as an array."""
     matching = [
-        case((tsv.op("@@", is_comparison=True)(_tsquery(f"query_{at}")), bindparam(f"word_{at}", type_=Text)))
+        sa.case((tsv.op("@@", is_comparison=True)(_tsquery(f"query_{at}")), sa.bindparam(f"word_{at}", type_=sa.Text)))
         for at in range(word_count)
     ]
-    all_of_them: ColumnElement[Any] = array(matching, type_=Text())
-    return func.array_remove(all_of_them, null(), type_=ARRAY(Text))
+    all_of_them: sa.ColumnElement[Any] = array(matching, type_=sa.Text())
+    return sa.func.array_remove(all_of_them, sa.null(), type_=ARRAY(sa.Text))
 
 
-def _tsquery(parameter: str) -> ColumnElement[Any]:
-    return cast(bindparam(parameter, type_=Text), TsQuery)
+def _tsquery(parameter: str) -> sa.ColumnElement[Any]:
+    return sa.cast(sa.bindparam(parameter, type_=sa.Text), TsQuery)
 
 
-def _mean_size(home: IndexedTable) -> ColumnElement[Any]:
+def _mean_size(home: IndexedTable) -> sa.ColumnElement[Any]:
     """Return the mean size of a chunk's words, which the statistics have; NULL if there are none yet."""
-    stats = table("pg_stats", *map(column, ("schemaname", "tablename", "attname", "avg_width")), schema="pg_catalog")
+    stats = sa.table(
+        "pg_stats", *map(sa.column, ("schemaname", "tablename", "attname", "avg_width")), schema="pg_catalog"
+    )
     of_words = (stats.c.schemaname == home.schema, stats.c.tablename == home.name, stats.c.attname == TSV)
-    return select(func.max(func.nullif(stats.c.avg_width, 0))).where(*of_words).scalar_subquery()
+    return sa.select(sa.func.max(sa.func.nullif(stats.c.avg_width, 0))).where(*of_words).scalar_subquery()
+
+
+MAX_QUERY_CHARS = 20_000
+"""Maximum of characters read of a query: more than 1 MB of lexemes is an error in PostgreSQL."""
+MAX_LEXEMES = 400
+"""The first ones of a query are looked up."""
+MAX_COUNTED = 10_000
+"""Chunks counted of a lexeme that the statistics don't have."""
+MAX_MISSING = 16
+"""Lexemes of a query for which near ones are looked up, 1 to 10 ms each: the first that no chunk has."""
+MIN_CHARS = 3
+"""Letters of a lexeme for which near ones are looked up. A shorter one has no trigram of its own."""
+
+_STATEMENT = """
+WITH asked AS (
+  SELECT lexeme, positions[1] AS place
+  FROM unnest(to_tsvector(CAST(:language AS regconfig), :text))
+  ORDER BY place, lexeme LIMIT :most_lexemes
+), size AS (
+  -- As the planner estimates it, by the pages that there are now; counted if nobody has analyzed the table.
+  SELECT CASE WHEN reltuples > 0 THEN round(greatest(reltuples, reltuples / greatest(relpages, 1)
+      * (pg_relation_size(oid) / CAST(current_setting('block_size') AS float8))))
+    ELSE (SELECT count(*) FROM {table}) END AS chunks
+  FROM pg_catalog.pg_class WHERE oid = CAST({name} AS regclass)
+), known AS MATERIALIZED (
+  SELECT lexeme, place, CASE WHEN share IS NOT NULL THEN round(share * chunks) ELSE (
+    SELECT count(*) FROM (SELECT FROM {table} AS chunk WHERE chunk.{words} @@ {quoted} LIMIT :most_counted) AS these
+  ) END AS df
+  FROM asked CROSS JOIN size LEFT JOIN {lexemes} AS common ON word = lexeme
+), ranked AS (
+  -- The rarest first; what no chunk has goes last, since nothing is found by it.
+  SELECT *, row_number() OVER (ORDER BY df = 0, df, place, lexeme) AS rank,
+    row_number() OVER (PARTITION BY df = 0 ORDER BY place, lexeme) AS turn
+  FROM known
+)
+SELECT chunks, lexeme, CAST(df AS bigint), {near}
+FROM size LEFT JOIN ranked ON rank <= :most ORDER BY place, lexeme
+"""
+_NEAR = """CASE WHEN df = 0 AND turn <= :most_missing AND char_length(lexeme) >= :shortest THEN ARRAY(
+  SELECT word FROM {lexemes} WHERE word LIKE {inside} OR word % lexeme
+  ORDER BY word LIKE {inside} DESC, similarity(word, lexeme) DESC, word LIMIT :near
+) END"""
+_NO_LEXEMES = "(SELECT CAST(NULL AS text) AS word, CAST(NULL AS real) AS share)"
+"""In the place of a table that may not be read."""
+_QUOTED = r"""CAST('''' || replace(replace(asked.lexeme, '\', '\\'), '''', '''''') || '''' AS tsquery)"""
+"""A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it."""
+_INSIDE = r"""'%' || replace(replace(replace(lexeme, '\', '\\'), '%', '\%'), '_', '\_') || '%'"""
+"""The pattern of words that a lexeme is part of."""
+
+
+def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> sa.TextClause:
+    """Return the statement for the words in `request`: rows of total chunks, lexeme, its chunks, similar lexemes.
+
+    Without a word there is one row, with the number of chunks alone.
+    """
+    bound = {
+        "language": language,
+        "text": make_encodable(request.text.replace("\0", " "))[:MAX_QUERY_CHARS],
+        "most_lexemes": MAX_LEXEMES,
+        "most_counted": MAX_COUNTED,
+        "most": request.max_terms,
+    }
+    should_find_near = table.has_trigrams and table.can_read_lexemes and request.max_variants > 0
+    if should_find_near:
+        bound |= {"most_missing": MAX_MISSING, "shortest": MIN_CHARS, "near": request.max_variants}
+    return _build_statement(table, should_find_near=should_find_near).bindparams(
+        *(sa.bindparam(name, value) for name, value in bound.items())
+    )
+
+
+@lru_cache(maxsize=64)
+def _build_statement(table: IndexedTable, *, should_find_near: bool) -> sa.TextClause:
+    values = {
+        "table": table.full_name,
+        "name": text_literal(table.full_name),
+        "words": TSV,
+        "quoted": _QUOTED,
+        "lexemes": table.lexemes_name if table.can_read_lexemes else _NO_LEXEMES,
+        "inside": _INSIDE,
+    }
+    # SQLAlchemy takes a colon for the beginning of a parameter.
+    names = {name: text.replace("\\:", ":").replace(":", "\\:") for name, text in values.items()}
+    near = _NEAR if should_find_near else "CAST(NULL AS text[])"
+    return sa.text(_STATEMENT.replace("{near}", near).format_map(names))
+
+
+def read_vocabulary(rows: Iterable[Any]) -> QueryVocabulary:
+    """Convert the rows of `terms_statement` to a `QueryVocabulary`."""
+    rows = list(rows)
+    terms = tuple(TermStats(word, df, tuple(near or ())) for _, word, df, near in rows if word is not None)
+    return QueryVocabulary(int(max([rows[0][0], *(term.chunk_count for term in terms)])) if rows else 0, terms)

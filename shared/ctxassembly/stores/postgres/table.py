@@ -1,32 +1,23 @@
-"""A table with chunks, as an index reads it: its own, or one that a framework made."""
+"""A table with chunks, as an index reads it and as the database describes it: its own, or one that a framework made."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Column,
-    ColumnElement,
-    MetaData,
-    Table,
-    Text,
-    bindparam,
-    cast,
-    func,
-    literal,
-    quoted_name,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.unicode import is_storable
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 Dialect = Literal["mapping", "llamaindex"]
 """The form of a filter."""
@@ -40,6 +31,8 @@ SUMMARY, CONTEXT = "ctxassembly_page_summary", "ctxassembly_context"
 QUESTIONS, NOTES_MARK = "ctxassembly_questions", "ctxassembly_notes_mark"
 NOTES = (SUMMARY, CONTEXT, QUESTIONS, NOTES_MARK)
 """The columns for a model's notes on a chunk, and for the mark of what they were made of."""
+WITH_NOTES = ", with notes"
+"""The ending of the mark of a column whose words include the words of notes."""
 
 
 class VectorType(UserDefinedType[Any]):
@@ -53,6 +46,11 @@ class VectorType(UserDefinedType[Any]):
     def get_col_spec(self, **_: Any) -> str:
         """Return the type as it is written in SQL."""
         return self.kind if self.dimensions is None else f"{self.kind}({self.dimensions})"
+
+
+def quoted_name(name: str) -> str:
+    """Return a name quoted for SQL, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True)
@@ -93,25 +91,33 @@ class IndexedTable:
             check_name("table", name)
 
     @property
+    def full_name(self) -> str:
+        """The schema and name of the table, quoted."""
+        return f"{quoted_name(self.schema)}.{quoted_name(self.name)}"
+
+    @property
     def lexemes_name(self) -> str:
-        """The name of the table of lexemes: every word that a chunk has or had, and the share of the common ones."""
-        return derived_name(self.name, "lexemes")
+        """The same for the table of lexemes: every word that a chunk has or had, and the share of the common ones."""
+        return f"{quoted_name(self.schema)}.{quoted_name(derived_name(self.name, 'lexemes'))}"
 
     @cached_property
-    def sql_table(self) -> Table:
+    def sql_table(self) -> sa.Table:
         """The same for SQLAlchemy."""
         kinds: dict[str, Any] = dict.fromkeys((*self.columns, self.key, self.id))
-        kinds |= {self.content: Text, TSV: TSVECTOR, self.embedding: VectorType(self.vector_type, self.dimensions)}
+        kinds |= {self.content: sa.Text, TSV: TSVECTOR, self.embedding: VectorType(self.vector_type, self.dimensions)}
         if self.has_notes:
-            kinds |= dict.fromkeys(NOTES, Text)
+            kinds |= dict.fromkeys(NOTES, sa.Text)
         if self.is_own:
-            kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), Text)
-            kinds |= dict.fromkeys(("chunk_index", "start_index"), BigInteger)
+            kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), sa.Text)
+            kinds |= dict.fromkeys(("chunk_index", "start_index"), sa.BigInteger)
         if self.metadata:
-            kinds[self.metadata] = JSONB if self.is_jsonb else JSON
-        sql_columns = [Column(quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
-        return Table(
-            quoted_name(self.name, quote=True), MetaData(), *sql_columns, schema=quoted_name(self.schema, quote=True)
+            kinds[self.metadata] = JSONB if self.is_jsonb else sa.JSON
+        sql_columns = [sa.Column(sa.quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
+        return sa.Table(
+            sa.quoted_name(self.name, quote=True),
+            sa.MetaData(),
+            *sql_columns,
+            schema=sa.quoted_name(self.schema, quote=True),
         )
 
     @property
@@ -120,7 +126,7 @@ class IndexedTable:
         return self.sql_table.c
 
     @property
-    def tsv(self) -> ColumnElement[Any]:
+    def tsv(self) -> sa.ColumnElement[Any]:
         """The words of a chunk."""
         return self.sql_table.c[TSV]
 
@@ -134,21 +140,21 @@ class IndexedTable:
         """True if HNSW takes the embeddings: of one length, and not too long."""
         return 0 < (self.dimensions or 0) <= MAX_DIMENSIONS["halfvec"]
 
-    def distance(self) -> ColumnElement[Any]:
+    def distance(self) -> sa.ColumnElement[Any]:
         """Return the cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
         kind = VectorType("halfvec" if self.is_half_precision else self.vector_type, self.dimensions)
-        column = cast(self.c[self.embedding], kind) if self.is_half_precision else self.c[self.embedding]
-        return column.op("<=>")(cast(bindparam("vector", type_=Text), kind))
+        column = sa.cast(self.c[self.embedding], kind) if self.is_half_precision else self.c[self.embedding]
+        return column.op("<=>")(sa.cast(sa.bindparam("vector", type_=sa.Text), kind))
 
-    def json(self, *path: str) -> ColumnElement[Any]:
+    def json(self, *path: str) -> sa.ColumnElement[Any]:
         """Return the metadata as JSONB, or its value at `path`; NULL if there is none."""
         if self.metadata is None:
-            return cast(None, JSONB)
+            return sa.cast(None, JSONB)
         column = self.c[self.metadata]
-        found = column if self.is_jsonb else cast(column, JSONB)
+        found = column if self.is_jsonb else sa.cast(column, JSONB)
         for step in path:
-            found = found.op("->", return_type=JSONB())(bindparam(None, step, Text))
-        return func.nullif(found, cast(literal("null", Text), JSONB), type_=JSONB()) if path else found
+            found = found.op("->", return_type=JSONB())(sa.bindparam(None, step, sa.Text))
+        return sa.func.nullif(found, sa.cast(sa.literal("null", sa.Text), JSONB), type_=JSONB()) if path else found
 
 
 def check_name(parameter: str, name: str) -> str:
@@ -170,3 +176,135 @@ def derived_name(table: str, ending: str) -> str:
     digest = hashlib.sha256(table.encode()).hexdigest()[:8]
     room = 63 - len(ending) - len(digest) - 2
     return f"{table.encode()[:room].decode(errors='ignore')}_{digest}_{ending}"
+
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, NULL), format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum)
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_INDEXES = """
+SELECT i.relname, m.amname, x.indisvalid, pg_get_indexdef(x.indexrelid)
+FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_am m ON m.oid = i.relam
+JOIN pg_class c ON c.oid = x.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s ORDER BY i.relname
+"""
+_TABLE = """
+SELECT pg_has_role(c.relowner, 'USAGE'), c.relkind::text, c.relrowsecurity, has_table_privilege(c.oid, 'SELECT')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
+"""
+_READERS_WITHOUT_LEXEMES = """
+WITH tables AS (
+  SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s
+), readers AS (
+  SELECT c.relowner AS role FROM tables c WHERE c.relname = %(table)s
+  UNION SELECT g.grantee FROM tables c, aclexplode(c.relacl) g WHERE c.relname = %(table)s AND privilege_type = 'SELECT'
+), named AS (
+  SELECT role, CASE role WHEN 0 THEN 'public' ELSE pg_get_userbyid(role) END AS name FROM readers
+)
+SELECT CASE role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(name) END FROM named
+WHERE name <> current_user AND NOT EXISTS (
+  SELECT FROM tables c WHERE c.relname = %(lexemes)s AND has_table_privilege(name, c.oid, 'SELECT')
+) ORDER BY 1
+"""
+
+_LEXEME_READERS = """
+SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) g
+WHERE n.nspname = %s AND c.relname = %s AND privilege_type = 'SELECT' AND g.grantee <> c.relowner ORDER BY 1
+"""
+_LANGUAGES = """
+SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)
+UNION SELECT nspname || '.' || cfgname FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
+"""
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table: its columns, indexes and owner, and what its server has."""
+
+    exists: bool
+    is_owned: bool
+    """True if the user may change it."""
+    is_ordinary: bool
+    """True of an ordinary table; false of a view, and of one in partitions."""
+    has_policies: bool
+    """True if row-level security is on."""
+    types: Mapping[str, str]
+    """The types of its columns, without lengths."""
+    dimensions: Mapping[str, int | None]
+    """The dimensions of the columns of vectors."""
+    words_mark: str | None
+    """The mark of the column of words."""
+    indexes: Mapping[str, str]
+    """The definitions of those that are valid."""
+    invalid_indexes: Sequence[str]
+    has_lexemes: bool
+    """True if there is a table of lexemes."""
+    can_read_lexemes: bool
+    """True if the user may read it."""
+    has_lexeme_policy: bool
+    """True if users whom row-level security keeps from rows of the table can't read the table of lexemes."""
+    lexeme_readers: Sequence[str]
+    """Roles, quoted, that may read the table of lexemes, besides its owner."""
+    readers_without_lexemes: Sequence[str]
+    """Roles, quoted, that may read the table and not the table of lexemes."""
+    has_trigram_index: bool
+    """True if it has an index by which near ones are found."""
+    extensions: frozenset[str]
+    languages: frozenset[str]
+    """Text search configurations: all with their schema, and without it those on the search path."""
+    server_version: int
+
+    @property
+    def has_notes(self) -> bool:
+        """True if the column of words includes the words of a model's notes."""
+        return bool(self.words_mark and self.words_mark.endswith(WITH_NOTES))
+
+    @property
+    def has_hnsw(self) -> bool:
+        """True if there is an HNSW index for cosine distances."""
+        return any("USING hnsw" in definition and "cosine_ops" in definition for definition in self.indexes.values())
+
+    def has_index_on(self, *columns: str) -> bool:
+        """Return True if there is a B-tree over all rows on these columns, of whatever name."""
+        ending = f"USING btree ({', '.join(columns)})"
+        return any(each.replace('"', "").endswith(ending) for each in self.indexes.values())
+
+
+def describe_table(connection: Connection[Any], schema: str, name: str) -> TableInfo:
+    """Describe the table of that name as it is now."""
+    lexemes = derived_name(name, "lexemes")
+
+    def fetch(statement: str, *values: Any) -> list[Any]:
+        return connection.execute(statement.encode(), values or None).fetchall()
+
+    table_row, lexemes_row = (next(iter(fetch(_TABLE, schema, one)), None) for one in (name, lexemes))
+    columns, indexes = fetch(_COLUMNS, schema, name), fetch(_INDEXES, schema, name)
+    names = {"schema": schema, "table": name, "lexemes": lexemes}
+    readers_without_lexemes = connection.execute(_READERS_WITHOUT_LEXEMES, names).fetchall()
+    return TableInfo(
+        exists=table_row is not None,
+        is_owned=bool(table_row and table_row[0]),
+        is_ordinary=bool(table_row and table_row[1] == "r"),
+        has_policies=bool(table_row and table_row[2]),
+        types={column: kind.rpartition(".")[2] for column, kind, *_ in columns},
+        dimensions={column: _parse_dimensions(full) for column, _, full, _ in columns},
+        words_mark=next((comment for column, *_, comment in columns if column == TSV), None),
+        indexes={index: definition for index, _, valid, definition in indexes if valid},
+        invalid_indexes=[index for index, _, valid, _ in indexes if not valid],
+        has_lexemes=lexemes_row is not None,
+        can_read_lexemes=bool(lexemes_row and lexemes_row[3]),
+        has_lexeme_policy=bool(lexemes_row and lexemes_row[2]),
+        lexeme_readers=[role for (role,) in fetch(_LEXEME_READERS, schema, lexemes)],
+        readers_without_lexemes=[role for (role,) in readers_without_lexemes],
+        has_trigram_index=any("gin_trgm_ops" in definition for *_, definition in fetch(_INDEXES, schema, lexemes)),
+        extensions=frozenset(extension for (extension,) in fetch("SELECT extname FROM pg_extension")),
+        languages=frozenset(language for (language,) in fetch(_LANGUAGES)),
+        server_version=connection.info.server_version,
+    )
+
+
+def _parse_dimensions(full_type: str) -> int | None:
+    found = re.search(r"vec(?:tor)?\((\d+)\)$", full_type)
+    return int(found[1]) if found else None

@@ -1,0 +1,446 @@
+"""A store and an index in memory, with the results of one on PostgreSQL: for tests, notebooks and small corpora."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import ChainMap, Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from ctxassembly.concurrency import to_async
+from ctxassembly.data import enrichment
+from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
+from ctxassembly.data.filters import as_predicate
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
+from ctxassembly.data.validation import check_weights
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.stores.lexemes import NearWords, count_occurrences, lexemes
+
+
+class MemoryStore:
+    """A store of chunks in memory. `requests` has the references of each call.
+
+    >>> store = MemoryStore([Chunk("a#0", "a", "First.", 0), Chunk("a#1", "a", "Second.", 1)])
+    >>> [chunk.text for chunk in store.fetch([ChunkRef("a", 1), ChunkRef("a", 2)])], store.round_trips
+    (['Second.'], 1)
+    """
+
+    finds_offsets = True
+
+    def __init__(self, chunks: Iterable[Chunk]) -> None:
+        self.requests: list[tuple[ChunkRef, ...]] = []
+        self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
+        self._digest: list[str] = []
+        """The digest of the chunks, once it was asked for. Copies share it, as they share the chunks."""
+        self._replace_chunks(chunks)
+
+    def _replace_chunks(self, chunks: Iterable[Chunk]) -> None:
+        """Replace the stored chunks with `chunks`."""
+        self._chunks.clear()
+        self._digest.clear()
+        for chunk in chunks:
+            for ref in {
+                ChunkRef(chunk.lookup_id),
+                ChunkRef(chunk.document_id),
+                ChunkRef(chunk.lookup_id, chunk.index),
+                ChunkRef(chunk.lookup_id, chunk_id=chunk.id),
+            }:
+                self._chunks[ref].append(chunk)
+
+    @property
+    def place(self) -> str:
+        """A digest of all chunks: two stores that hold the same ones are the same place."""
+        if not self._digest:
+            each = {repr((chunk, dict(chunk.metadata))): None for held in self._chunks.values() for chunk in held}
+            self._digest.append(sha256("\n".join(sorted(each)).encode("utf-8", "surrogatepass")).hexdigest())
+        return self._digest[0]
+
+    @property
+    def round_trips(self) -> int:
+        """Number of calls."""
+        return len(self.requests)
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        """Return the chunks that exist among `refs`, each once."""
+        self.requests.append(tuple(refs))
+        found = (
+            chunk
+            for ref in refs
+            for chunk in (self._fetch_around(ref) if ref.around_offset else self._chunks.get(ref, ()))
+        )
+        return list({id(chunk): chunk for chunk in found}.values())
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        """Async version of `fetch`."""
+        return self.fetch(refs)
+
+    def _fetch_around(self, ref: ChunkRef) -> list[Chunk]:
+        """Return the chunks around an offset, as `OffsetRange` describes them."""
+        if ref.around_offset is None:
+            return []
+        start, per_side, section, page_key, document_id = ref.around_offset
+        target = (_page_number(section, page_key) or 0, start)
+        positioned: list[tuple[tuple[int, int], Chunk]] = []
+        for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ()):
+            own = _section_of(chunk)
+            number = _page_number(own, page_key)
+            # Nobody has checked the chunks: `start` may be anything.
+            if type(chunk.start) is int and number is not None and (page_key is not None or own == section):
+                positioned.append(((number, chunk.start), chunk))
+        positioned.sort(key=lambda entry: entry[0])
+        before = [chunk for at, chunk in positioned if at < target]
+        at_offset = [chunk for at, chunk in positioned if at == target]
+        after = [chunk for at, chunk in positioned if at > target]
+        return [*before[-per_side:], *at_offset, *after[:per_side]]
+
+
+def _page_number(section: SectionKey, page_key: str | None) -> int | None:
+    """Return the number under `page_key`, an int or a numeric string; 0 without a key, None if not a number."""
+    if page_key is None:
+        return 0
+    number = str(dict(section).get(page_key))
+    return int(number) if number.isdecimal() else None
+
+
+def _section_of(chunk: Chunk) -> SectionKey:
+    return chunk.origin.section if chunk.origin else ()
+
+
+Vectors = Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
+
+
+class MemoryIndex(MemoryStore):
+    """Chunks that are searched by words and by vectors, exactly. It is a store of their neighbors, too.
+
+    >>> index = MemoryIndex([Chunk("a#0", "a", "Drink water."), Chunk("a#1", "a", "No water, no tea.")])
+    >>> words = index.find_terms(FindTerms("water or tea", max_terms=32, max_variants=4))
+    >>> [(term.text, term.chunk_count) for term in words.terms]
+    [('water', 2), ('or', 0), ('tea', 1)]
+    >>> found = index.search(SearchChunks(10, vector=None, vocabulary=words, filter=None))
+    >>> [(one.chunk.id, round(one.keyword_score, 3), one.terms) for one in found]
+    [('a#1', 0.053, ('water', 'tea')), ('a#0', 0.011, ('water',))]
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[Chunk],
+        vectors: Vectors | None = None,
+        *,
+        words: Callable[[str], Sequence[str]] = lexemes,
+        title: str | None = "title",
+        questions: str | None = "questions",
+        field_weights: tuple[float, float] = (1.0, 1.0),
+        length_weight: float = 0.0,
+    ) -> None:
+        """Index `chunks`.
+
+        Args:
+            chunks: with an id each of its own.
+            vectors: the embeddings: one for each of `chunks`, in their order, or by the chunks' ids. None takes each
+                chunk's own `vector`. Chunks without one are found by words alone.
+            words: a function from a text to its words as they are to be found: the default does as the `simple`
+                configuration of PostgreSQL, a stemmer of yours as another one.
+            title: the metadata key of a title that is searched with the text; None for none.
+            questions: the metadata key of questions that the chunk answers.
+            field_weights: the weight of an occurrence in the title and in the questions, 0 to 1; in the text it is 1.
+            length_weight: the share by which the length of a chunk lowers its keyword score, 0 to 1.
+
+        Raises:
+            ConfigError: two chunks have one id, or a weight is out of range.
+            InputError: a vector is missing, or has another length than the first.
+        """
+        chunks = tuple(chunks)
+        super().__init__(chunks)
+        by_id = {chunk.id: chunk for chunk in chunks}
+        if len(by_id) < len(chunks):
+            repeated = Counter(chunk.id for chunk in chunks).most_common(1)[0][0]
+            raise ConfigError("chunks", "chunks with an id each of its own", repeated)
+        check_weights(field_weights, length_weight)
+        fields = dict(zip((title, questions), field_weights, strict=True))
+        self._corpus = Corpus(by_id, _vectors_by_id(chunks, vectors), words, fields, length_weight)
+        self.filters: tuple[Any, ...] | None = None
+        """The filters that every chunk has to pass. None: the caller's filter is unknown. See `with_filter`."""
+
+    @property
+    def enrichment(self) -> MemoryEnrichment:
+        """The notes on its chunks, as `enrich` reads and writes them."""
+        tests = _predicates(self.filters or ())
+        return MemoryEnrichment(
+            self._corpus,
+            lambda chunk: all(test(chunk) for test in tests),
+            lambda: self._replace_chunks(self._corpus.visible_chunks.values()),
+        )
+
+    def with_filter(self, filter: Any) -> MemoryIndex:
+        """Return the same index restricted to chunks that pass `filter`, also as a store of neighbors. None: no filter.
+
+        A filter is a function Chunk -> bool, or a mapping of metadata keys to values or operators ($eq $ne $gt $gte
+        $lt $lte $in $nin $exists $between $like $ilike), with $and, $or and $not over such mappings. A chunk without
+        the key doesn't pass. `document_id`, `chunk_index` and `start_index` are the chunk's own.
+
+        Raises:
+            ConfigError: it has another form.
+        """
+        narrowed = copy(self)
+        narrowed.filters = (*(self.filters or ()), *(() if filter is None else (filter,)))
+        _predicates(narrowed.filters)
+        return narrowed
+
+    @property
+    def holds_filter(self) -> bool | None:
+        """True if neighbors obey the caller's filter, as `Store` describes it; None before `with_filter`."""
+        return None if self.filters is None else bool(self.filters)
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        """Return the chunks that exist among `refs` and pass the filter, each once."""
+        tests = _predicates(self.filters)
+        return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in tests)]
+
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
+        """Return the words of a query, and how many chunks have each, whatever the filter."""
+        return self._corpus.find_terms(request)
+
+    def search(self, request: SearchChunks) -> list[ScoredChunk]:
+        """Return the best chunks of each channel that pass the filters, each with its scores in all channels searched.
+
+        Raises:
+            ConfigError: the filter has a form that can't be read.
+            InputError: there are no vectors to search, or the query's has another length.
+        """
+        return self._corpus.search(request, _predicates((*(self.filters or ()), request.filter)))
+
+    async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
+        """Async version of `find_terms`, in a thread."""
+        return await to_async(self.find_terms)(request)
+
+    async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
+        """Async version of `search`, in a thread."""
+        return await to_async(self.search)(request)
+
+
+class ChunkRecord(NamedTuple):
+    """Notes kept with a chunk."""
+
+    notes: enrichment.ChunkNotes = enrichment.ChunkNotes()
+    summary: str = ""
+    fingerprint: str = ""
+    vector: Sequence[float] | None = None
+
+
+class Corpus:
+    """Chunks, a model's notes on them, their words and their vectors; an index under a filter shares it."""
+
+    def __init__(
+        self,
+        chunks: Mapping[str, Chunk],
+        vectors: Mapping[str, Sequence[float]],
+        words: Callable[[str], Sequence[str]],
+        fields: Mapping[str | None, float],
+        length_weight: float,
+    ) -> None:
+        self.chunks, self.vectors, self.words, self.fields = chunks, vectors, words, fields
+        self.length_weight = length_weight
+        self.records: dict[str, ChunkRecord] = {}
+        self.rebuild()
+
+    def record(self, id_: str) -> ChunkRecord:
+        """Return the notes on a chunk."""
+        return self.records.get(id_, ChunkRecord())
+
+    def rebuild(self) -> None:
+        """Index the chunks with the notes on them."""
+        self.visible_chunks = {
+            id_: enrichment.with_summary(chunk, self.record(id_).summary) for id_, chunk in self.chunks.items()
+        }
+        """The chunks as a search gives them: with summaries, without contexts and questions."""
+        noted = {id_: record.vector for id_, record in self.records.items() if record.vector is not None}
+        self.embedded = {**self.vectors, **noted}
+        self.matrix = _unit_rows(list(self.embedded.values()))
+        self.ranks: dict[str, dict[str, float]] = defaultdict(dict)
+        """For each word the ids of the chunks that have it, and what it counts there."""
+        self.near_words: NearWords | None = None
+        weights = (*self.fields.values(), 1.0)
+        sizes: dict[str, int] = {}
+        for id_, chunk in self.chunks.items():
+            notes = self.record(id_).notes
+            text = "\n".join((*notes.questions, notes.context, chunk.text))
+            texts = (*(_field_text(key, chunk) for key in self.fields), text)
+            found = count_occurrences([self.words(part) for part in texts], weights)
+            sizes[id_] = found.size
+            for word, rank in found.ranks.items():
+                self.ranks[word][id_] = rank
+        mean = sum(sizes.values()) // len(sizes) if sizes else 1  # a whole number, as PostgreSQL's statistics have it
+        share = self.length_weight
+        self.length_factors = {id_: 1 - share + share * size / mean for id_, size in sizes.items()}
+        """For each chunk what its keyword score is divided by."""
+
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
+        """Return the words of a query, the rarest if there are too many."""
+        chunk_counts = {word: len(self.ranks.get(word, ())) for word in self.words(request.text)}
+        # A word that no chunk has finds nothing: it takes no place from one that does.
+        by_rarity = sorted(chunk_counts, key=lambda word: (not chunk_counts[word], chunk_counts[word]))
+        kept = set(by_rarity[: request.max_terms])
+        return QueryVocabulary(
+            len(self.chunks),
+            tuple(
+                TermStats(word, number, () if number else self._near(word, request.max_variants))
+                for word, number in chunk_counts.items()
+                if word in kept
+            ),
+        )
+
+    def _near(self, word: str, limit: int) -> tuple[str, ...]:
+        if not limit:
+            return ()
+        self.near_words = self.near_words or NearWords(self.ranks)
+        return tuple(self.near_words.find(word, limit))
+
+    def search(self, request: SearchChunks, predicates: Sequence[Callable[[Chunk], bool]]) -> list[ScoredChunk]:
+        """Return the best chunks of each channel that pass all `predicates`."""
+        similarities = {} if request.vector is None else self._similarities(request.vector)
+        scores: dict[str, float] = defaultdict(float)
+        terms: dict[str, list[str]] = defaultdict(list)
+        for word, weight in (request.vocabulary.weights if request.vocabulary else {}).items():
+            for id_, rank in self.ranks.get(word, {}).items():
+                scores[id_] += weight * rank / self.length_factors[id_]
+                terms[id_].append(word)
+        passing = {id_ for id_ in {*similarities, *scores} if all(test(self.chunks[id_]) for test in predicates)}
+        best = [
+            sorted(passing & channel.keys(), key=lambda id_: (-channel[id_], id_))[: request.limit]
+            for channel in (similarities, scores)
+        ]
+        return [
+            ScoredChunk(
+                self.visible_chunks[id_],
+                similarities.get(id_),
+                None if request.vocabulary is None else scores.get(id_, 0.0),
+                tuple(terms.get(id_, ())),
+            )
+            for id_ in dict.fromkeys((*best[0], *best[1]))
+        ]
+
+    def _similarities(self, vector: Sequence[float]) -> dict[str, float]:
+        """Return the cosine of each embedded chunk with `vector`. A vector of nothing but zeros has a cosine of 0."""
+        if self.chunks and not self.embedded:
+            raise InputError("the index has no vectors: give MemoryIndex vectors=, or search by strategy='keyword'")
+        unit = _unit(vector)
+        if not self.embedded:
+            return {}
+        dimensions = self.matrix.shape[1]
+        if len(unit) != dimensions:
+            raise InputError(f"the query's vector has {len(unit)} numbers, the vectors of the index have {dimensions}")
+        return dict(zip(self.embedded, map(float, self.matrix @ unit), strict=True))
+
+
+def _unit_rows(vectors: Sequence[Sequence[float]]) -> Any:
+    """Return `vectors` at length 1 as a matrix."""
+    import numpy as np  # here, so that naming a MemoryIndex loads nothing heavy
+
+    units = [_unit(vector) for vector in vectors]
+    for place, unit in enumerate(units):
+        if len(unit) != len(units[0]):
+            raise InputError(f"vectors differ: number 0 has {len(units[0])} numbers, number {place} {len(unit)}")
+    return np.array(units)
+
+
+def _unit(vector: Sequence[float]) -> list[float]:
+    try:
+        numbers = [float(number) for number in vector]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a vector must be a sequence of numbers: {error}") from error
+    length = math.hypot(*numbers)
+    if not math.isfinite(length):
+        raise InputError("a vector must be made of finite numbers")
+    return [number / length for number in numbers] if length else numbers
+
+
+def _vectors_by_id(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[str, Sequence[float]]:
+    if vectors is None:
+        return {chunk.id: chunk.vector for chunk in chunks if chunk.vector is not None}
+    if isinstance(vectors, Mapping):
+        return {chunk.id: vectors[chunk.id] for chunk in chunks if chunk.id in vectors}
+    try:
+        return {chunk.id: vector for chunk, vector in zip(chunks, vectors, strict=True)}
+    except (TypeError, ValueError):
+        raise InputError(
+            f"vectors must be one for each of {len(chunks)} chunks, got {safe_repr(vectors, 80)}"
+        ) from None
+
+
+class _FilterRow(NamedTuple):
+    """A chunk as a filter reads it."""
+
+    metadata: Mapping[str, Any]
+
+
+def _predicates(filters: Iterable[Any] | None) -> list[Callable[[Chunk], bool]]:
+    """Return the predicates of `filters`; None excludes nothing."""
+    return [_chunk_predicate(condition) for condition in filters or () if condition is not None]
+
+
+def _chunk_predicate(condition: Any) -> Callable[[Chunk], bool]:
+    """Return the predicate of a filter. The chunk's own ids and offsets count as metadata, as columns of a table do."""
+    predicate: Callable[[Any], bool] = as_predicate(condition)
+    if callable(condition):
+        return predicate
+
+    def test(chunk: Chunk) -> bool:
+        columns = {"document_id": chunk.document_id, "chunk_index": chunk.index, "start_index": chunk.start}
+        return predicate(_FilterRow(ChainMap(columns, dict(chunk.metadata))))
+
+    return test
+
+
+def _field_text(key: str | None, chunk: Chunk) -> str:
+    """Return the text under a metadata key; for any other value its JSON, whose words a table would index."""
+    value = None if key is None else chunk.metadata.get(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+@dataclass(frozen=True)
+class MemoryEnrichment:
+    """The notes on the chunks that pass a test, as `enrich` reads and writes them."""
+
+    corpus: Corpus
+    is_included: Callable[[Chunk], bool]
+    on_change: Callable[[], object]
+    """Called when the notes have changed."""
+
+    def outlines(self) -> Sequence[enrichment.Outline]:
+        """Return the documents of the index."""
+        return enrichment.group_outlines(
+            enrichment.StoredChunk(id_, chunk, self.corpus.record(id_).fingerprint)
+            for id_, chunk in self.corpus.chunks.items()
+            if self.is_included(chunk)
+        )
+
+    def read(self, outline: enrichment.Outline) -> enrichment.StoredDocument:
+        """Return the document as it is now."""
+        stored = {id_: (self.corpus.chunks[id_], self.corpus.record(id_).notes.context) for id_ in outline.keys}
+        return enrichment.stored_document(outline, stored, MetadataKeys())
+
+    def write(self, request: enrichment.WriteNotes) -> bool:
+        """Write the notes on a document: they are searched from `commit` on."""
+        for place, id_ in enumerate(request.outline.keys):
+            record = self.corpus.record(id_)._replace(fingerprint=request.fingerprint)
+            if request.notes is not None:
+                record = record._replace(notes=request.notes.chunks[place], summary=request.notes.summary)
+            if request.vectors is not None:
+                record = record._replace(vector=request.vectors[place])
+            self.corpus.records[id_] = record
+        return True
+
+    def commit(self, chunks: int) -> None:
+        """Search by the notes from now on."""
+        if chunks:
+            self.corpus.rebuild()
+            self.on_change()

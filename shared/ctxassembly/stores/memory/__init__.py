@@ -1,1 +1,0 @@
-"""A store and an index in memory, for tests and small collections."""
