@@ -102,7 +102,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     )
     decisions = make_decisions(all_candidates, admitted.empty, lineage, outcome, rendered.metadata_reader, query)
     trace = _build_trace(admitted, rendered, decisions, config, log)
-    return _build_context(rendered, trace, query, config, retain_hits(admitted.hits, decisions, result.selected))
+    return _build_context(rendered, trace, query, config, retain_hits(admitted.hits, result.selected))
 
 
 def _select_with_labels(

@@ -40,6 +40,8 @@ class Comparison:
     """
 
     rows: tuple[ComparisonRow, ...]
+    setting: str = "configuration"
+    """The name of what the rows differ in."""
 
     def slider(self, setting: str = "configuration") -> Slider:
         """Return the contexts in their order as a slider. `setting` is the name of what it moves, for the title.
@@ -53,7 +55,7 @@ class Comparison:
         return Slider(self.rows, setting)
 
     def to_html(self) -> str:
-        """Return the table and the contexts side by side as an HTML page, below a megabyte and without scripts."""
+        """Return the view of a notebook as an HTML page, below a megabyte and without scripts."""
         from ctxassembly.views.html import wrap_page
 
         return wrap_page(self._repr_html_())
@@ -67,11 +69,11 @@ class Comparison:
         from ctxassembly.comparison.side_by_side import render_rows
         from ctxassembly.views.terminal import render_encodable
 
-        yield from render_encodable(render_rows(self.rows), console, options)
+        yield from render_encodable(render_rows(self.rows, self.setting), console, options)
 
 
 @dataclass(frozen=True, slots=True)
-class Slider:
+class Slider(Comparison):
     """The contexts of a comparison as the stops of a slider, each next to the one before it.
 
     A notebook shows the slider, a terminal with rich prints the numbers.
@@ -85,26 +87,15 @@ class Slider:
     True
     """
 
-    stops: tuple[ComparisonRow, ...]
-    setting: str = "configuration"
-    """The name of the setting that the slider moves, for its title."""
-
-    def to_html(self) -> str:
-        """Return the slider as an HTML page, below a megabyte and without scripts."""
-        from ctxassembly.views.html import wrap_page
-
-        return wrap_page(self._repr_html_())
+    @property
+    def stops(self) -> tuple[ComparisonRow, ...]:
+        """The rows, in the order of the slider."""
+        return self.rows
 
     def _repr_html_(self) -> str:
         from ctxassembly.comparison.side_by_side import slider_html
 
-        return slider_html(self.stops, self.setting)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.comparison.side_by_side import render_rows
-        from ctxassembly.views.terminal import render_encodable
-
-        yield from render_encodable(render_rows(self.stops, self.setting), console, options)
+        return slider_html(self.rows, self.setting)
 
 
 def compare(

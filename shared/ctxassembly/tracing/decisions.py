@@ -1,4 +1,4 @@
-"""One decision on every candidate, read off the place where its text ended up.
+"""One decision on every candidate, read off the place where its text ended up, and the hits that views show.
 
 Stages only drop and change candidates, and none of them reports to the trace. Once the layout is final, the text of a
 candidate is looked for in this order:
@@ -14,7 +14,7 @@ A copy shares the fate of its original. If the original is in the context, the c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -34,13 +34,6 @@ from ctxassembly.text.matched_terms import MatchedTerms, TermQuery
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.wording.metadata_labels import MetadataReader
 
-# The hits that a context keeps for its views.
-#
-# A retriever may hand in thousands of hits. A context that kept them all would be pickled, cached and sent with every
-# text that was retrieved. So it keeps the hits that its views show, the copies that they count, and the names of the
-# documents that are left out.
-
-
 MAX_SHOWN_HITS = 40
 """Hits that the views show with their text."""
 MAX_HIT_CHARS = 8_000
@@ -48,9 +41,6 @@ MAX_HIT_CHARS = 8_000
 end."""
 MAX_NAMED_DOCUMENTS = 300
 """Most documents that the views name although nothing of them is included: as many as a table of decisions has rows."""
-MAX_COPY_CHARS = 200_000
-"""Most characters kept of the copies among the later hits. Their tokens are counted as saved; of further copies only
-the number is known."""
 
 
 def is_retained(candidate: Candidate) -> bool:
@@ -58,48 +48,27 @@ def is_retained(candidate: Candidate) -> bool:
     return candidate.is_hit and candidate.rank < MAX_SHOWN_HITS and len(candidate.chunk.text) <= MAX_HIT_CHARS
 
 
-def retain_hits(
-    hits: Sequence[Hit], decisions: Iterable[Decision], selected: Iterable[Candidate]
-) -> tuple[RetrievedFragment, ...]:
-    """Return the hits that a context keeps, by rank: the first, later copies, and one for each further document."""
-    first = tuple([_fragment(rank, hit, shown=True) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])])
-    if len(hits) <= MAX_SHOWN_HITS:
-        return first
-    beyond = {fragment.rank: fragment for fragment in _retain_later(hits, decisions, selected)}
-    return (*first, *(beyond[rank] for rank in sorted(beyond)))
+def retain_hits(hits: Sequence[Hit], selected: Iterable[Candidate]) -> tuple[RetrievedFragment, ...]:
+    """Return the hits that a context keeps for its views, by rank.
 
-
-def _retain_later(
-    hits: Sequence[Hit], decisions: Iterable[Decision], selected: Iterable[Candidate]
-) -> Iterator[RetrievedFragment]:
-    """Return copies among the later hits, and the first hit of each document that no other hit names."""
-    texts = {candidate.chunk.text: candidate.chunk.text for candidate in selected}
-    room, named = MAX_COPY_CHARS, {candidate.chunk.document_id for candidate in selected}
+    A retriever may find thousands of hits. A context that kept them all would be pickled, cached and sent with every
+    text that was retrieved. So it keeps the hits that its views show, and one without its text for each further
+    document that they name.
+    """
+    kept = [_fragment(rank, hit, hit.chunk.text) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])]
+    named = {chunk.document_id for chunk in (*(one.chunk for one in selected), *(one.chunk for one in kept))}
     max_named = len(named) + MAX_NAMED_DOCUMENTS
-    for decision in decisions:
-        if decision.distance:
-            continue
-        hit = hits[decision.rank]
-        is_later = decision.rank >= MAX_SHOWN_HITS
-        if is_later and decision.outcome in ("duplicate", "contained") and room > 0:
-            fragment = _fragment(decision.rank, hit, shown=True)
-            text = fragment.chunk.text
-            if text in texts:  # the context holds this string anyway: share it
-                yield fragment._replace(chunk=replace(fragment.chunk, text=texts[text]))
-            else:
-                room -= len(text)
-                yield fragment
-        elif is_later and decision.document_id not in named and len(named) < max_named:
-            yield _fragment(decision.rank, hit, shown=False)
-        if len(named) < max_named:
-            named.add(decision.document_id)
+    for rank, hit in enumerate(hits[MAX_SHOWN_HITS:], MAX_SHOWN_HITS):
+        if hit.chunk.document_id not in named and len(named) < max_named:
+            named.add(hit.chunk.document_id)
+            kept.append(_fragment(rank, hit, ""))
+    return tuple(kept)
 
 
-def _fragment(rank: int, hit: Hit, *, shown: bool) -> RetrievedFragment:
-    chunk, text = hit.chunk, hit.chunk.text
-    if not shown:
-        text = ""
-    elif len(text) > MAX_HIT_CHARS:
+def _fragment(rank: int, hit: Hit, text: str) -> RetrievedFragment:
+    """Return a hit without its vector, and of a long text only the two ends."""
+    chunk = hit.chunk
+    if len(text) > MAX_HIT_CHARS:
         half = MAX_HIT_CHARS // 2
         text = text[:half] + text[-half:]
     if text is not chunk.text or chunk.vector is not None:

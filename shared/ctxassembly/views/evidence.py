@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ctxassembly.data.candidates import TextPiece
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.errors import InputError
@@ -80,18 +81,26 @@ def locate_evidence(context: ContextData, evidence: Sequence[Evidence]) -> tuple
 
 def _locate_text(context: ContextData, hits: Sequence[RetrievedFragment], wanted: str) -> LocatedEvidence:
     pattern = _text_pattern(wanted)
-    spans = _group_spans(
-        found
-        for passage in context.passages
-        for match in pattern.finditer(passage.text)
-        for found in _candidate_spans(passage, match.span())
-    )
+    spans: dict[int, list[Span]] = defaultdict(list)
+    for passage in context.passages:
+        for match in pattern.finditer(passage.text):
+            for at, piece in _piece_offsets(passage):
+                start, end = max(match.start(), at), min(match.end(), at + len(piece.text))
+                if start < end:
+                    spans[piece.candidate.key].append((piece.start + start - at, piece.start + end - at))
     fragments = {hit.rank: found for hit in hits if (found := [m.span() for m in pattern.finditer(hit.chunk.text)])}
-    share = 1.0 if spans else 0.0
-    if fragments and not spans:
-        parts = (_kept_part(context, hit.chunk, fragments[hit.rank][0]) for hit in hits if hit.rank in fragments)
-        share, spans = max(parts, key=lambda part: part[0])
+    if spans or not fragments:
+        return LocatedEvidence(wanted, float(bool(spans)), spans, fragments)
+    # The whole is in a fragment only: the context may have a part of it.
+    parts = (_find_part(context, hit.chunk, fragments[hit.rank][0]) for hit in hits if hit.rank in fragments)
+    share, spans = max(parts, key=lambda part: part[0])
     return LocatedEvidence(wanted, share, spans, fragments)
+
+
+def _find_part(context: ContextData, chunk: Chunk, span: Span) -> tuple[float, dict[int, list[Span]]]:
+    """Return the share of a slice of `chunk` that the context has, and its places."""
+    length, spans = _find_pieces(context, lambda other: span if other.identity == chunk.identity else None)
+    return length / (span[1] - span[0]), spans
 
 
 def _text_pattern(wanted: str) -> re.Pattern[str]:
@@ -104,63 +113,51 @@ def _text_pattern(wanted: str) -> re.Pattern[str]:
     return re.compile(f"(?:{lead})?{inner}(?:{tail})?", re.IGNORECASE)
 
 
-def _group_spans(spans: Iterable[tuple[int, Span]]) -> dict[int, list[Span]]:
-    grouped: dict[int, list[Span]] = defaultdict(list)
-    for key, span in spans:
-        grouped[key].append(span)
-    return dict(grouped)
-
-
-def _candidate_spans(passage: Passage, span: Span) -> Iterator[tuple[int, Span]]:
-    """Yield the slices of chunks that make `span` of the passage's text, each with the key of its candidate."""
-    at = 0
-    for piece in passage.pieces:
-        at += len(piece.separator)
-        start, end = max(span[0], at), min(span[1], at + len(piece.text))
-        if start < end:
-            yield piece.candidate.key, (piece.start + start - at, piece.start + end - at)
-        at += len(piece.text)
-
-
-def _kept_part(context: ContextData, chunk: Chunk, span: Span) -> tuple[float, dict[int, list[Span]]]:
-    """Return the share of a slice of `chunk` that the context has, and its places."""
-    found = []
-    for passage in context.passages:
-        for piece in passage.pieces:
-            other = piece.candidate.chunk
-            start, end = max(piece.start, span[0]), min(piece.end, span[1])
-            if start < end and (other.id, other.document_id, other.text) == (chunk.id, chunk.document_id, chunk.text):
-                found.append((piece.candidate.key, (start, end)))
-    length = sum(end - start for _, (start, end) in found)
-    return length / (span[1] - span[0]), _group_spans(found)
-
-
 def _locate_span(
     context: ContextData, hits: Sequence[RetrievedFragment], wanted: tuple[str, int, int]
 ) -> LocatedEvidence:
     document_id, begin, stop = wanted
-    found: list[tuple[int, Span]] = []
+
+    def span_in(chunk: Chunk) -> Span | None:
+        if chunk.start is None or chunk.document_id != document_id:
+            return None
+        return begin - chunk.start, stop - chunk.start
+
+    fragments: dict[int, list[Span]] = {}
+    for rank, chunk, _, characters in hits:
+        if (span := span_in(chunk)) and len(chunk.text) == characters:
+            start, end = max(span[0], 0), min(span[1], characters)
+            if start < end:
+                fragments[rank] = [(start, end)]
+    length, spans = _find_pieces(context, span_in)
+    return LocatedEvidence(wanted, length / (stop - begin), spans, fragments)
+
+
+def _find_pieces(context: ContextData, span_in: Callable[[Chunk], Span | None]) -> tuple[int, dict[int, list[Span]]]:
+    """Return the places of a span in the context, and its characters there. `span_in` gives its place in a chunk."""
+    spans: dict[int, list[Span]] = defaultdict(list)
     covered: list[Span] = []
     for passage in context.passages:
         for piece in passage.pieces:
-            chunk = piece.candidate.chunk
-            if chunk.start is None or chunk.document_id != document_id:
-                continue
-            start, end = max(piece.start, begin - chunk.start), min(piece.end, stop - chunk.start)
-            if start < end:
-                found.append((piece.candidate.key, (start, end)))
-                covered.append((start + chunk.start, end + chunk.start))
-    fragments: dict[int, list[Span]] = {}
-    for rank, chunk, _, characters in hits:
-        if chunk.start is not None and chunk.document_id == document_id and len(chunk.text) == characters:
-            start, end = max(begin - chunk.start, 0), min(stop - chunk.start, characters)
-            if start < end:
-                fragments[rank] = [(start, end)]
-    length, reached = 0, begin
+            if wanted := span_in(piece.candidate.chunk):
+                start, end = max(piece.start, wanted[0]), min(piece.end, wanted[1])
+                if start < end:
+                    spans[piece.candidate.key].append((start, end))
+                    covered.append((start - wanted[0], end - wanted[0]))
+    length = reached = 0
     for start, end in sorted(covered):
         length += max(end - max(start, reached), 0)
         reached = max(reached, end)
-    return LocatedEvidence(wanted, length / (stop - begin), _group_spans(found), fragments)
+    return length, dict(spans)
+
+
+def _piece_offsets(passage: Passage) -> Iterator[tuple[int, TextPiece]]:
+    """Yield each piece of a passage with the offset of its text."""
+    at = 0
+    for piece in passage.pieces:
+        at += len(piece.separator)
+        yield at, piece
+        at += len(piece.text)
 
 
 Mark = tuple[Span, tuple[int, ...]]
@@ -195,14 +192,11 @@ def mark_evidence(evidence: Sequence[LocatedEvidence]) -> EvidenceMarks:
 def passage_marks(passage: Passage, marks: EvidenceMarks) -> list[Mark]:
     """Return the marks in the text of `passage`."""
     shifted: list[Mark] = []
-    at = 0
-    for piece in passage.pieces:
-        at += len(piece.separator)
+    for at, piece in _piece_offsets(passage):
         for (start, end), numbers in marks.context_marks.get(piece.candidate.key, ()):
             first, last = max(start, piece.start), min(end, piece.end)
             if first < last:
                 shifted.append(((at + first - piece.start, at + last - piece.start), numbers))
-        at += len(piece.text)
     return shifted
 
 

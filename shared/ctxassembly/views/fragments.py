@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ctxassembly.data.chunks import RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData
-from ctxassembly.data.sanitize import sanitize_chunk, sanitize_score
 from ctxassembly.data.trace import Decision
 from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
 from ctxassembly.views.evidence import highlight_evidence
@@ -54,14 +53,14 @@ def _fragment_card(hit: RetrievedFragment, decision: Decision | None, names: Doc
         facts += [
             document.letter_tag,
             truncate(decision.chunk_id, ID_CHARS),
-            f"score {format_score(sanitize_score(hit.score)[0])}",
+            f"score {format_score(hit.score)}",
             tag(
                 "a",
                 truncate(_format_outcome(hit, decision, names), 2 * ID_CHARS),
                 href=names.decision_link(decision.chunk_id, decision.rank, 0),
             ),
             _passage_link(hit.rank, names),
-            names.search_badges(sanitize_chunk(hit.chunk, hit.rank)[0]),
+            names.search_badges(hit.chunk),
         ]
     header = tag("div", *(tag("span", fact) for fact in facts if fact), class_="cxa-line")
     text_class = f"cxa-text{font_class(hit.chunk.text)}"

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.citations import ContextData
-from ctxassembly.data.sanitize import sanitize_chunk
 from ctxassembly.data.trace import Decision
 from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
 from ctxassembly.views.evidence import EvidenceMarks
@@ -159,5 +158,4 @@ def _document_chunks(context: ContextData) -> Iterator[tuple[str, Chunk | None]]
         yield citation.document_id, None
     fragments = {hit.rank: hit.chunk for hit in context.hits}
     for decision in context.trace.decisions:
-        chunk = None if decision.distance else fragments.get(decision.rank)
-        yield decision.document_id, None if chunk is None else sanitize_chunk(chunk, decision.rank)[0]
+        yield decision.document_id, None if decision.distance else fragments.get(decision.rank)

@@ -4,7 +4,7 @@ import pickle
 
 from builders import hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
-from ctxassembly.tracing.decisions import MAX_COPY_CHARS, MAX_HIT_CHARS, MAX_SHOWN_HITS
+from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
 
 
 def many(number: int) -> list[Hit]:
@@ -33,15 +33,6 @@ def test_of_the_others_each_document_keeps_its_name() -> None:
     chunks = [Chunk(each.id, each.document_id, f"{each.text} {each.id}", metadata=each.metadata) for each in chunks]
     html = assemble(hits_of(chunks), AssemblyConfig(max_tokens=100)).to_html()
     assert all(f"{n}.pdf" in html for n in range(90))
-
-
-def test_what_repeats_another_is_kept_to_be_counted_up_to_a_limit() -> None:
-    text = numbered("w", 1_000)
-    hits = hits_of([Chunk(f"{n}", f"d{n}", f"{text} {n}") for n in range(150)])
-    context = assemble(hits, AssemblyConfig(max_tokens=20_000, dedup="near"))
-    repeated = [each for each in context.hits if each.rank >= MAX_SHOWN_HITS and each.chunk.text]
-    assert 10 < len(repeated) < 110
-    assert sum(len(each.chunk.text) for each in repeated) <= MAX_COPY_CHARS + len(text) + 10
 
 
 def test_of_a_long_text_two_ends_are_kept_and_no_vector() -> None:
