@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -56,13 +57,16 @@ def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passag
     reader = AnswerReader(citations, mode="keep", texts=lambda: chain.from_iterable(sources.values()))
     reader.feed(answer)
     reader.close()
-    marks, code = _MarkCursor(reader.resolved.marks), _MarkCursor([Mark(span, ()) for span in reader.code])
+    marks, code = reader.marks, reader.code
+    mark_ends, code_ends = [mark.span[1] for mark in marks], [end for _, end in code]
     found: list[Quote] = []
     for quoted in QUOTE_PATTERN.finditer(answer):
         begin, end = quoted.span()
-        if any(span[0] <= begin for span, _ in code.next_after(begin)):
+        inside = bisect_right(code_ends, begin)
+        if inside < len(code) and code[inside][0] <= begin:
             continue
-        mark = next((mark for mark in marks.next_after(begin) if answer.find("\n", end, mark.span[0]) < 0), None)
+        at = bisect_right(mark_ends, begin)
+        mark = marks[at] if at < len(marks) and answer.find("\n", end, marks[at].span[0]) < 0 else None
         group = quoted.lastindex or 0
         text = _strip_marker(mark, answer, *quoted.span(group))
         words = normalize_quote(text)
@@ -74,20 +78,6 @@ def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passag
         )
         found.append(Quote(text, label or (labels[0] if labels else None), label is not None))
     return tuple(found)
-
-
-class _MarkCursor:
-    """A pass over marks along with the quotes: for all quotes together, each mark is looked at once."""
-
-    def __init__(self, marks: Sequence[Mark]) -> None:
-        self._marks = marks
-        self._next = 0
-
-    def next_after(self, at: int) -> Sequence[Mark]:
-        """Return the first mark that ends after `at`, as a sequence of one or none. `at` never goes back."""
-        while self._next < len(self._marks) and self._marks[self._next].span[1] <= at:
-            self._next += 1
-        return self._marks[self._next : self._next + 1]
 
 
 def _strip_marker(mark: Mark | None, answer: str, begin: int, end: int) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache, lru_cache
-from operator import attrgetter
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -37,9 +36,7 @@ def to_plain(value: Any) -> Any:
     if kind in (tuple, MatchedTerms):
         return [to_plain(item) for item in value]
     if is_dataclass(kind):
-        # Adapters write out every trace, with a dozen fields for each chunk: most are None.
-        names, values = _fields(kind)
-        return {name: one if one is None else to_plain(one) for name, one in zip(names, values(value), strict=True)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     return _to_builtin(make_readable({"": value})[0][""])
 
 
@@ -64,13 +61,6 @@ def _to_builtin(value: Any) -> Any:
         return [_to_builtin(item) for item in value]
     text = to_text(value)
     return safe_repr(value) if text is None else make_encodable(text)
-
-
-@lru_cache(maxsize=64)
-def _fields(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Return the names of the fields of a dataclass, and a function that reads them all."""
-    names = tuple(field.name for field in fields(kind))
-    return names, attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})

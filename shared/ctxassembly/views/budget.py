@@ -18,42 +18,47 @@ _MIN_LETTERED_SHARE = 0.03
 """Share of the bar from which a part shows its letter; the list below the bar has all letters."""
 
 
-class TokenUsage(NamedTuple):
-    """The parts of a context's text in tokens, or in characters if the context has no counter."""
+class UsagePart(NamedTuple):
+    """A part of the budget: a document, the headers, what is unused, ..."""
 
-    unit: str
-    documents: dict[str, int]
-    """By document id, the size of its own text."""
-    headers: int
-    summaries: int
-    supplement: int
-    joins: int
-    """The difference between the whole and the sum of its parts: a token may cross the boundary of two parts."""
-    free: int
-
-    @property
-    def total(self) -> int:
-        """The size of the whole text."""
-        return sum(self.documents.values()) + self.headers + self.summaries + self.supplement + self.joins
+    name: str
+    amount: int
+    letter: str = ""
+    css_class: str = ""
 
 
-def token_usage(context: ContextData) -> TokenUsage:
-    """Return the parts of the text of `context`. They add up exactly to its tokens."""
+def usage_parts(context: ContextData, names: DocumentNames) -> tuple[str, list[UsagePart]]:
+    """Return the unit and the parts of the budget, the unused one last. They add up exactly.
+
+    The unit is tokens, or characters if the context has no counter: then the budget is the text.
+    """
     counts_tokens = context.encoding is not None
     count = counter_for(context.encoding).count if context.encoding is not None else len
     documents: Tally[str] = Tally()
     headers = summaries = 0
     supplement = count(context.supplement) if context.supplement else 0
-    for parts in block_parts(context):
-        if parts.citation is not None:
-            headers += count(parts.header)
-            summaries += count(parts.summary)
-            documents[parts.citation.document_id] += count(parts.block.text[len(parts.header) + len(parts.summary) :])
+    for block in block_parts(context):
+        if block.citation is not None:
+            headers += count(block.header)
+            summaries += count(block.summary)
+            documents[block.citation.document_id] += count("".join(run.text for run in block.runs))
     total = context.token_count if counts_tokens else len(context.text)
-    joins = total - sum(documents.values()) - headers - summaries - supplement
-    free = max(context.trace.max_tokens - total, 0) if counts_tokens else 0
-    unit = "tokens" if counts_tokens else "characters"
-    return TokenUsage(unit, dict(documents), headers, summaries, supplement, joins, free)
+    largest = dict(documents.most_common(MAX_DOCUMENTS))
+    rest = documents.total() - sum(largest.values())
+    named = [(names.documents[one], amount) for one, amount in documents.items() if one in largest]
+    optional = (
+        UsagePart(f"{len(documents) - MAX_DOCUMENTS:,} more documents", rest, "+"),
+        UsagePart("headers", headers, "h"),
+        UsagePart("page summaries", summaries, "s"),
+        UsagePart("supplement", supplement, "x"),
+        # A token may cross the boundary of two parts.
+        UsagePart("where parts meet", total - documents.total() - headers - summaries - supplement),
+    )
+    return "tokens" if counts_tokens else "characters", [
+        *(UsagePart(document.name, amount, document.letter, document.css_class) for document, amount in named),
+        *(part for part in optional if part.amount),
+        UsagePart("free", max(context.trace.max_tokens - total, 0) if counts_tokens else 0, "", "cxa-free"),
+    ]
 
 
 def chunk_counts(trace: Trace) -> list[int]:
@@ -91,18 +96,11 @@ def _list_changes(trace: Trace) -> Iterator[str]:
         yield f"{pluralize(dropped, 'chunk')} left out, which would have cost {tokens}"
 
 
-class _Part(NamedTuple):
-    name: str
-    amount: int
-    letter: str = ""
-    css_class: str = ""
-
-
 def budget_bar(context: ContextData, names: DocumentNames) -> Html:
     """Return the bar, and below it the list of its parts with their numbers."""
-    usage = token_usage(context)
-    parts = list(_usage_parts(usage, names))
-    size = max(usage.total + usage.free, 1)
+    unit, parts = usage_parts(context, names)
+    used = sum(part.amount for part in parts[:-1])
+    size = max(used + parts[-1].amount, 1)
     spans = [
         tag(
             "span",
@@ -114,7 +112,7 @@ def budget_bar(context: ContextData, names: DocumentNames) -> Html:
         for part in parts
         if part.amount > 0
     ]
-    summary = f"{usage.total:,} {usage.unit}" + (f" of {size:,}" if usage.unit == "tokens" else "")
+    summary = f"{used:,} {unit}" + (f" of {size:,}" if unit == "tokens" else "")
     bar = tag("div", *spans, class_="cxa-bar", role="img", aria_label=f"{summary}; the list below has the parts")
     items = [
         tag(
@@ -128,26 +126,8 @@ def budget_bar(context: ContextData, names: DocumentNames) -> Html:
         )
         for part in parts
     ]
-    legend = tag("ul", *items, class_="cxa-legend", aria_label=f"Use of the {usage.unit}")
-    return join_html(bar, legend, _excluded_bar(context.trace, size) if usage.unit == "tokens" else "")
-
-
-def _usage_parts(usage: TokenUsage, names: DocumentNames) -> Iterator[_Part]:
-    ranked = sorted(usage.documents.items(), key=lambda entry: -entry[1])
-    large = dict(ranked[:MAX_DOCUMENTS])
-    for document_id, amount in usage.documents.items():
-        if document_id in large:
-            document = names.documents[document_id]
-            yield _Part(document.name, amount, document.letter, document.css_class)
-    if rest := ranked[MAX_DOCUMENTS:]:
-        yield _Part(f"{len(rest):,} more documents", sum(amount for _, amount in rest), "+")
-    yield _Part("headers", usage.headers, "h")
-    optional = (("page summaries", usage.summaries, "s"), ("supplement", usage.supplement, "x"))
-    for name, amount, letter in (*optional, ("where parts meet", usage.joins, "")):
-        if amount:
-            yield _Part(name, amount, letter)
-    if usage.unit == "tokens":
-        yield _Part("free", usage.free, "", "cxa-free")
+    legend = tag("ul", *items, class_="cxa-legend", aria_label=f"Use of the {unit}")
+    return join_html(bar, legend, _excluded_bar(context.trace, size) if unit == "tokens" else "")
 
 
 def _excluded_bar(trace: Trace, max_tokens: int) -> Html:

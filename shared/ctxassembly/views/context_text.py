@@ -16,7 +16,6 @@ from ctxassembly.views.html import (
     VALUE_CHARS,
     Html,
     byte_size,
-    escape_html,
     fold,
     font_class,
     format_score,
@@ -30,8 +29,8 @@ from ctxassembly.views.runs import BlockParts, TextRun, block_parts
 
 CONTEXT_BYTES = 250_000
 """Bytes of the text with its markup: some 30,000 tokens of text."""
-_CARD_BYTES, _RUN_BYTES = 1_000, 200
-"""Bytes of the markup around a block, and around a run of text."""
+_CARD_BYTES = 1_000
+"""Bytes of the markup around a block."""
 _MAX_NAMED_CHUNKS = 20
 """Most chunks named on a label."""
 _MAX_WORD_CHARS = 40
@@ -64,26 +63,14 @@ def _block_card(parts: BlockParts, names: DocumentNames, max_bytes: int) -> tupl
     max_bytes -= byte_size(join_html(title, *written)) + _CARD_BYTES
     hidden = 0
     for marked, run, start, text in marked_slices(parts.runs):
-        if hidden:
-            hidden += len(text)
-            continue
-        markers = join_html(*map(names.hit_marker, marked))
-        max_bytes -= byte_size(markers) + _RUN_BYTES
-        shown = _highlighted_text(run, text, start, names)
-        if byte_size(shown) > max_bytes:
-            shown, hidden = _fit_text(text, max_bytes)
+        shown = join_html(*map(names.hit_marker, marked), _run_tag(run, text, start, names))
         max_bytes -= byte_size(shown)
-        written += (markers, _run_tag(run, shown, names))
+        if max_bytes < 0:
+            hidden += len(text)
+        else:
+            written.append(shown)
     body = tag("div", *written, class_="cxa-text", lang="", dir="auto")
     return tag("article", title, body, class_=f"cxa-card {css_class}".rstrip()), hidden
-
-
-def _fit_text(text: str, max_bytes: int) -> tuple[Html, int]:
-    """Return the beginning of `text` that has `max_bytes` bytes once escaped, and the number of characters left."""
-    shown = text[: max(max_bytes, 0)]  # a character takes at least a byte
-    while byte_size(escape_html(shown)) > max(max_bytes, 0):
-        shown = shown[: len(shown) // 2]
-    return Html(escape_html(shown)), len(text) - len(shown)
 
 
 def _header_tag(kind: str, text: str) -> Html:
@@ -93,20 +80,15 @@ def _header_tag(kind: str, text: str) -> Html:
     return tag("span", label, truncate(text.strip(), 4 * VALUE_CHARS), class_="cxa-head", dir="auto")
 
 
-def _highlighted_text(run: TextRun, text: str, start: int, names: DocumentNames) -> Html:
+def _run_tag(run: TextRun, text: str, start: int, names: DocumentNames) -> Html:
     """Return the slice `text` of a run from `start` on, with its evidence marked."""
     if run.candidate is None or run.source is None:
-        return Html(escape_html(text))
+        return tag("span", text, class_="cxa-gap" if GAP in text else "cxa-ours")
     offset = run.source.chunk_span[0] - (run.candidate.text_offset or 0) + start
-    return highlight_evidence(text, names.marks.context_marks.get(run.candidate.key, ()), offset)
-
-
-def _run_tag(run: TextRun, text: Html, names: DocumentNames) -> Html:
-    if run.candidate is None:
-        return tag("span", text, class_="cxa-gap" if GAP in text else "cxa-ours") if text else text
+    marked = highlight_evidence(text, names.marks.context_marks.get(run.candidate.key, ()), offset)
     css_class = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + font_class(run.candidate.chunk.text)
     id_ = names.passage_id(run.candidate)
-    return tag("span", text, class_=css_class, id_=id_, tabindex="-1" if id_ else None)
+    return tag("span", marked, class_=css_class, id_=id_, tabindex="-1" if id_ else None)
 
 
 def marked_slices(runs: Sequence[TextRun]) -> Iterator[tuple[list[Candidate], TextRun, int, str]]:

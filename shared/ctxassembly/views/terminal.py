@@ -12,10 +12,10 @@ from rich.text import Text
 from ctxassembly.data.citations import ContextData
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.safe_repr import pluralize
-from ctxassembly.views.budget import chunk_counts, summarize, token_usage
+from ctxassembly.views.budget import chunk_counts, summarize, usage_parts
 from ctxassembly.views.evidence import LocatedEvidence, count_read, evidence_status
 from ctxassembly.views.html import NOTE_CHARS, NUMERIC_COLUMNS, VALUE_CHARS, format_number, make_visible, truncate
-from ctxassembly.views.names import MAX_DOCUMENTS, DocumentNames
+from ctxassembly.views.names import DocumentNames
 from ctxassembly.views.retrieval import count_by_channel, dropped_chunks
 from ctxassembly.views.trace import DECISION_CELLS
 
@@ -88,20 +88,10 @@ def _evidence_lines(context: ContextData, evidence: Sequence[LocatedEvidence]) -
 
 
 def _budget_table(context: ContextData) -> Table:
-    usage, names = token_usage(context), DocumentNames(context)
-    table = make_table("budget", usage.unit)
-    documents = [(names.documents[one].name, amount) for one, amount in usage.documents.items()]
-    rest = documents[MAX_DOCUMENTS:]
-    parts = (
-        *documents[:MAX_DOCUMENTS],
-        (f"{len(rest):,} more documents", sum(amount for _, amount in rest)),
-        ("headers and summaries", usage.headers + usage.summaries + usage.joins),
-        ("supplement", usage.supplement),
-    )
-    for name, amount in parts:
-        if amount:
-            add_row(table, name, format_number(amount))
-    add_row(table, f"free of {usage.total + usage.free:,}", format_number(usage.free))
+    unit, parts = usage_parts(context, DocumentNames(context))
+    table = make_table("budget", unit)
+    for part in parts:
+        add_row(table, part.name, format_number(part.amount))
     return table
 
 

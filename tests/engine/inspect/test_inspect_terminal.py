@@ -31,7 +31,7 @@ def test_it_has_the_budget_and_the_excluded_chunks():
     context = assembled(max_tokens=260)
     trace, lines = context.trace, printed(context).splitlines()
     start = next(n for n, line in enumerate(lines) if line.strip().startswith("budget"))
-    end = next(n for n, line in enumerate(lines) if line.strip().startswith("free of 260"))
+    end = next(n for n, line in enumerate(lines) if line.strip().startswith("free "))
     amounts = [int(line.split()[-1].replace(",", "")) for line in lines[start + 1 : end + 1]]
     assert sum(amounts) == 260
     assert amounts[-1] == 260 - trace.token_count
