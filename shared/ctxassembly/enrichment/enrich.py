@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from ctxassembly.config.enrichment import EnrichmentConfig
 from ctxassembly.data.enrichment import Outline, ReadDocument
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.enrichment.pipeline import (
-    DocumentOutcome,
     PendingWork,
     document_flow,
     notes_request,
@@ -83,14 +81,11 @@ class EnrichmentResult:
     """Documents that need notes and weren't tried: beyond `limit`, or after the run was stopped."""
     stop_reason: str = ""
     """The reason why the run was stopped early; empty if it wasn't."""
-    dropped: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """The number of values that were missing, malformed or too long, by field."""
 
     def __str__(self) -> str:
         counts = f"documents {self.documents:,}, chunks {self.chunks:,}"
         lines = [f"{counts}, failed {len(self.failed):,}, left {self.remaining:,}"]
         lines += [f"stopped: {self.stop_reason}"] if self.stop_reason else []
-        lines += [f"dropped: {name} {number:,}" for name, number in self.dropped.items()]
         lines += [f"failed: {document_id}: {reason}" for document_id, reason in self.failed.items()]
         return "\n".join(lines)
 
@@ -138,7 +133,8 @@ class EnrichmentRun:
         self._count = counter_for(ENCODING).count
         self._model = AnswerServices(model, None)
         self._pending: list[tuple[Outline, PendingWork]] = []
-        self._outcomes: dict[str, DocumentOutcome] = {}
+        self._failures: dict[Outline, str] = {}
+        """By document the reason why it has no notes; empty if it has."""
         self._consecutive_failures = 0
         self.estimate = EnrichmentEstimate(0, 0, 0, 0, 0)
         self.stop_reason = ""
@@ -173,8 +169,8 @@ class EnrichmentRun:
         tokens_in += len(requests) * _MESSAGE_OVERHEAD_TOKENS + summaries
         return len(requests), tokens_in, sum(request.max_tokens or 0 for request in requests)
 
-    def enrich(self, outline: Outline) -> DocumentOutcome:
-        """Write the notes on one document, and return the outcome."""
+    def enrich(self, outline: Outline) -> str:
+        """Write the notes on one document, and return the failure; empty if there was none."""
 
         def answer(request: Any) -> Any:
             port, argument = self._port_for(request)
@@ -182,7 +178,7 @@ class EnrichmentRun:
 
         return drive(self._flow(outline), answer)
 
-    async def aenrich(self, outline: Outline) -> DocumentOutcome:
+    async def aenrich(self, outline: Outline) -> str:
         """Async version of `enrich`."""
 
         async def answer(request: Any) -> Any:
@@ -191,7 +187,7 @@ class EnrichmentRun:
 
         return await adrive(self._flow(outline), answer)
 
-    def _flow(self, outline: Outline) -> Generator[Any, Any, DocumentOutcome]:
+    def _flow(self, outline: Outline) -> Generator[Any, Any, str]:
         return document_flow(outline, self.config, self._count, has_embedder=bool(self._embed))
 
     def _port_for(self, request: Any) -> tuple[Port, Any]:
@@ -205,32 +201,29 @@ class EnrichmentRun:
                 return Port(self._table.read), request.outline
         return Port(self._table.write), request
 
-    def record(self, outline: Outline, outcome: DocumentOutcome | Exception) -> None:
-        """Count the outcome of a document. `MAX_FAILURES` failures in a row set `stop_reason`."""
-        if isinstance(outcome, Exception):
-            outcome = DocumentOutcome(failure=describe_error(outcome))
-        self._outcomes[outline.document_id] = outcome
-        self._consecutive_failures = self._consecutive_failures + 1 if outcome.failure else 0
+    def record(self, outline: Outline, failure: str | Exception) -> None:
+        """Record the outcome of a document. `MAX_FAILURES` failures in a row set `stop_reason`."""
+        if isinstance(failure, Exception):
+            failure = describe_error(failure)
+        self._failures[outline] = failure
+        self._consecutive_failures = self._consecutive_failures + 1 if failure else 0
         if self._consecutive_failures >= MAX_FAILURES:
-            self.stop_reason = (
-                f"{self._consecutive_failures} documents in a row failed, the last one by {outcome.failure}"
-            )
+            self.stop_reason = f"{self._consecutive_failures} documents in a row failed, the last one by {failure}"
 
     def commit(self) -> None:
         """Let the index use what was written."""
-        self._table.commit(sum(one.chunks for one in self._outcomes.values() if not one.failure))
+        self._table.commit(self.result().chunks)
 
     def result(self) -> EnrichmentResult:
         """Return the outcomes of all documents as one result."""
-        succeeded = [one for one in self._outcomes.values() if not one.failure]
+        succeeded = [outline for outline, failure in self._failures.items() if not failure]
         return EnrichmentResult(
             self.estimate,
             len(succeeded),
-            sum(one.chunks for one in succeeded),
-            {name: one.failure for name, one in self._outcomes.items() if one.failure},
-            len(self._pending) - len(self._outcomes),
+            sum(len(outline.keys) for outline in succeeded),
+            {outline.document_id: failure for outline, failure in self._failures.items() if failure},
+            len(self._pending) - len(self._failures),
             self.stop_reason,
-            dict(sorted(sum((one.dropped for one in succeeded), Counter[str]()).items())),
         )
 
 
@@ -302,8 +295,8 @@ def enrich(
     outlines = run.scan()
     report_done, close_progress = _start_progress(progress, run.estimate)
     try:
-        for outline, outcome in iter_completed(run.enrich, outlines, run.config.concurrency):
-            run.record(outline, outcome)
+        for outline, failure in iter_completed(run.enrich, outlines, run.config.concurrency):
+            run.record(outline, failure)
             report_done()
             if run.stop_reason:
                 break
@@ -338,8 +331,8 @@ async def aenrich(
     report_done, close_progress = _start_progress(progress, run.estimate)
     try:
         async with aclosing(aiter_completed(run.aenrich, outlines, run.config.concurrency)) as outcomes:
-            async for outline, outcome in outcomes:
-                run.record(outline, outcome)
+            async for outline, failure in outcomes:
+                run.record(outline, failure)
                 report_done()
                 if run.stop_reason:
                     break

@@ -4,17 +4,15 @@ The flow is a generator that yields its requests, like the flows of assembly and
 in the prompt as JSON and is named as data. The model's reply is used only as search words and as a summary, which
 assembly neutralizes like any text of a document: an instruction hidden in a document gets no further.
 
-Each field of a reply is checked on its own. A field that is missing, malformed or too long is dropped and counted; the
-others are kept. A document fails only if a reply has no usable field.
+Each field of a reply is checked on its own. A field that is missing, malformed or too long is dropped; the others are
+kept. A document fails only if a reply has no usable field.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ctxassembly.answering.requests import AskModel, ModelReply
@@ -62,17 +60,6 @@ _QUESTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentOutcome:
-    """The outcome of one document."""
-
-    chunks: int = 0
-    failure: str = ""
-    """The reason why the document has no notes; empty if it has."""
-    dropped: Counter[str] = field(default_factory=Counter)
-    """The number of values that weren't used, by field."""
-
-
 def pending_work(outline: Outline, config: EnrichmentConfig, *, has_embedder: bool) -> PendingWork:
     """Return what a document needs: "notes" (and vectors), "vectors" with its stored contexts, or "" for nothing."""
     fingerprint = notes_fingerprint(outline, config)
@@ -89,16 +76,18 @@ def notes_fingerprint(outline: Outline, config: EnrichmentConfig) -> str:
 
 def document_flow(
     outline: Outline, config: EnrichmentConfig, count: Count, *, has_embedder: bool
-) -> Generator[ReadDocument | AskModel | EmbedTexts | WriteNotes, Any, DocumentOutcome]:
-    """Make and store the notes on a document, or only embed its chunks if the notes are current."""
+) -> Generator[ReadDocument | AskModel | EmbedTexts | WriteNotes, Any, str]:
+    """Make and store the notes on a document, or only embed its chunks if the notes are current.
+
+    Return the reason why it has no notes; empty if it has.
+    """
     document: StoredDocument = yield ReadDocument(outline)
-    notes, outcome = None, DocumentOutcome(len(document.chunks))
-    contexts: Sequence[str] = document.contexts
+    notes, contexts = None, document.contexts
     if pending_work(outline, config, has_embedder=has_embedder) == "notes":
-        notes, outcome = yield from notes_flow(document, config, count)
-        if notes is None:
-            return outcome
-        contexts = [chunk.context for chunk in notes.chunks]
+        notes = yield from notes_flow(document, config, count)
+        if isinstance(notes, str):
+            return notes
+        contexts = tuple(chunk.context for chunk in notes.chunks)
     texts = tuple(chunk.text for chunk in document.chunks)
     vectors = None
     if has_embedder:
@@ -106,9 +95,9 @@ def document_flow(
         if len(vectors) != len(texts):
             raise InputError(f"embed must return one vector for each text: {len(texts)} texts gave {len(vectors)}")
     fingerprint = notes_fingerprint(outline, config) + (VECTORS_SUFFIX if has_embedder else "")
-    if (yield WriteNotes(outline, texts, notes, vectors, fingerprint)):
-        return outcome
-    return replace(outcome, failure="its chunks were changed meanwhile")
+    return (
+        "" if (yield WriteNotes(outline, texts, notes, vectors, fingerprint)) else "its chunks were changed meanwhile"
+    )
 
 
 def with_context(context: str, text: str) -> str:
@@ -124,19 +113,18 @@ def with_context(context: str, text: str) -> str:
 
 def notes_flow(
     document: StoredDocument, config: EnrichmentConfig, count: Count
-) -> Generator[AskModel, ModelReply, tuple[DocumentNotes | None, DocumentOutcome]]:
-    """Return the notes on a document, or None if a reply has no usable field."""
+) -> Generator[AskModel, ModelReply, DocumentNotes | str]:
+    """Return the notes on a document, or the failure if a reply has no usable field."""
     texts = [chunk.text for chunk in document.chunks]
-    document_notes, outcome = DocumentNotes(), DocumentOutcome(len(texts))
+    document_notes = DocumentNotes()
     for chunk_range in split_into_calls([count(text) for text in texts], config):
         reply = yield notes_request(document.title, document_notes.summary, chunk_range, texts, config)
-        usable, notes = parse_notes(parse_object(reply.text) or {}, chunk_range, config, outcome.dropped)
-        if not usable:
+        notes = parse_notes(parse_object(reply.text) or {}, chunk_range, config)
+        if not (notes.summary or any(one.context or one.questions for one in notes.chunks)):
             finish = f", which ended by {reply.finish_reason!r}" if reply.finish_reason else ""
-            failure = f"the reply has no usable field{finish}: {safe_repr(reply.text, 80)}"
-            return None, replace(outcome, failure=failure)
+            return f"the reply has no usable field{finish}: {safe_repr(reply.text, 80)}"
         document_notes = DocumentNotes(notes.summary or document_notes.summary, document_notes.chunks + notes.chunks)
-    return document_notes, outcome
+    return document_notes
 
 
 def split_into_calls(tokens: Sequence[int], config: EnrichmentConfig) -> Iterator[range]:
@@ -201,34 +189,24 @@ def _field_line(name: str, field_schema: Mapping[str, Any]) -> str:
     return f"- {name} ({field_schema['type']}): {field_schema['description']}"
 
 
-def parse_notes(
-    fields: Mapping[str, Any], chunk_range: range, config: EnrichmentConfig, dropped: Counter[str]
-) -> tuple[int, DocumentNotes]:
-    """Return the number of usable fields in a reply, and the notes; `dropped` counts the other fields."""
-    summary = _parse_text(fields.get("summary"), MAX_SUMMARY_CHARS, "summary", dropped) if config.summary else ""
+def parse_notes(fields: Mapping[str, Any], chunk_range: range, config: EnrichmentConfig) -> DocumentNotes:
+    """Return the usable fields of a reply as notes."""
     listed = fields.get("chunks")
     entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     by_number = {one["chunk"]: one for one in reversed(entries) if type(one.get("chunk")) is int}
-    chunks = tuple(_parse_chunk_notes(by_number.get(place + 1, {}), config, dropped) for place in chunk_range)
-    usable = bool(summary) + sum(bool(one.context) + bool(one.questions) for one in chunks)
-    return usable, DocumentNotes(summary, chunks)
+    chunks = tuple(_parse_chunk_notes(by_number.get(place + 1, {}), config) for place in chunk_range)
+    return DocumentNotes(_parse_text(fields.get("summary"), MAX_SUMMARY_CHARS) if config.summary else "", chunks)
 
 
-def _parse_chunk_notes(fields: Mapping[str, Any], config: EnrichmentConfig, dropped: Counter[str]) -> ChunkNotes:
-    context = _parse_text(fields.get("context"), MAX_CONTEXT_CHARS, "context", dropped) if config.context else ""
-    questions = fields.get("questions") if config.questions else []
-    if not isinstance(questions, list):
-        dropped["questions"] += 1
-        questions = []
-    dropped["questions"] += max(0, len(questions) - config.questions)
-    texts = [_parse_text(one, MAX_QUESTION_CHARS, "questions", dropped) for one in questions[: config.questions]]
+def _parse_chunk_notes(fields: Mapping[str, Any], config: EnrichmentConfig) -> ChunkNotes:
+    questions = fields.get("questions")
+    listed = questions[: config.questions] if isinstance(questions, list) else []
+    texts = (_parse_text(one, MAX_QUESTION_CHARS) for one in listed)
+    context = _parse_text(fields.get("context"), MAX_CONTEXT_CHARS) if config.context else ""
     return ChunkNotes(tuple(dict.fromkeys(filter(None, texts))), context)
 
 
-def _parse_text(value: Any, max_chars: int, name: str, dropped: Counter[str]) -> str:
-    """Return `value` on one line; empty, and counted as dropped, unless it is a text of 1 to `max_chars` characters."""
+def _parse_text(value: Any, max_chars: int) -> str:
+    """Return `value` on one line; empty unless it is a text of 1 to `max_chars` characters."""
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    if 0 < len(text) <= max_chars and is_storable(text):
-        return text
-    dropped[name] += 1
-    return ""
+    return text if len(text) <= max_chars and is_storable(text) else ""

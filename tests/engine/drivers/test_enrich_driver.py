@@ -238,15 +238,6 @@ def test_failures_among_successes_do_not_stop_a_run(monkeypatch: pytest.MonkeyPa
     assert (result.documents, len(result.failed), result.stop_reason) == (6, 6, "")
 
 
-def test_dropped_values_are_told():
-    def answer(request: AskModel) -> Any:
-        return {**notes_on(request), "summary": "x" * 700}
-
-    result = enrich(index(), Scripted(answer), progress=False)
-    assert (result.dropped, result.documents) == ({"summary": 3}, 3)
-    assert "dropped: summary 3" in str(result)
-
-
 @pytest.mark.parametrize(
     ("embed", "reason"),
     [
