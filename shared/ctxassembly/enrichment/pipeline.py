@@ -82,12 +82,13 @@ def document_flow(
     Return the reason why it has no notes; empty if it has.
     """
     document: StoredDocument = yield ReadDocument(outline)
-    notes, contexts = None, document.contexts
+    notes: DocumentNotes | None = None
+    contexts = document.contexts
     if pending_work(outline, config, has_embedder=has_embedder) == "notes":
-        notes = yield from notes_flow(document, config, count)
-        if isinstance(notes, str):
-            return notes
-        contexts = tuple(chunk.context for chunk in notes.chunks)
+        made = yield from notes_flow(document, config, count)
+        if isinstance(made, str):
+            return made
+        notes, contexts = made, tuple(chunk.context for chunk in made.chunks)
     texts = tuple(chunk.text for chunk in document.chunks)
     vectors = None
     if has_embedder:
