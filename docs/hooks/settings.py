@@ -13,10 +13,11 @@ import re
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from ctxassembly import AssemblyConfig, EnrichmentConfig, MetadataKeys, RetrievalConfig, TokenBudget
+from ctxassembly import AssemblyConfig, MetadataKeys, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.config.field_docs import describe_fields
 from ctxassembly.data.validation import field_rules
+from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 
 _DIRECTIVE = re.compile(r"^<!-- (settings|table): (\w+) ?(.*?) -->$", re.MULTILINE)

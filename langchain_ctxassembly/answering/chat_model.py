@@ -157,7 +157,8 @@ def chat_model(
 ) -> AnswerModels:
     """Return a chat model in the form the engine calls: for `enrich`, or an `AnswerChain` over an index.
 
-    >>> from ctxassembly import Chunk, MemoryIndex, enrich
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> from ctxassembly.enrichment import enrich
     >>> from langchain_core.language_models import FakeListChatModel
     >>> notes = '{"summary": "On blood tests.", "chunks": [{"chunk": 1, "questions": ["When is iron tested?"]}]}'
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])

@@ -87,7 +87,8 @@ class _StreamEnd:
 def chat_model(llm: BaseLLM) -> SyncLLM:
     """Return an LLM as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
 
-    >>> from ctxassembly import Chunk, MemoryIndex, enrich
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> from ctxassembly.enrichment import enrich
     >>> from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
     >>> from llama_index.core.llms import CustomLLM
     >>> class Scripted(CustomLLM):

@@ -1,8 +1,10 @@
 """Turn retrieved chunks into the context that a language model reads: joined, within budget, cited, explained.
 
-The protocols of stores, indexes and models are in `ctxassembly.protocols`, the types of retrieval in
-`ctxassembly.retrieval` and the types of answer chains in `ctxassembly.answering`. Each name is imported on first use,
-so importing the package costs next to nothing.
+What a caller uses is here. The protocols of stores, indexes and models are in `ctxassembly.protocols`, the types of
+retrieval in `ctxassembly.retrieval`, of answer chains in `ctxassembly.answering`, of labels and quotes in
+`ctxassembly.citations`; all errors and warnings are in `ctxassembly.errors`. `ctxassembly.comparison` compares
+configurations, and `ctxassembly.enrichment` has a model write notes on chunks. Each name is imported on first use, so
+importing the package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -15,40 +17,24 @@ from ctxassembly.lazy import Extra, lazy_names
 if TYPE_CHECKING:
     from ctxassembly import presets
     from ctxassembly.assembly.selection.supplement import Supplement
-    from ctxassembly.citations.quotes import Quote
-    from ctxassembly.citations.reader import AnswerReader, Resolved
-    from ctxassembly.citations.references import Reference
-    from ctxassembly.comparison.compare import Comparison, Slider, compare, compare_budgets
-    from ctxassembly.comparison.rows import ComparisonRow
     from ctxassembly.config.assembly import AssemblyConfig
-    from ctxassembly.config.enrichment import EnrichmentConfig
     from ctxassembly.config.retrieval import RetrievalConfig
     from ctxassembly.context import Context
     from ctxassembly.conversations.labels import Labels
     from ctxassembly.conversations.resolve import resolve
-    from ctxassembly.data.chunks import Chunk, ChunkOrigin, ChunkRef, Hit, OffsetRange
+    from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
     from ctxassembly.data.citations import Block, Citation, Passage, Source
     from ctxassembly.data.metadata_keys import MetadataKeys
-    from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded, StageFailed, Trace
-    from ctxassembly.enrichment.enrich import (
-        EnrichmentEstimate,
-        EnrichmentResult,
-        aenrich,
-        enrich,
-        estimate_enrichment,
-    )
+    from ctxassembly.data.trace import Decision, Trace
     from ctxassembly.errors import (
         AnswerError,
         ConfigError,
         CtxAssemblyError,
-        EmbeddedServerError,
         FilterNotSeenWarning,
         InputError,
-        MissingExtraError,
         NothingToJoinWarning,
         SearchError,
         StoreError,
-        VocabularyError,
     )
     from ctxassembly.integrations.numbering import number_chunks, uuid_of
     from ctxassembly.retrieved import Retrieved
@@ -64,23 +50,15 @@ if TYPE_CHECKING:
     __all__ = [
         "AnswerChain",
         "AnswerError",
-        "AnswerReader",
         "AssemblyConfig",
         "Block",
         "Chunk",
-        "ChunkOrigin",
         "ChunkRef",
         "Citation",
-        "Comparison",
-        "ComparisonRow",
         "ConfigError",
         "Context",
         "CtxAssemblyError",
         "Decision",
-        "EmbeddedServerError",
-        "EnrichmentConfig",
-        "EnrichmentEstimate",
-        "EnrichmentResult",
         "FilterNotSeenWarning",
         "Heading",
         "History",
@@ -90,36 +68,20 @@ if TYPE_CHECKING:
         "MemoryIndex",
         "MemoryStore",
         "MetadataKeys",
-        "MissingExtraError",
         "NothingToJoinWarning",
-        "OffsetRange",
         "Passage",
-        "Quote",
-        "Reference",
-        "Resolved",
         "RetrievalConfig",
         "Retrieved",
         "SearchError",
-        "Slider",
         "Source",
-        "Stage",
-        "StageBegan",
-        "StageEnded",
-        "StageFailed",
         "StoreError",
         "Supplement",
         "TokenBudget",
         "Trace",
-        "VocabularyError",
         "aassemble",
-        "aenrich",
         "aretrieve",
         "assemble",
         "aunderstand",
-        "compare",
-        "compare_budgets",
-        "enrich",
-        "estimate_enrichment",
         "explain",
         "number_chunks",
         "presets",
@@ -134,25 +96,18 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "ctxassembly.assembly.selection.supplement": "Supplement",
-        "ctxassembly.citations.quotes": "Quote",
-        "ctxassembly.citations.reader": "AnswerReader Resolved",
-        "ctxassembly.citations.references": "Reference",
-        "ctxassembly.comparison.compare": "Comparison Slider compare compare_budgets",
-        "ctxassembly.comparison.rows": "ComparisonRow",
         "ctxassembly.config.assembly": "AssemblyConfig",
-        "ctxassembly.config.enrichment": "EnrichmentConfig",
         "ctxassembly.config.retrieval": "RetrievalConfig",
         "ctxassembly.context": "Context",
         "ctxassembly.conversations.labels": "Labels",
         "ctxassembly.conversations.resolve": "resolve",
-        "ctxassembly.data.chunks": "Chunk ChunkOrigin ChunkRef Hit OffsetRange",
+        "ctxassembly.data.chunks": "Chunk ChunkRef Hit",
         "ctxassembly.data.citations": "Block Citation Passage Source",
         "ctxassembly.data.metadata_keys": "MetadataKeys",
-        "ctxassembly.data.trace": "Decision Stage StageBegan StageEnded StageFailed Trace",
-        "ctxassembly.enrichment.enrich": "EnrichmentEstimate EnrichmentResult aenrich enrich estimate_enrichment",
+        "ctxassembly.data.trace": "Decision Trace",
         "ctxassembly.errors": (
-            "AnswerError ConfigError CtxAssemblyError EmbeddedServerError FilterNotSeenWarning "
-            "InputError MissingExtraError NothingToJoinWarning SearchError StoreError VocabularyError"
+            "AnswerError ConfigError CtxAssemblyError FilterNotSeenWarning InputError NothingToJoinWarning "
+            "SearchError StoreError"
         ),
         "ctxassembly.integrations.numbering": "number_chunks uuid_of",
         "ctxassembly.retrieved": "Retrieved",

@@ -1,4 +1,4 @@
-"""The objects that callers pass in: stores, embeddings, language models, and hooks over fetched chunks.
+"""The objects that callers pass in (stores, embeddings, language models, hooks over fetched chunks) and what they get.
 
 They are protocols: a class with the right methods needs no base class. `assemble` takes the synchronous forms;
 `aassemble` prefers the asynchronous ones. An object may offer both.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, ChunkRef, Hit, OffsetRange
 from ctxassembly.data.enrichment import Outline, StoredDocument, WriteNotes
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
-from ctxassembly.data.trace import StageEvent
+from ctxassembly.data.trace import Stage, StageBegan, StageEnded, StageEvent, StageFailed
 
 __all__ = [
     "AnswerCache",
@@ -25,12 +25,18 @@ __all__ = [
     "AsyncStore",
     "AsyncTransformFetched",
     "ChatModel",
+    "ChunkOrigin",
     "Embeddings",
     "Index",
     "LanguageModel",
     "ModelClient",
+    "OffsetRange",
     "OnStage",
     "Scorer",
+    "Stage",
+    "StageBegan",
+    "StageEnded",
+    "StageFailed",
     "Store",
     "TransformFetched",
 ]

@@ -10,7 +10,7 @@ import pytest
 import ctxassembly
 import langchain_ctxassembly
 import llamaindex_ctxassembly
-from ctxassembly import answering, protocols, retrieval
+from ctxassembly import answering, citations, comparison, enrichment, protocols, retrieval
 from ctxassembly.stores import postgres
 
 POSTGRES = {
@@ -18,18 +18,13 @@ POSTGRES = {
     *("read_taxonomy", "aread_taxonomy"),
 }
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
-PACKAGES = (ctxassembly, answering, protocols, retrieval, langchain_ctxassembly, llamaindex_ctxassembly, postgres)
+PACKAGES = (
+    *(ctxassembly, answering, citations, comparison, enrichment, protocols, retrieval),
+    *(langchain_ctxassembly, llamaindex_ctxassembly, postgres),
+)
 PUBLIC = {
     f"{package.__name__}.{name}": getattr(package, name)
-    for package in (
-        ctxassembly,
-        answering,
-        protocols,
-        retrieval,
-        langchain_ctxassembly,
-        llamaindex_ctxassembly,
-        postgres,
-    )
+    for package in PACKAGES
     for name in package.__all__
     if inspect.isclass(getattr(package, name)) or inspect.isfunction(getattr(package, name))
 }

@@ -76,6 +76,10 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
     [
         "ctxassembly",
         "ctxassembly.answering",
+        "ctxassembly.citations",
+        "ctxassembly.comparison",
+        "ctxassembly.enrichment",
+        "ctxassembly.errors",
         "ctxassembly.protocols",
         "ctxassembly.retrieval",
         "ctxassembly.stores.postgres",

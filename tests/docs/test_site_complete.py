@@ -10,11 +10,12 @@ from typing import get_args
 
 import pytest
 
-from ctxassembly import AssemblyConfig, EnrichmentConfig, MetadataKeys, RetrievalConfig, TokenBudget
+from ctxassembly import AssemblyConfig, MetadataKeys, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.config.field_docs import describe_fields
 from ctxassembly.data.candidates import Reason, Shortening
 from ctxassembly.data.retrieval import StepName
+from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 from site_pages import FOLDER
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble, compare
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.comparison import compare
 from tour.execute import FOLDER, REPR_CHARS, cleaned, shown
 
 

@@ -13,9 +13,10 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from ctxassembly import Chunk, ChunkRef, ConfigError, Hit, OffsetRange, RetrievalConfig, aretrieve, retrieve
+from ctxassembly import Chunk, ChunkRef, ConfigError, Hit, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
+from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex, search
 from ctxassembly.stores.postgres.connection import get_engine, server_url
 from ctxassembly.stores.postgres.search import candidate_query

@@ -12,18 +12,9 @@ from langchain_postgres import PGEngine, PGVectorStore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from attached_samples import Hashed, langchain_store, llamaindex_store, names, searched
-from ctxassembly import (
-    AssemblyConfig,
-    Chunk,
-    ChunkRef,
-    ConfigError,
-    InputError,
-    OffsetRange,
-    RetrievalConfig,
-    assemble,
-    retrieve,
-)
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, ConfigError, InputError, RetrievalConfig, assemble, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.schema import Plan

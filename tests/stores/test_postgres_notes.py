@@ -22,21 +22,10 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import (
-    Chunk,
-    ChunkRef,
-    ConfigError,
-    EnrichmentConfig,
-    MemoryIndex,
-    RetrievalConfig,
-    aenrich,
-    assemble,
-    enrich,
-    estimate_enrichment,
-    retrieve,
-)
+from ctxassembly import Chunk, ChunkRef, ConfigError, MemoryIndex, RetrievalConfig, assemble, retrieve
 from ctxassembly.answering import AskModel
 from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.enrichment import EnrichmentConfig, aenrich, enrich, estimate_enrichment
 from ctxassembly.stores.postgres import PostgresIndex, enrichment, schema
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.table import describe_table

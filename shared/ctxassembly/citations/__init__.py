@@ -1,1 +1,24 @@
-"""Reading an answer: its citations, its quotes, and its text as it is spoken."""
+"""Reading an answer: its citations, its quotes, and its text as it is spoken.
+
+Each public name is imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxassembly.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ctxassembly.citations.quotes import Quote
+    from ctxassembly.citations.reader import AnswerReader, Resolved
+    from ctxassembly.citations.references import Reference
+
+    __all__ = ["AnswerReader", "Quote", "Reference", "Resolved"]
+else:
+    _HOMES = {
+        "ctxassembly.citations.quotes": "Quote",
+        "ctxassembly.citations.reader": "AnswerReader Resolved",
+        "ctxassembly.citations.references": "Reference",
+    }
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -19,7 +19,8 @@ MAX_LABELS = 12
 class ComparisonRow:
     """The context of one configuration, in numbers.
 
-    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, compare
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit
+    >>> from ctxassembly.comparison import compare
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
     >>> for row in compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)]).rows:
     ...     print(f"{row.name}: {row.tokens} tokens, {row.documents} of 2 documents")

@@ -1,1 +1,23 @@
-"""Enrichment of an index by a language model: titles, questions and summaries per chunk."""
+"""Enrichment of an index by a language model: titles, questions and summaries per chunk.
+
+Experimental: the notes that a model is asked for may still change, and then every document is enriched again. Each
+public name is imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxassembly.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ctxassembly.config.enrichment import EnrichmentConfig
+    from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult, aenrich, enrich, estimate_enrichment
+
+    __all__ = ["EnrichmentConfig", "EnrichmentEstimate", "EnrichmentResult", "aenrich", "enrich", "estimate_enrichment"]
+else:
+    _HOMES = {
+        "ctxassembly.config.enrichment": "EnrichmentConfig",
+        "ctxassembly.enrichment.run": "EnrichmentEstimate EnrichmentResult aenrich enrich estimate_enrichment",
+    }
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -126,6 +126,8 @@ class ListRule:
 class Taxonomy:
     """Nodes and relations, ready for looking up the words of a query.
 
+    Experimental, like `strategy="graph"`, which searches a taxonomy alone.
+
     >>> skin = Node("derm", "department", "Dermatologie", ("huidarts", "dermatoloog"))
     >>> heart = Node("card", "department", "Cardiologie", ("hartspecialist",))
     >>> failure = Node("hf", "condition", "Hartfalen")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, EnrichmentConfig
+from ctxassembly import Chunk
 from ctxassembly.answering import AskModel
 from ctxassembly.config.enrichment import REPLY_TOKENS
 from ctxassembly.data.enrichment import (
@@ -22,6 +22,7 @@ from ctxassembly.data.enrichment import (
     group_outlines,
 )
 from ctxassembly.data.requests import EmbedTexts
+from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.enrichment.pipeline import (
     CALL_TOKENS,
     VECTORS_SUFFIX,

@@ -8,7 +8,8 @@ import pytest
 
 from browser import CONTRAST, DARK, LIGHT, measured
 from builders import hits_of
-from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, Slider, compare, compare_budgets
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore
+from ctxassembly.comparison import Comparison, Slider, compare, compare_budgets
 from pages import documents
 
 pytestmark = pytest.mark.browser

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, assemble, compare
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.comparison import Comparison, compare
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.views.html import STYLE
 from pages import documents, read

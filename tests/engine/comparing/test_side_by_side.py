@@ -7,8 +7,8 @@ from io import StringIO
 from rich.console import Console
 
 from builders import hits_of, words_of
-from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, compare
-from ctxassembly.comparison import side_by_side
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore
+from ctxassembly.comparison import Comparison, compare, side_by_side
 from ctxassembly.comparison.align import ContextSentence, decisions_by_chunk, explain_absence
 from pages import Element, documents, read
 from stopwatch import grows_less, takes_less

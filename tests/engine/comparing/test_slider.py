@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from builders import hits_of, numbered
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Slider, compare, compare_budgets
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore
+from ctxassembly.comparison import Slider, compare, compare_budgets
 from ctxassembly.errors import ConfigError
 from pages import Element, documents, read
 

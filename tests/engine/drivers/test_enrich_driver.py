@@ -12,18 +12,15 @@ import pytest
 from ctxassembly import (
     AssemblyConfig,
     ConfigError,
-    EnrichmentConfig,
     InputError,
     MemoryIndex,
     MemoryStore,
     RetrievalConfig,
-    aenrich,
     assemble,
-    enrich,
-    estimate_enrichment,
     retrieve,
 )
 from ctxassembly.answering import AskModel, ModelReply
+from ctxassembly.enrichment import EnrichmentConfig, aenrich, enrich, estimate_enrichment
 from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
 
 KEYWORD = RetrievalConfig(strategy="keyword")
@@ -219,7 +216,7 @@ def test_a_late_reply_is_a_failure_and_holds_up_nobody(monkeypatch: pytest.Monke
 
 
 def test_a_run_in_which_all_fails_stops(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.enrichment.enrich.MAX_FAILURES", 3)
+    monkeypatch.setattr("ctxassembly.enrichment.run.MAX_FAILURES", 3)
     over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(30)}))
     model = Scripted(lambda _: "no")
     result = enrich(over, model, EnrichmentConfig(concurrency=2), progress=False)
@@ -231,7 +228,7 @@ def test_a_run_in_which_all_fails_stops(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_failures_among_successes_do_not_stop_a_run(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.enrichment.enrich.MAX_FAILURES", 2)
+    monkeypatch.setattr("ctxassembly.enrichment.run.MAX_FAILURES", 2)
     texts = {f"d{at:02}": ("Text.",) for at in range(12)}
     model = answer_by_title(**dict.fromkeys(list(texts)[::2], "no"))
     result = enrich(MemoryIndex(chunks(texts)), model, EnrichmentConfig(concurrency=1), progress=False)
@@ -315,7 +312,7 @@ async def test_awaited_it_is_the_same():
 
 
 async def test_an_awaited_run_that_stops_cancels_what_is_under_way(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.enrichment.enrich.MAX_FAILURES", 1)
+    monkeypatch.setattr("ctxassembly.enrichment.run.MAX_FAILURES", 1)
     over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(9)}))
     begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
 

@@ -21,15 +21,13 @@ from ctxassembly import (
     RetrievalConfig,
     Retrieved,
     SearchError,
-    StageBegan,
-    StageEnded,
-    StageFailed,
     StoreError,
     aassemble,
     aretrieve,
     assemble,
     retrieve,
 )
+from ctxassembly.protocols import StageBegan, StageEnded, StageFailed
 
 CHUNKS = split("A", "".join(f"<{n:04} and some more words>" for n in range(60)), size=112, overlap=28)
 WATER = [Chunk("w#0", "w", "Drink water."), Chunk("w#1", "v", "Drink water.")]

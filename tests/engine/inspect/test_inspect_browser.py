@@ -6,7 +6,8 @@ import pytest
 
 from browser import CONTRAST, DARK, LIGHT, measured
 from builders import hits_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, assemble, compare
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, assemble
+from ctxassembly.comparison import compare
 from pages import assembled, documents
 
 pytestmark = pytest.mark.browser

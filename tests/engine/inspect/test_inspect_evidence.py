@@ -12,7 +12,8 @@ from test_inspect_page import sound
 
 import strategies
 from builders import hits_of, split
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, assemble, compare
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, assemble
+from ctxassembly.comparison import compare
 from ctxassembly.views.evidence import locate_evidence
 from pages import Element, unanchored
 from strategies import Retrieval, retrievals

@@ -11,7 +11,8 @@ from rich.console import Console
 
 import strategies
 from builders import hits_of, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble, compare
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble
+from ctxassembly.comparison import compare
 from ctxassembly.views.html import make_visible
 from pages import assembled
 from strategies import Retrieval, retrievals

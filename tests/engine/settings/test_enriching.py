@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import ConfigError, EnrichmentConfig
+from ctxassembly import ConfigError
 from ctxassembly.config.enrichment import REPLY_TOKENS
+from ctxassembly.enrichment import EnrichmentConfig
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from dataclasses import fields, replace
 
 import pytest
 
-from ctxassembly import AssemblyConfig, ConfigError, EnrichmentConfig, RetrievalConfig
+from ctxassembly import AssemblyConfig, ConfigError, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.config import field_docs
 from ctxassembly.config.field_docs import describe_fields
+from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 
 CLASSES = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Mode, RetrievalConfig)

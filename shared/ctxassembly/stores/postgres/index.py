@@ -17,7 +17,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int, check_number, check_weights
-from ctxassembly.enrichment.enrich import progress_bar
+from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import enrichment as notes
 from ctxassembly.stores.postgres import health, ingest, migrate

@@ -23,18 +23,16 @@ from ctxassembly import (
     InputError,
     Labels,
     MemoryIndex,
-    StageBegan,
-    StageEnded,
     StoreError,
     aassemble,
     assemble,
-    compare,
-    compare_budgets,
 )
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.assembly.scoring.sentences import split_and_score
 from ctxassembly.assembly.scoring.weights import TOP_SCORES, normalize_scores
 from ctxassembly.assembly.selection.scorer import MAX_SENTENCES, best_texts
+from ctxassembly.comparison import compare, compare_budgets
+from ctxassembly.protocols import StageBegan, StageEnded
 from ctxassembly.tokens.counter import counter_for
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")

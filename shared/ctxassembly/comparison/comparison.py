@@ -113,6 +113,8 @@ def compare(
 ) -> Comparison:
     """Assemble `hits` under each of `configs`, and compare the contexts.
 
+    Experimental.
+
     All arguments except `names` and `evidence` are the same as for `assemble`. `names` are the names of the
     configurations, by default the settings in which they differ. `evidence` should be read by the model, and is marked
     in the texts. A text counts if a passage has it, whatever its white space, capitals and punctuation. A span of a
@@ -163,6 +165,8 @@ def compare_budgets(
     scorer: Scorer | None = None,
 ) -> Slider:
     """Assemble `hits` under each of `budgets`, the smallest first, and return the contexts as a slider for a notebook.
+
+    Experimental.
 
     Each of `budgets`, a number of tokens, replaces the `max_tokens` of `config`. The other arguments are the same
     as for `compare`.

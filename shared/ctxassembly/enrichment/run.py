@@ -256,6 +256,8 @@ def enrich(
 ) -> EnrichmentResult:
     """Have `model` write notes on the documents of `index`: a summary, and a context and questions for each chunk.
 
+    Experimental.
+
     Keyword search covers questions and contexts, and a context is embedded with its chunk. Neither is ever shown; the
     summary is shown once above the passages of its document.
 
