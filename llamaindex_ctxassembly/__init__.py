@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.events import ContextAssembledEvent, QuestionAnsweredEvent
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.responses import citation_reader, resolve
-    from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbors
-    from llamaindex_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
-    from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
-    from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbors
+    from llamaindex_ctxassembly.stores.neighbors import DocstoreNeighbors, VectorStoreNeighbors
+    from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors, number_stored_chunks
     from llamaindex_ctxassembly.workflow import ContextEvent, RetrievedEvent, add_assembly_step
 
     __all__ = [
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
         "RetrievedEvent",
         "VectorStoreNeighbors",
         "add_assembly_step",
-        "anumber_stored_chunks",
         "chat_model",
         "citation_reader",
         "citation_templates",
@@ -77,21 +74,14 @@ else:
         "llamaindex_ctxassembly.events": "ContextAssembledEvent QuestionAnsweredEvent",
         "llamaindex_ctxassembly.postprocessor": "ContextAssemblyPostprocessor",
         "llamaindex_ctxassembly.responses": "citation_reader resolve",
-        "llamaindex_ctxassembly.stores.docstore": "DocstoreNeighbors",
-        "llamaindex_ctxassembly.stores.numbering": "anumber_stored_chunks number_stored_chunks",
-        "llamaindex_ctxassembly.stores.postgres": "PGVectorNeighbors",
-        "llamaindex_ctxassembly.stores.vectorstore": "VectorStoreNeighbors",
+        "llamaindex_ctxassembly.stores.neighbors": "DocstoreNeighbors VectorStoreNeighbors",
+        "llamaindex_ctxassembly.stores.postgres": "PGVectorNeighbors number_stored_chunks",
         "llamaindex_ctxassembly.workflow": "ContextEvent RetrievedEvent add_assembly_step",
     }
-    _EXTRAS = {
-        f"{__name__}.stores.postgres": Extra("llamaindex,postgres", ("llama_index.core", "sqlalchemy")),
-        f"{__name__}.stores.numbering": Extra(
-            "llamaindex,postgres", ("llama_index.vector_stores.postgres", "sqlalchemy")
-        ),
-    }
+    _POSTGRES = Extra("llamaindex,postgres", ("llama_index.vector_stores.postgres", "sqlalchemy"))
     __all__, __getattr__, __dir__ = lazy_names(
         __name__,
         _HOMES,
         base=Extra("llamaindex", ("llama_index.core", "llama_index_instrumentation", "pydantic")),
-        extras=_EXTRAS,
+        extras={"llamaindex_ctxassembly.stores.postgres": _POSTGRES},
     )

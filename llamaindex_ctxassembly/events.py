@@ -1,13 +1,29 @@
-"""The events for instrumentation."""
+"""What LlamaIndex's instrumentation shows of an assembly or an answer: events, and a span for each stage.
+
+The spans are named `ctxassembly.` and the stage as the trace names it: `ctxassembly.expand`, `ctxassembly.budget`,
+`ctxassembly.search`. They begin and end when the stages do. Arguments and results are counts, names, ids and the query,
+never text of a document. What a stage calls (a retriever, a reranker, an LLM that compresses) is below its span. A
+stage that fails drops its span with the error; one that went on without something says so under "notes" of its result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextvars import Token
+from inspect import BoundArguments, Parameter, Signature
 from typing import Any
+from uuid import uuid4
 
+from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.base import BaseEvent
-from llama_index_instrumentation.dispatcher import Dispatcher
+from llama_index_instrumentation.dispatcher import Dispatcher, active_instrument_tags
 from llama_index_instrumentation.event_handlers import NullEventHandler
+from llama_index_instrumentation.events.span import SpanDropEvent
+from llama_index_instrumentation.span import active_span_id
+from llama_index_instrumentation.span_handlers import NullSpanHandler
+
+from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
+from ctxassembly.protocols import OnStage
 
 
 class ContextAssembledEvent(BaseEvent):
@@ -71,3 +87,48 @@ def propagation_chain(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
     while at:
         yield at
         at = at.parent if at.propagate else None
+
+
+dispatcher = get_dispatcher(__name__)
+
+
+def on_stage() -> OnStage | None:
+    """Return a function that `assemble` and `retrieve` call at each stage; None if no handler takes spans.
+
+    It is also None without a span above: each stage would be a trace of its own.
+    """
+    if active_span_id.get() is None:
+        return None
+    handlers = (handler for at in propagation_chain(dispatcher) for handler in at.span_handlers)
+    return None if all(isinstance(handler, NullSpanHandler) for handler in handlers) else _Spans()
+
+
+class _Spans:
+    """The stages of one call."""
+
+    def __init__(self) -> None:
+        self._open_spans: list[tuple[str, BoundArguments, Token[str | None]]] = []
+        """Those under way, the innermost last: a retrieval of an answer is one, and has steps."""
+
+    def __call__(self, event: StageEvent) -> None:
+        if isinstance(event, StageBegan):
+            id_, arguments, parent_id = (
+                f"{event.span_name}-{uuid4()}",
+                _bind_arguments(event.inputs),
+                active_span_id.get(),
+            )
+            self._open_spans.append((id_, arguments, active_span_id.set(id_)))
+            dispatcher.span_enter(id_, arguments, parent_id=parent_id, tags=active_instrument_tags.get())
+            return
+        id_, arguments, token = self._open_spans.pop()
+        if isinstance(event, StageEnded):
+            dispatcher.span_exit(id_, arguments, result=dict(event.outputs))
+        else:
+            dispatcher.event(SpanDropEvent(span_id=id_, err_str=str(event.error)))
+            dispatcher.span_drop(id_, arguments, err=event.error)
+        active_span_id.reset(token)
+
+
+def _bind_arguments(inputs: Mapping[str, Any]) -> BoundArguments:
+    """Return `inputs` as the arguments of a call, which is what handlers know."""
+    return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in inputs]).bind(**inputs)

@@ -46,9 +46,8 @@ from llamaindex_ctxassembly.convert.nodes import (
     labeled_nodes,
     read_nodes,
 )
-from llamaindex_ctxassembly.events import ContextAssembledEvent, has_listeners
-from llamaindex_ctxassembly.spans import on_stage
-from llamaindex_ctxassembly.splitting import warn_if_split
+from llamaindex_ctxassembly.events import ContextAssembledEvent, has_listeners, on_stage
+from llamaindex_ctxassembly.responses import warn_if_split
 from llamaindex_ctxassembly.stores.neighbors import location_key, make_neighbor_store, restrict_store
 
 dispatcher = get_dispatcher(__name__)

@@ -1,14 +1,25 @@
-"""The citations of a response: of any LlamaIndex engine or agent whose nodes were assembled by us."""
+"""The citations of a response, of any LlamaIndex engine or agent whose nodes were assembled by us.
+
+CitationQueryEngine cuts the nodes of its postprocessors into pieces and writes "Source 1:", "Source 2:" ... above them,
+so that a marker in the answer names another source than its label. `resolve(response)` refuses such nodes, and a
+warning names the engine while it runs. Nothing in a node can notice: the engine reads its text and copies its fields,
+as any serialization does. But LlamaIndex's instrumentation keeps the name of the running object, for spans, whether or
+not anybody listens; and the engine is what runs when it calls its retriever and postprocessors. Further down, in a
+retriever within a retriever, it isn't.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR
+from llama_index_instrumentation.span import active_span_id
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.conversations.resolve import answer_reader
@@ -16,7 +27,7 @@ from ctxassembly.conversations.resolve import resolve as resolved_over
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
-from llamaindex_ctxassembly.splitting import SPLIT_REMEDY
+from ctxassembly.user_warnings import WarnOnce, with_remedy
 
 _SOURCE_LINE = re.compile(r"Source [0-9]+:\n")
 """The line that CitationQueryEngine writes above each piece of a node."""
@@ -88,7 +99,7 @@ def _sources(response: Any) -> list[Any]:
         )
     if any(map(_is_renumbered, ours)):
         raise InputError(
-            f"the response has labeled nodes that were split and numbered anew, by CitationQueryEngine. {SPLIT_REMEDY}"
+            f"the response has labeled nodes that were split and numbered again, by CitationQueryEngine. {SPLIT_REMEDY}"
         )
     return nodes
 
@@ -142,7 +153,7 @@ def _stream_text(response: StreamingResponse | AsyncStreamingResponse) -> str:
     return response.get_response().response or ""
 
 
-_READER_HINT = "feed the pieces to reader(response) for citations as they come"
+_READER_HINT = "feed the pieces to citation_reader(response) for citations as they come"
 
 
 def _has_begun(pieces: Any) -> bool:
@@ -160,3 +171,40 @@ def _metadata(node: Any) -> Mapping[str, Any]:
 
 def _node_text(node: Any) -> str:
     return str(get_field(_inner_node(node), "text") or "")
+
+
+SPLIT_REMEDY = (
+    "index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=CITATION_QA_TEMPLATE, "
+    "refine_template=CITATION_REFINE_TEMPLATE), with the templates of llamaindex_ctxassembly, or "
+    "AnswerQueryEngine.from_args(index)"
+)
+_MODULE = "llama_index.core.query_engine.citation_query_engine"
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def warn_if_split(once: WarnOnce) -> None:
+    """Warn if a CitationQueryEngine is running."""
+    if (engine := _splitting_engine()) is not None:
+        fact = f"{engine[:40]} splits labeled nodes and numbers the pieces, so its answer cites other sources"
+        once.warn(with_remedy(fact, SPLIT_REMEDY), key="split")
+
+
+def without_span(method: Method) -> Method:
+    """Return `method`, left as it is where LlamaIndex would put a span around it: it has to see the caller's."""
+    setattr(method, DISPATCHER_SPAN_DECORATED_ATTR, True)
+    return method
+
+
+def _splitting_engine() -> str | None:
+    """Return the class of the CitationQueryEngine that runs, if one does."""
+    span_id, module = active_span_id.get(), sys.modules.get(_MODULE)
+    if span_id is None or module is None:
+        return None
+    name = span_id.partition(".")[0]
+    return name if any(kind.__name__ == name for kind in _all_subclasses(module.CitationQueryEngine)) else None
+
+
+def _all_subclasses(kind: type[Any]) -> Iterator[type[Any]]:
+    yield kind
+    for one in kind.__subclasses__():
+        yield from _all_subclasses(one)

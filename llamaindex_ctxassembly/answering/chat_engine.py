@@ -18,8 +18,16 @@ from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
-from llamaindex_ctxassembly.answering.run import AnswerRun, OpenTurns, labels_after, messages_of
-from llamaindex_ctxassembly.answering.streams import apieces_of, awith_turn, pieces_of, with_turn
+from llamaindex_ctxassembly.answering.run import (
+    AnswerRun,
+    OpenTurns,
+    apieces_of,
+    awith_turn,
+    labels_after,
+    messages_of,
+    pieces_of,
+    with_turn,
+)
 
 MEMORY_TOKENS = 8_000
 """The published zone of a conversation."""

@@ -23,8 +23,7 @@ from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
-from llamaindex_ctxassembly.channels import configure_retriever, current_search, search_key
-from llamaindex_ctxassembly.context_retriever import ContextRetriever
+from llamaindex_ctxassembly.context_retriever import ContextRetriever, configure_retriever, current_search, search_key
 from llamaindex_ctxassembly.convert.nodes import media_notes, read_nodes
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters

@@ -27,8 +27,7 @@ from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.answer_run import check_answer_config
 from llamaindex_ctxassembly.answering.evidence import ContextRetrieverEvidence, RetrieverEvidence, evidence_of
 from llamaindex_ctxassembly.answering.llm import wrap_llm
-from llamaindex_ctxassembly.answering.run import AnswerRequest, AnswerRun, ChainParts
-from llamaindex_ctxassembly.answering.streams import apieces_of, pieces_of
+from llamaindex_ctxassembly.answering.run import AnswerRequest, AnswerRun, ChainParts, apieces_of, pieces_of
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 

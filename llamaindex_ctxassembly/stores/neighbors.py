@@ -1,22 +1,243 @@
-"""The store of neighbors of a postprocessor, with and without a filter."""
+"""Neighbors from a LlamaIndex docstore or vector store, with and without a filter.
+
+A docstore can be queried only by id and for whole documents, not by the index of a node in its document. So all nodes
+of the document are read, and the requested ones are selected here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from llama_index.core.storage.docstore.types import BaseDocumentStore
-from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
+from llama_index.core.schema import BaseNode
+from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInfo
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
 
 from ctxassembly.answering.cache import HiddenFilter, object_token
+from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.config.hints import check_store
-from ctxassembly.data.metadata_keys import MetadataKeys, with_keys
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.metadata_keys import MetadataKeys, get_path, with_keys
 from ctxassembly.errors import ConfigError
+from ctxassembly.safe_repr import to_id
 from ctxassembly.stores.filtered import FilteredStore
-from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbors
+from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
-from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbors
+
+
+@dataclass(frozen=True)
+class DocstoreNeighbors:
+    """A store of neighbors over a docstore: one `get_nodes` for each fetch, for all documents together.
+
+    >>> from llama_index.core.schema import TextNode
+    >>> from llama_index.core.storage.docstore import SimpleDocumentStore
+    >>> docstore = SimpleDocumentStore()
+    >>> docstore.add_documents([TextNode(id_="a-0", text="Rest."), TextNode(id_="a-1", text="Go home.")])
+    >>> [chunk.text for chunk in DocstoreNeighbors(docstore).fetch([ChunkRef("a", chunk_id="a-1")])]
+    ['Go home.']
+
+    A docstore keeps no indexes. For a chunk by its index, as for a whole document, all nodes of the document are read.
+    If `keys.document_id` makes one document of the pages of a file, which the docstore has as a document each, the
+    metadata of all its documents are read to find the pages before and after.
+    """
+
+    finds_offsets = True
+    remedies: ClassVar[Mapping[Problem, str]] = {
+        "place": "build the index from number_chunks(nodes)",
+        "answer": "where a vector store keeps the nodes the docstore has none: say "
+        "ContextAssemblyPostprocessor(vector_store=index.vector_store); where it has them, build it from "
+        "number_chunks(nodes), which gives each node its SOURCE",
+    }
+    """Lines to write if neighbors can't be found."""
+
+    docstore: BaseDocumentStore
+    _: KW_ONLY
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Return the chunks that exist among `refs`."""
+        documents = self.docstore.get_all_ref_doc_info() if _page_requests(refs) else None
+        refs = [*refs, *_adjacent_pages(refs, documents or {}, self.keys)]
+        infos = [self.docstore.get_ref_doc_info(document_id) for document_id in _documents_to_search(refs)]
+        return _select_chunks(self.docstore.get_nodes(_node_ids(refs, infos), raise_error=False), refs, self.keys)
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Async version of `fetch`."""
+        documents = await self.docstore.aget_all_ref_doc_info() if _page_requests(refs) else None
+        refs = [*refs, *_adjacent_pages(refs, documents or {}, self.keys)]
+        infos = await asyncio.gather(*(self.docstore.aget_ref_doc_info(name) for name in _documents_to_search(refs)))
+        nodes = await self.docstore.aget_nodes(_node_ids(refs, infos), raise_error=False)
+        return _select_chunks(nodes, refs, self.keys)
+
+
+@dataclass(frozen=True)
+class VectorStoreNeighbors:
+    """A store of neighbors over any vector store that stores text and has `get_nodes`.
+
+    >>> import chromadb
+    >>> from llama_index.core.schema import TextNode
+    >>> from llama_index.vector_stores.chroma import ChromaVectorStore
+    >>> from llamaindex_ctxassembly import number_chunks
+    >>> said = {"embedding": [1.0], "metadata": {"file_name": "gastro.pdf"}}
+    >>> vector_store = ChromaVectorStore(chromadb.EphemeralClient().get_or_create_collection("leaflets"))
+    >>> _ = vector_store.add(number_chunks([TextNode(text=text, **said) for text in ("Drink water.", "Then rest.")]))
+    >>> [chunk.text for chunk in VectorStoreNeighbors(vector_store).fetch([ChunkRef("gastro.pdf", 1)])]
+    ['Then rest.']
+
+    A fetch takes one call for the chunks named by id, and one for the documents that have to be searched; the engine
+    asks for both at once only if the hits differ in how they name their neighbors. If `keys.document_id` makes one
+    document of the pages of a file, one more call for each file gets the pages before and after, where links end.
+    LlamaIndex keeps no offset in the metadata, so `get_nodes` can't be asked for one: for a node without links, all
+    nodes of its SOURCE are read. For PGVectorStore there is PGVectorNeighbors.
+    """
+
+    finds_offsets = True
+    remedies: ClassVar[Mapping[Problem, str]] = {
+        "place": "build the index from number_chunks(nodes)",
+        "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+        "method": "keep the nodes in a docstore, VectorStoreIndex(nodes, storage_context=storage_context, "
+        "store_nodes_override=True), and say ContextAssemblyPostprocessor(docstore=index.docstore)",
+    }
+    """Lines to write if neighbors can't be found."""
+
+    vector_store: BasePydanticVectorStore
+    _: KW_ONLY
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        if not self.vector_store.stores_text:
+            allowed = "a vector store that stores text (for another, pass the docstore of its index)"
+            raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Return the chunks that exist among `refs`."""
+        nodes = [node for query in _node_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        return [*_select_chunks(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Async version of `fetch`."""
+        store = self.vector_store
+        nodes = [node for query in _node_queries(refs, self.keys) for node in await store.aget_nodes(**query)]
+        pages = [node for query in _page_queries(refs, self.keys) for node in await store.aget_nodes(**query)]
+        return [*_select_chunks(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
+
+
+def _named_ids(refs: Iterable[ChunkRef]) -> list[str]:
+    """Return the ids of the chunks that are requested by id, each once."""
+    return list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id is not None))
+
+
+def _documents_to_search(refs: Iterable[ChunkRef]) -> list[str]:
+    """Return the documents whose nodes must all be read, each once: a chunk can't be requested by its index."""
+    return list(dict.fromkeys(ref.document_id for ref in refs if ref.chunk_id is None))
+
+
+def _node_ids(refs: Iterable[ChunkRef], infos: Iterable[RefDocInfo | None]) -> list[str]:
+    document_node_ids = [node_id for info in infos if info is not None for node_id in info.node_ids]
+    return list(dict.fromkeys((*_named_ids(refs), *document_node_ids)))
+
+
+def _select_chunks(nodes: Iterable[BaseNode], refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[Chunk]:
+    """Return the chunks of those `nodes` that `refs` ask for."""
+    ids = set(_named_ids(refs))
+    whole_documents = {ref.document_id for ref in refs if ref.chunk_id is None and ref.index is None}
+    indexes = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
+    # Metadata may hold "7" or 7.0 for 7.
+    positions = {(document_id, form) for document_id, index in indexes for form in (f"{index}", f"{index}.0")}
+    chunks = (to_chunk(node, keys) for node in nodes)
+    return [
+        chunk
+        for chunk in chunks
+        if chunk.id in ids or chunk.lookup_id in whole_documents or (chunk.lookup_id, str(chunk.index)) in positions
+    ]
+
+
+class _PageRequest(NamedTuple):
+    """A page that its store has as a document of its own, with a request for the pages of the file next to it."""
+
+    ref: ChunkRef
+    document_id: str
+    """The id of the file."""
+    page_key: str
+    """The metadata key that has the number of the page."""
+    adjacent_pages: tuple[str | int | float, ...]
+    """The numbers of the pages before and after it, as metadata have them."""
+
+
+def _page_requests(refs: Iterable[ChunkRef]) -> list[_PageRequest]:
+    """Return the requests for adjacent pages among `refs`."""
+    requests = []
+    for ref in refs:
+        around = ref.around_offset
+        if around is not None and around.page_key is not None and around.document_id is not None:
+            stored_value = dict(around.section)[around.page_key]
+            number = int(float(stored_value))
+            adjacent = tuple(type(stored_value)(page) for page in (number - 1, number + 1))
+            requests.append(_PageRequest(ref, around.document_id, around.page_key, adjacent))
+    return requests
+
+
+def _adjacent_pages(
+    refs: Iterable[ChunkRef], documents: Mapping[str, RefDocInfo], keys: MetadataKeys
+) -> list[ChunkRef]:
+    """Return references to the last nodes of the page before each, and to the first nodes of the page after it."""
+    by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
+    for info in documents.values():
+        document_id = to_id(keys.read(info.metadata, "document_id"))
+        for name in keys.page:  # as text: a page may be 7 here and "7" there
+            by_page[document_id, f"{name} {to_id(get_path(info.metadata, name))}"] += info.node_ids
+    page_refs: list[ChunkRef] = []
+    for ref, document_id, page_key, adjacent_pages in _page_requests(refs):
+        per_side = ref.around_offset.per_side if ref.around_offset else 0
+        before, after = (by_page.get((document_id, f"{page_key} {to_id(page)}"), []) for page in adjacent_pages)
+        page_refs += [ChunkRef(ref.document_id, chunk_id=node) for node in (*before[-per_side:], *after[:per_side])]
+    return page_refs
+
+
+def _node_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
+    """Return arguments for `get_nodes`, never an empty list of ids, for which some stores return their whole table."""
+    queries: list[dict[str, Any]] = []
+    if ids := _named_ids(refs):
+        queries.append({"node_ids": ids})
+    if documents := _documents_to_search(refs):
+        one_of: list[MetadataFilter | MetadataFilters] = [
+            MetadataFilter(key=(*keys.lookup_id, "ref_doc_id")[0], value=document) for document in documents
+        ]
+        # Not every store knows OR.
+        condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND
+        queries.append({"node_ids": None, "filters": MetadataFilters(filters=one_of, condition=condition)})
+    return queries
+
+
+def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
+    """Return arguments for the pages next to those in `refs`: for each file a plain AND, which every store supports."""
+    pages_by_file: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for request in _page_requests(refs):
+        pages_by_file[request.document_id, request.page_key] += request.adjacent_pages
+    return [
+        {
+            "node_ids": None,
+            "filters": MetadataFilters(
+                filters=[
+                    MetadataFilter(key=name, value=document_id),
+                    MetadataFilter(key=page_key, operator=FilterOperator.IN, value=list(dict.fromkeys(pages))),
+                ]
+            ),
+        }
+        for (document_id, page_key), pages in pages_by_file.items()
+        for name in keys.document_id
+    ]
 
 
 def make_neighbor_store(
@@ -34,7 +255,7 @@ def make_neighbor_store(
     if docstore is not None:
         return DocstoreNeighbors(docstore, keys=keys)
     if vector_store is not None:
-        if not _is_instance_of(vector_store, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
+        if not _is_pg_vector_store(vector_store):
             return VectorStoreNeighbors(vector_store, keys=keys)
         from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
 
@@ -51,7 +272,7 @@ def location_key(node_store: Any) -> Any:
     """
     if not type(node_store).__module__.startswith("llama_index."):
         return HiddenFilter(type(node_store).__name__, node_store)
-    if not _is_instance_of(node_store, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
+    if not _is_pg_vector_store(node_store):
         return object_token(node_store)
     from sqlalchemy import make_url
 
@@ -75,6 +296,10 @@ def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
     return replace(
         store, filter=normalized if store.filter is None else MetadataFilters(filters=[store.filter, normalized])
     )
+
+
+def _is_pg_vector_store(vector_store: object) -> bool:
+    return _is_instance_of(vector_store, "llama_index.vector_stores.postgres.base", "PGVectorStore")
 
 
 def _is_instance_of(value: object, module: str, name: str) -> bool:

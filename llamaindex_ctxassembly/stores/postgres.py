@@ -1,46 +1,48 @@
-"""Neighbors from LlamaIndex's PGVectorStore, by one statement of our own with bound values."""
+"""Neighbors from LlamaIndex's PGVectorStore by one statement with bound values, and its nodes numbered in place."""
+
+# ruff: noqa: SLF001  PGVectorStore's table and engines have no public names
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, TextNode
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
-from sqlalchemy import ColumnElement, Engine, Row, true
+from llama_index.vector_stores.postgres import PGVectorStore
+from sqlalchemy import ColumnElement, Engine, Row, Select, Table, Text, case, func, literal, null, select, true
+from sqlalchemy import cast as as_type
+from sqlalchemy.dialects.postgresql import JSONB
 
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres.chunk_lookup import (
+    NO_DOCUMENT,
+    ChunkTable,
+    PostgresStore,
+    cached_table,
+    json_text,
+    keep_storable,
+)
 from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
 from ctxassembly.stores.postgres.filters import build_llamaindex_condition
+from ctxassembly.stores.postgres.numbering import (
+    NumberingReport,
+    as_jsonb,
+    build_table,
+    distinguishing_keys,
+    integer_expr,
+    number_rows,
+)
 from ctxassembly.stores.postgres.rows import llamaindex_chunk_table
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters
-
-
-def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that `filters` are on the JSON column `metadata`; true if they have no condition.
-
-    Raises:
-        ConfigError: an operator, a condition or a value's type has no translation.
-    """
-    condition = build_llamaindex_condition(normalize_filters(filters), metadata)
-    return true() if condition is None else condition
-
-
-# PGVectorStore's table and sessions have no public names.
-# ruff: noqa: SLF001
-
-
-REMEDIES: Mapping[Problem, str] = {
-    "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
-    "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,12 @@ class PGVectorNeighbors(PostgresStore):
         ConfigError: `filter` has an operator, a condition or a value that is not translated.
     """
 
+    remedies: ClassVar[Mapping[Problem, str]] = {
+        "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
+        "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
+    }
+    """Lines to write if neighbors can't be found."""
+
     vector_store: Any = field(kw_only=False)
     """A `llama_index.vector_stores.postgres.PGVectorStore`."""
     filter: MetadataFilters | None = None
@@ -70,11 +78,6 @@ class PGVectorNeighbors(PostgresStore):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._chunk_table()  # a filter without a translation is an error now
-
-    @property
-    def remedies(self) -> Mapping[Problem, str]:
-        """Lines to write if neighbors can't be found."""
-        return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter.
@@ -106,8 +109,9 @@ class PGVectorNeighbors(PostgresStore):
     def _chunk_table(self) -> ChunkTable:
         """Return the table of chunks, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
-        condition = where(self.filter, table.metadata_)
-        return llamaindex_chunk_table(table.node_id, table.text, table.metadata_, self.keys, condition)
+        condition = build_llamaindex_condition(normalize_filters(self.filter), table.metadata_)
+        is_visible = true() if condition is None else condition
+        return llamaindex_chunk_table(table.node_id, table.text, table.metadata_, self.keys, is_visible)
 
     def _to_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
         return [to_chunk(_row_node(row), self.keys) for row in rows]
@@ -118,3 +122,171 @@ def _row_node(row: Row[Any]) -> BaseNode:
     if "_node_content" in row.metadata:
         return metadata_dict_to_node(row.metadata, row.text)
     return TextNode(id_=row.id, text=row.text, metadata=row.metadata)
+
+
+_CONTENT_KEY = "_node_content"
+_DOCUMENT_KEYS = ("ref_doc_id", "doc_id", "document_id")
+"""Keys of a row's metadata that LlamaIndex overwrites with the id of the SOURCE."""
+_EXCLUDED_KEYS = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+
+
+def number_stored_chunks(
+    vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
+) -> NumberingReport:
+    """Give the nodes of a PGVectorStore an index and a SOURCE where they are stored; what became of them.
+
+        print(number_stored_chunks(vector_store))  # 1,204 chunks were numbered; 37 documents have neighbors now
+
+    Nodes of one document are numbered by page, row and offset, as far as they have them and as their links agree. The
+    index is written under the first of its `keys`, into the metadata of the row and of the node, and kept from
+    embeddings and prompts. The document is the one that the metadata name, else the SOURCE; but the pages that a reader
+    makes documents of become one, the file, as do nodes without a SOURCE. To it SOURCE leads from then on: it is what
+    `index.delete_ref_doc` deletes by. Ids, texts, vectors and links stay, and so do documents whose nodes have an index
+    each. The table gets an index on document and place. All of it is one transaction, and a second run changes nothing.
+
+    Args:
+        vector_store: of llama-index-vector-stores-postgres.
+        keys: under which the metadata have document id, index, source, page and offset.
+        trust_insertion_order: number what says nothing of its order as it was inserted. True only of a table that was
+            filled once, document by document.
+
+    Raises:
+        ConfigError: another vector store, or an index under a dotted key.
+    """
+    if not isinstance(vector_store, PGVectorStore):
+        raise ConfigError("vector_store", "a PGVectorStore of llama-index-vector-stores-postgres", vector_store)
+    keys = MetadataKeys() if keys is None else keys
+    if "." in keys.index[0]:
+        raise ConfigError("keys.index", "a key without a dot first, to write the index under", keys.index)
+    # An index on the table of their ORM would be created with every table of theirs.
+    orm_table = cast(Table, vector_store._table_class.__table__)
+    json = orm_table.c["metadata_"].type
+    stored = StoredNodes(build_table(orm_table.name, orm_table.schema, ("id", "node_id"), "metadata_", json), keys)
+    vector_store._initialize()
+    with cast(Engine, vector_store._engine).begin() as connection:
+        return number_rows(connection, chunk_table=stored, trust_insertion_order=trust_insertion_order)
+
+
+@dataclass(frozen=True)
+class StoredNodes:
+    """A table of nodes as PGVectorStore makes it; rows that other tools wrote have metadata and no node in them."""
+
+    table: Table
+    keys: MetadataKeys
+    id: str = "id"
+
+    def rows(self) -> Select[Any]:
+        """Return one row for each stored node: its document, all that determines its position, and the next node."""
+        keys, columns = self.keys, self.table.c
+        metadata = as_jsonb(columns["metadata_"])
+        parsed_rows = (
+            select(
+                columns["id"], columns["node_id"], metadata.label("metadata"), _node_content(metadata).label("content")
+            )
+            .cte("parsed")
+            .prefix_with("MATERIALIZED")
+        )
+        row = parsed_rows.c
+        own = func.coalesce(row.content.op("->")(_text_literal("metadata")), row.metadata)
+
+        def text(key: str) -> ColumnElement[Any]:
+            return json_text(own, key)
+
+        def first(names: Iterable[str]) -> ColumnElement[Any]:
+            return func.coalesce(*(func.nullif(text(name), NO_DOCUMENT) for name in names), null())
+
+        source = func.nullif(json_text(row.metadata, "ref_doc_id"), NO_DOCUMENT)
+        file_source = case((first(keys.page).is_not(None), first(keys.source)))
+        index, page, line, start, file = distinguishing_keys(text, keys)
+        # Offsets of what was cut from a larger node count in that one, and begin again in the next.
+        has_parent = _related_id(row.content, NodeRelationship.PARENT).is_not(None)
+        offset = func.coalesce(integer_expr(json_text(row.content, "start_char_idx")), start.element)
+        return select(
+            row.id,
+            func.coalesce(first(keys.document_id), file_source, source, first(keys.source)).label("document"),
+            source.label("named"),
+            index,
+            page,
+            line,
+            case((~has_parent, offset)).label("start"),
+            file,
+            row.id.label("stored_at"),
+            row.node_id.label("link"),
+            _related_id(row.content, NodeRelationship.NEXT).label("following"),
+        )
+
+    def new_values(self, updates: Any) -> Mapping[Any, Any]:
+        """Return the row's metadata with document and index, and the node in it with its SOURCE and its index."""
+        column, index = self.table.c["metadata_"], self.keys.index[0]
+        metadata = as_jsonb(column)
+        content = _node_content(metadata)
+        own, related = content.op("->")(_text_literal("metadata")), content.op("->")(_text_literal("relationships"))
+        source = _text_literal(str(NodeRelationship.SOURCE.value))
+        is_linked = _related_id(content, NodeRelationship.SOURCE) == updates.c.document
+        source_info = _json_object(
+            node_id=updates.c.document, node_type=ObjectType.DOCUMENT.value, class_name="RelatedNodeInfo"
+        )
+        has_index = own.op("?", is_comparison=True)(_text_literal(index))
+        node = content.op("||", return_type=JSONB())(
+            _json_object(
+                metadata=_with_key(own, index, updates.c.index),
+                relationships=_with_key(
+                    related, source, case((is_linked, related.op("->")(source)), else_=source_info)
+                ),
+                **{
+                    name: case((has_index, _json_list(content, name)), else_=_append_key(content, name, index))
+                    for name in _EXCLUDED_KEYS
+                },
+            )
+        )
+        row = metadata.op("||", return_type=JSONB())(
+            _json_object(**dict.fromkeys(_DOCUMENT_KEYS, updates.c.document), **{index: updates.c.index})
+        )
+        # A row of another tool has no node inside.
+        new_metadata = case((content.is_(None), row), else_=_with_key(row, _CONTENT_KEY, as_type(node, Text)))
+        return {column: as_type(new_metadata, column.type)}
+
+    def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
+        """Return the columns of the index: the SOURCE, and the index of the chunk."""
+        metadata = self.table.c["metadata_"]
+        return [json_text(metadata, "ref_doc_id"), json_text(metadata, self.keys.index[0])]
+
+
+def _text_literal(name: str) -> ColumnElement[Any]:
+    return as_type(literal(name), Text)
+
+
+def _node_content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the node that the metadata holds as text."""
+    return as_type(json_text(metadata, _CONTENT_KEY), JSONB)
+
+
+def _related_id(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnElement[Any]:
+    """Return the id of the one node in that relationship; NULL if there is none, or a list of them."""
+    related = content.op("->")(_text_literal("relationships")).op("->")(_text_literal(str(kind.value)))
+    return related.op("->>", return_type=Text())(_text_literal("node_id"))
+
+
+def _json_object(**values: Any) -> ColumnElement[Any]:
+    pairs = (
+        (_text_literal(name), _text_literal(value) if isinstance(value, str) else value)
+        for name, value in values.items()
+    )
+    return func.jsonb_build_object(*(part for pair in pairs for part in pair), type_=JSONB())
+
+
+def _with_key(json: ColumnElement[Any], key: Any, value: Any) -> ColumnElement[Any]:
+    """Return `json` with `value` under `key`."""
+    name = _text_literal(key) if isinstance(key, str) else key
+    return func.coalesce(json, as_type(literal("{}"), JSONB)).op("||", return_type=JSONB())(
+        func.jsonb_build_object(name, value, type_=JSONB())
+    )
+
+
+def _json_list(content: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+    return func.coalesce(content.op("->")(_text_literal(name)), as_type(literal("[]"), JSONB))
+
+
+def _append_key(content: ColumnElement[Any], name: str, key: str) -> ColumnElement[Any]:
+    """Return the list under `name` with `key` after what is in it."""
+    return _json_list(content, name).op("||", return_type=JSONB())(func.to_jsonb(_text_literal(key), type_=JSONB()))

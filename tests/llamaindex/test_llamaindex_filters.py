@@ -27,10 +27,10 @@ from sqlalchemy import NullPool, make_url
 
 from ctxassembly import Chunk, ChunkRef, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres.filters import build_llamaindex_condition
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, PGVectorNeighbors
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
-from llamaindex_ctxassembly.stores.postgres import where
 from llamaindex_samples import WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -357,7 +357,7 @@ def by_engine(filters: MetadataFilters) -> Any:
 
 READERS: dict[str, Callable[[MetadataFilters], Any]] = {
     "in memory": lambda filters: filter_chunks(filters, [Chunk("n", "D", "Text.")]),
-    "in SQL": lambda filters: where(filters, sqlalchemy.column("metadata_")),
+    "in SQL": lambda filters: build_llamaindex_condition(normalize_filters(filters), sqlalchemy.column("metadata_")),
     "a postprocessor": lambda filters: ContextAssemblyPostprocessor(
         store=MemoryStore([]), filter=filters
     ).postprocess_nodes([NodeWithScore(node=TextNode(text="Ferritin."), score=1.0)], query_str="Ferritin?"),

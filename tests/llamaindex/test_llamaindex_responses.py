@@ -86,7 +86,9 @@ async def test_citations_settle_as_an_answer_streams_in(index: VectorStoreIndex)
     assert settled[0] == 0
     assert sorted(set(settled)) == [0, 1, 2]
     assert (given, *told(answer.resolved)[1:]) == TOLD
-    with pytest.raises(InputError, match=r"was read from response_gen and is not kept: feed the pieces to reader"):
+    with pytest.raises(
+        InputError, match=r"was read from response_gen and is not kept: feed the pieces to citation_reader"
+    ):
         resolve(response)
     awaited = await streaming.aquery(QUESTION)
     answer = citation_reader(awaited)
@@ -246,7 +248,7 @@ async def test_a_citation_query_engine_over_ours_warns_once(
         response = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)
     again: Any = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)  # a second warning would fail
     for one in (response, again):
-        with pytest.raises(InputError, match="were split and numbered anew, by CitationQueryEngine"):
+        with pytest.raises(InputError, match="were split and numbered again, by CitationQueryEngine"):
             resolve(one)
 
 

@@ -22,7 +22,6 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
     PGVectorNeighbors,
-    anumber_stored_chunks,
     number_stored_chunks,
 )
 from llamaindex_samples import WordEmbedding, scored
@@ -204,13 +203,13 @@ def test_a_document_that_is_one_already_keeps_its_source(stored: Stored) -> None
     assert everything(store) == []
 
 
-async def test_awaited_it_is_the_same(stored: Stored) -> None:
+def test_a_store_that_nobody_has_asked_anything_is_opened_first(stored: Stored) -> None:
     nodes = bare(split(*pages()))
     store = stored(nodes)
     fresh = store.model_copy()
     fresh._is_initialized = False  # as one that nobody has asked anything yet
     for each, chunks in ((fresh, len(nodes)), (store, 0)):
-        told = await anumber_stored_chunks(each)
+        told = number_stored_chunks(each)
         assert (told.chunks, told.documents) == (chunks, 1)
         assert places(store, "a.pdf") == dict(enumerate(node.text for node in nodes))
 
