@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from langchain_ctxassembly.agents.middleware import ContextMiddleware
     from langchain_ctxassembly.agents.tool import context_tool
     from langchain_ctxassembly.agents.turn import contexts_in
-    from langchain_ctxassembly.answering.chain import answer_chain
+    from langchain_ctxassembly.answering.chain import answer_chain, understanding_chain
     from langchain_ctxassembly.answering.chat_model import chat_model
-    from langchain_ctxassembly.answering.understanding import understanding_chain
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.context_retriever import ContextRetriever
     from langchain_ctxassembly.convert.citations import resolve_citations
@@ -56,9 +55,8 @@ else:
         "langchain_ctxassembly.agents.middleware": "ContextMiddleware",
         "langchain_ctxassembly.agents.tool": "context_tool",
         "langchain_ctxassembly.agents.turn": "contexts_in",
-        "langchain_ctxassembly.answering.chain": "answer_chain",
+        "langchain_ctxassembly.answering.chain": "answer_chain understanding_chain",
         "langchain_ctxassembly.answering.chat_model": "chat_model",
-        "langchain_ctxassembly.answering.understanding": "understanding_chain",
         "langchain_ctxassembly.assembler": "ContextAssembler",
         "langchain_ctxassembly.context_retriever": "ContextRetriever",
         "langchain_ctxassembly.convert.citations": "resolve_citations",

@@ -1,30 +1,53 @@
-"""`answer_chain`: from a question in a conversation to an answer whose citations are checked."""
+"""`answer_chain`: from a question in a conversation to an answer whose citations are checked; and its first step alone.
+
+The steps of a run are runs of LangChain: "understand", "retrieve", "assemble" and "answer". A call of the model is a
+run by itself. A search isn't: a question may be searched for in several ways at once, and these searches are one step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
+from langchain_core.runnables.config import (
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+    patch_config,
+)
 from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.answering.answer import Answer
+from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Readmit, SearchAll
+from ctxassembly.assembly.selection.supplement import resolve_supplement
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.errors import ConfigError
+from ctxassembly.context import Context
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.sources import MESSAGE_KEY
+from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
+from ctxassembly.integrations.metadata import ContextPayload, answer_metadata
+from ctxassembly.retrieved import Retrieved
+from ctxassembly.runtime import answer_run
+from ctxassembly.runtime.answer import aunderstand, understand
 from ctxassembly.runtime.answer_run import check_answer_config
-from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model
-from langchain_ctxassembly.answering.evidence import evidence_of
-from langchain_ctxassembly.answering.run import AnswerRun, ChainParts
-from langchain_ctxassembly.assembler import ContextAssembler
+from ctxassembly.safe_repr import safe_repr
+from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
+from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
+from langchain_ctxassembly.convert.documents import document_of, documents_from
 from langchain_ctxassembly.convert.models import as_cache
+from langchain_ctxassembly.search.caller_filter import ambient_config
 from langchain_ctxassembly.spans import has_listeners
 
 EVENT = "question_answered"
@@ -55,12 +78,145 @@ class AnswerOutput(TypedDict):
     message: AIMessage
 
 
-class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
+ChainParts: TypeAlias = answer_run.ChainParts[AnswerModels, RetrieverEvidence]
+
+FILTER_REMEDY = (
+    "Give the filter as data, even where the search takes a function: ContextAssembler(filter={'tenant': ...}), or say "
+    "neighbors='unfiltered' if every caller may read everything"
+)
+
+
+def messages_of(history: Any) -> list[BaseMessage]:
+    """Return the messages of a `chat_history`, in any form that LangChain takes; None is an empty history.
+
+    Raises:
+        InputError: `history` has another form.
+    """
+    try:
+        return convert_to_messages(history or [])
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise InputError(f"chat_history must be a list of messages, got {safe_repr(history)}") from error
+
+
+def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:
+    """Return the answered questions in `messages`. Messages of the system and of tools are left out."""
+    return to_exchanges(
+        HistoryMessage(isinstance(message, HumanMessage), str(message.text), message.additional_kwargs.get(MESSAGE_KEY))
+        for message in messages
+        if isinstance(message, (HumanMessage, AIMessage))
+    )
+
+
+class AnswerRun(answer_run.AnswerRun):
+    """One call of `answer_chain`."""
+
+    def __init__(self, parts: ChainParts, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> None:
+        question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
+        mode, condition = inputs.get("mode") or "normal", parts.evidence.call_filter(inputs.get("filter"))
+        self._evidence, self._run_config, self._labels = parts.evidence, config, Labels.after(messages)
+        call = AnswerCall(
+            question, exchanges_of(messages), mode, condition, is_streamed=is_streamed, labels=self._labels
+        )
+        with ambient_config(config):
+            super().__init__(replace(parts, model=replace(parts.model, config=config)), call, FILTER_REMEDY)
+
+    @override
+    def ask(self, request: Any) -> Any:
+        if isinstance(request, SearchAll):
+            return self._search(request)
+        if isinstance(request, Assemble):
+            return self._assembling_runnable(request).invoke(self._assembler_inputs(request), self._run_config)
+        if isinstance(request, Readmit):
+            with ambient_config(self._run_config):
+                return super().ask(request)
+        return super().ask(request)
+
+    @override
+    async def aask(self, request: Any) -> Any:
+        if isinstance(request, SearchAll):
+            return await self._asearch(request)
+        if isinstance(request, Assemble):
+            return await self._assembling_runnable(request).ainvoke(self._assembler_inputs(request), self._run_config)
+        if isinstance(request, Readmit):
+            with ambient_config(self._run_config):
+                return await super().aask(request)
+        return await super().aask(request)
+
+    def output(self, answer: Answer) -> dict[str, Any]:
+        """Return the output of the chain without the text of the answer, which its pieces have given."""
+        payload = ContextPayload(answer.context) if answer.context else None
+        message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer, self._labels)})
+        return {
+            "input": self.call.question,
+            "context": documents_from(payload) if payload else [],
+            "documents": [document_of(hit) for hit in answer.hits],
+            **answer_metadata(answer, payload),
+            "result": answer,
+            "message": message,
+        }
+
+    def _search(self, request: SearchAll) -> Sequence[Retrieved | Exception]:
+        """Return the results of all searches of a question, in one run."""
+        manager = get_callback_manager_for_config(self._run_config)
+        run = manager.on_retriever_start(None, _query(request), name="retrieve")
+        try:
+            with ambient_config(patch_config(self._run_config, callbacks=run.get_child())):
+                replies: Sequence[Retrieved | Exception] = super().ask(request)
+        except BaseException as error:
+            run.on_retriever_error(error)
+            raise
+        found, failure = _collect_documents(replies)
+        run.on_retriever_error(failure) if failure else run.on_retriever_end(found)
+        return replies
+
+    async def _asearch(self, request: SearchAll) -> Sequence[Retrieved | Exception]:
+        """Async version of `_search`."""
+        manager = get_async_callback_manager_for_config(self._run_config)
+        run = await manager.on_retriever_start(None, _query(request), name="retrieve")
+        try:
+            with ambient_config(patch_config(self._run_config, callbacks=run.get_child())):
+                replies: Sequence[Retrieved | Exception] = await super().aask(request)
+        except BaseException as error:
+            await run.on_retriever_error(error)
+            raise
+        found, failure = _collect_documents(replies)
+        await (run.on_retriever_error(failure) if failure else run.on_retriever_end(found))
+        return replies
+
+    def _assembling_runnable(self, request: Assemble) -> RunnableLambda[Any, Context]:
+        assembler, search = self._evidence.assembler_and_search(request.filter)
+        if assembler.labels is None:
+            original, assembler = assembler, assembler.model_copy(update={"labels": self._labels})
+            assembler.share_warnings_with(original)
+        assemble = partial(assembler.assemble_context, search=search)
+        return RunnableLambda(assemble, partial(assembler.aassemble_context, search=search), name="assemble")
+
+    def _assembler_inputs(self, request: Assemble) -> Mapping[str, Any]:
+        own = resolve_supplement(request.query, self._evidence.supplement)
+        return assembler_inputs(request.hits, request.query, request.supplement if own is None else own)
+
+
+def _query(request: SearchAll) -> str:
+    return "\n".join(dict.fromkeys(search.question.effective_query for search in request.searches))
+
+
+def _collect_documents(replies: Sequence[Retrieved | Exception]) -> tuple[list[Document], Exception | None]:
+    """Return the documents of all searches, each once, and an error if every search failed."""
+    found = [reply for reply in replies if not isinstance(reply, Exception)]
+    if not found:
+        return [], cast(Exception, replies[0])
+    hits = {hit.chunk.identity: hit for reply in found for hit in reply.hits}
+    return [document_of(hit) for hit in hits.values()], None
+
+
+class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
     """The runnable that `answer_chain` returns."""
+
+    InputType, OutputType = AnswerInput, AnswerOutput
 
     def __init__(self, parts: ChainParts) -> None:
         self._parts = parts
-        self.name = "answer_chain"
+        super().__init__(cast(Any, self._transform), cast(Any, self._atransform), name="answer_chain")
 
     @override
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
@@ -72,41 +228,6 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
         """Async version of `invoke`."""
         return await self._acall_with_config(cast(Any, self._aanswer), input, config, **kwargs)
 
-    @override
-    def stream(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AnswerOutput]:
-        """Yield the pieces of the answer, labels whole, then citations, documents and trace."""
-        yield from self.transform(iter([input]), config, **kwargs)
-
-    @override
-    async def astream(
-        self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[AnswerOutput]:
-        """Async version of `stream`."""
-
-        async def once() -> AsyncIterator[AnswerInput]:
-            yield input
-
-        async with aclosing(self.atransform(once(), config, **kwargs)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-    @override
-    def transform(
-        self, input: Iterator[AnswerInput], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Iterator[AnswerOutput]:
-        """Yield as `stream` does, for an input that arrives in pieces."""
-        yield from self._transform_stream_with_config(input, cast(Any, self._stream_answer), config, **kwargs)
-
-    @override
-    async def atransform(
-        self, input: AsyncIterator[AnswerInput], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncGenerator[AnswerOutput, None]:
-        """Async version of `transform`."""
-        stream = self._atransform_stream_with_config(input, cast(Any, self._astream_answer), config, **kwargs)
-        async with aclosing(cast(Any, stream)) as pieces:
-            async for piece in pieces:
-                yield piece
-
     def _answer(self, inputs: Any, config: RunnableConfig) -> AnswerOutput:
         return cast(AnswerOutput, dict(_sum_pieces(self._iter_pieces(inputs, config, is_streamed=False))))
 
@@ -114,10 +235,10 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
         pieces = [piece async for piece in self._aiter_pieces(inputs, config, is_streamed=False)]
         return cast(AnswerOutput, dict(_sum_pieces(pieces)))
 
-    def _stream_answer(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[Any]:
+    def _transform(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[Any]:
         yield from self._iter_pieces(_sum_pieces(inputs), config, is_streamed=True)
 
-    async def _astream_answer(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[Any]:
+    async def _atransform(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[Any]:
         summed = _sum_pieces([piece async for piece in inputs])
         async with aclosing(self._aiter_pieces(summed, config, is_streamed=True)) as pieces:
             async for piece in pieces:
@@ -223,3 +344,42 @@ def answer_chain(
     if answer_cache is not None and evidence.assembler.labels is not None:
         raise ConfigError("cache", "None where the assembler has labels=: a kept answer has the labels it had", cache)
     return AnswerRunnable(ChainParts(AnswerModels(llm, models or {}, structured, {}), evidence, config, answer_cache))
+
+
+def understanding_chain(
+    llm: Runnable[Any, Any], config: AnswerConfig | None = None, *, structured: bool = True
+) -> Runnable[Any, QueryUnderstanding]:
+    """Return a runnable from `{"input": ..., "chat_history": ...}` to a `QueryUnderstanding`.
+
+    The result has the intent, the rewritten question, the filter and the sub-questions that `config` requests. The
+    model is called once, and not at all if `config` requests nothing. If the call fails, or the reply has the wrong
+    form, the question stays unchanged, with a note. The arguments are the same as for `answer_chain`.
+
+    >>> from ctxassembly.answering import AnswerConfig, Intent
+    >>> from langchain_core.language_models import FakeListChatModel
+    >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))
+    >>> llm = FakeListChatModel(responses=['{"intent": "practical", "confidence": 0.9}'])
+    >>> understanding_chain(llm, config).invoke({"input": "Is parking free?"}).intent
+    'practical'
+
+    Raises:
+        ConfigError: an argument has another type.
+    """
+    check_model("llm", llm)
+    config = check_answer_config(config)
+
+    def arguments(inputs: Any, run: RunnableConfig) -> Mapping[str, Any]:
+        return {
+            "question": question_in(inputs),
+            "history": exchanges_of(messages_of(inputs.get("chat_history"))),
+            "model": AnswerModels(llm, {}, structured, run),
+            "config": config,
+        }
+
+    def run_understanding(inputs: Any, config: RunnableConfig) -> QueryUnderstanding:
+        return understand(**arguments(inputs, config))
+
+    async def arun_understanding(inputs: Any, config: RunnableConfig) -> QueryUnderstanding:
+        return await aunderstand(**arguments(inputs, config))
+
+    return RunnableLambda(run_understanding, arun_understanding, name="understanding")
