@@ -43,8 +43,7 @@ from langchain_ctxassembly.configurable import (
 )
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
 from langchain_ctxassembly.convert.models import async_text_model, text_model
-from langchain_ctxassembly.search.caller_filter import VisibleSearch
-from langchain_ctxassembly.search.filters import restrict_store
+from langchain_ctxassembly.search.caller_filter import VisibleSearch, restrict_store
 from langchain_ctxassembly.spans import Spans, has_listeners
 from langchain_ctxassembly.stores.identity import store_key
 

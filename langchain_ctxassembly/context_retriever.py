@@ -33,7 +33,7 @@ from ctxassembly.runtime.retrieve import aretrieve, retrieve, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
 from langchain_ctxassembly.search.caller_filter import ambient_config, search_key
-from langchain_ctxassembly.search.channels import as_channel
+from langchain_ctxassembly.search.retrievers import as_channel
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters
 

@@ -26,7 +26,7 @@ from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.answering.answer import Answer
-from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Readmit, SearchAll
+from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, SearchAll
 from ctxassembly.assembly.selection.supplement import resolve_supplement
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import AnswerConfig
@@ -126,10 +126,8 @@ class AnswerRun(answer_run.AnswerRun):
             return self._search(request)
         if isinstance(request, Assemble):
             return self._assembling_runnable(request).invoke(self._assembler_inputs(request), self._run_config)
-        if isinstance(request, Readmit):
-            with ambient_config(self._run_config):
-                return super().ask(request)
-        return super().ask(request)
+        with ambient_config(self._run_config):
+            return super().ask(request)
 
     @override
     async def aask(self, request: Any) -> Any:
@@ -137,10 +135,8 @@ class AnswerRun(answer_run.AnswerRun):
             return await self._asearch(request)
         if isinstance(request, Assemble):
             return await self._assembling_runnable(request).ainvoke(self._assembler_inputs(request), self._run_config)
-        if isinstance(request, Readmit):
-            with ambient_config(self._run_config):
-                return await super().aask(request)
-        return await super().aask(request)
+        with ambient_config(self._run_config):
+            return await super().aask(request)
 
     def output(self, answer: Answer) -> dict[str, Any]:
         """Return the output of the chain without the text of the answer, which its pieces have given."""

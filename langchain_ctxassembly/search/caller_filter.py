@@ -1,14 +1,19 @@
-"""The search that a retriever makes in a call, and so this call's filter, as far as it can be seen from outside."""
+"""The search that a retriever makes in a call, and so this call's filter, as far as it can be seen from outside.
+
+Stores of neighbors get the same filter, so that no chunk that it excludes is added as a neighbor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
+from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
@@ -16,9 +21,13 @@ from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from ctxassembly.answering.cache import HiddenFilter
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import check_size, is_filter
-from langchain_ctxassembly.search.scored import NON_FILTERING, ScoredRetriever, unknown_arguments
-from langchain_ctxassembly.stores.identity import is_langchain_class, location_key
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.filtered import FilteredStore, ScopedStore
+from langchain_ctxassembly.search.retrievers import NON_FILTERING, ScoredRetriever, unknown_arguments
+from langchain_ctxassembly.stores.filters import Predicate, and_filters, kind_of, predicate
+from langchain_ctxassembly.stores.identity import has_same_documents, is_langchain_class, location_key
 
 
 class SearchCall(NamedTuple):
@@ -189,3 +198,66 @@ def _find_stable_search(
         if has_same_keys and all(found.arguments[name] is other.arguments[name] for name in found.arguments)
         else None
     )
+
+
+def restrict_store(store: Any, condition: Any, search: VisibleSearch | None) -> Any:
+    """Return `store` with its own filter, `condition` and the filter of `search`, all three.
+
+    Without a `search` the caller's filter is unknown, and only `condition` applies. A search without a
+    filter says nothing about a store over other documents: the search may be in the collection of one tenant, and the
+    store hold everybody's.
+
+    Raises:
+        ConfigError: a filter has a form that can't be applied. The filter of `search` is ignored if the store has its
+            own filter, which then replaces it.
+    """
+    original, store = store, apply_filter(store, condition, getattr(store, "vectorstore", None))
+    if (
+        store is None
+        or search is None
+        or (search.has_no_filter and not has_same_documents(original, search.vectorstore))
+    ):
+        return store
+    has_own_filter = getattr(store, "holds_filter", None) is True
+    try:
+        restricted = apply_filter(store, search.filter, search.vectorstore)
+    except ConfigError:
+        if has_own_filter:
+            return store
+        raise
+    if has_own_filter:
+        return restricted
+    return ScopedStore(restricted, holds_filter=is_filter(search.filter) if search.is_exhaustive else None)
+
+
+def apply_filter(store: Any, condition: Any, vectorstore: Any = None) -> Any:
+    """Return `store` filtered by `condition`, in the form of `vectorstore`, in addition to its own filter.
+
+    A dataclass with a field `filter`, over a vector store of the same kind, applies the condition in its own query. To
+    the chunks of any other store it is applied after the fetch, as the vector store would.
+
+    Raises:
+        ConfigError: `condition` has a form that can't be applied.
+    """
+    if store is None or not is_filter(condition):
+        return store
+    if _can_apply_filter(store, vectorstore):
+        combined = and_filters(store.filter, condition) if is_filter(store.filter) else condition
+        if combined is not None:
+            return replace(store, filter=combined)
+    return FilteredStore(store, filter_chunks=partial(_filter_chunks, predicate(vectorstore, condition)))
+
+
+def _can_apply_filter(store: Any, vectorstore: Any) -> bool:
+    names = {field.name for field in fields(store)} if is_dataclass(store) else set()
+    if "filter" not in names:
+        return False
+    return "vectorstore" not in names or vectorstore is None or kind_of(store.vectorstore) is kind_of(vectorstore)
+
+
+def _filter_chunks(accepts: Predicate, chunks: Iterable[Chunk]) -> list[Chunk]:
+    return [
+        chunk
+        for chunk in chunks
+        if accepts(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
+    ]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.search.scored import as_scores
+from langchain_ctxassembly.search.retrievers import as_scores
 from langchain_samples import Recorder, document, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B", "C", "D")

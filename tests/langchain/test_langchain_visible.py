@@ -24,7 +24,7 @@ from ctxassembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
 from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config, current_search
-from langchain_ctxassembly.search.scored import ScoredRetriever
+from langchain_ctxassembly.search.retrievers import ScoredRetriever
 from langchain_samples import Recorder, WordEmbeddings, document, memory_store, vector_store
 
 STORE = vector_store([])
