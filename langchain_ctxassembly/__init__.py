@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from langchain_ctxassembly.answering.chat_model import chat_model
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.context_retriever import ContextRetriever
-    from langchain_ctxassembly.convert.citations import resolve_citations
     from langchain_ctxassembly.convert.documents import number_chunks, to_documents
-    from langchain_ctxassembly.convert.outputs import to_messages, to_search_results, to_tool_output
+    from langchain_ctxassembly.convert.messages import (
+        resolve_citations,
+        to_messages,
+        to_search_results,
+        to_tool_output,
+    )
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
     from langchain_ctxassembly.stores.postgres import PGVectorNeighbors, anumber_stored_chunks, number_stored_chunks
     from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbors
@@ -59,9 +63,8 @@ else:
         "langchain_ctxassembly.answering.chat_model": "chat_model",
         "langchain_ctxassembly.assembler": "ContextAssembler",
         "langchain_ctxassembly.context_retriever": "ContextRetriever",
-        "langchain_ctxassembly.convert.citations": "resolve_citations",
         "langchain_ctxassembly.convert.documents": "number_chunks to_documents",
-        "langchain_ctxassembly.convert.outputs": "to_messages to_search_results to_tool_output",
+        "langchain_ctxassembly.convert.messages": "resolve_citations to_messages to_search_results to_tool_output",
         "langchain_ctxassembly.retriever": "ContextAssemblyRetriever",
         "langchain_ctxassembly.stores.postgres": "PGVectorNeighbors anumber_stored_chunks number_stored_chunks",
         "langchain_ctxassembly.stores.vectorstore": "VectorStoreNeighbors",

@@ -21,7 +21,7 @@ from ctxassembly.conversations.sources import is_context, last_label
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.convert.outputs import Content, check_content, to_tool_output
+from langchain_ctxassembly.convert.messages import Content, check_content, to_tool_output
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.search.caller_filter import bound_config
 

@@ -1,13 +1,20 @@
-"""The answer of a model -> the same answer, with LangChain's citations of what it read."""
+"""A context -> the messages and the content of tools that LangChain's models take; an answer -> with its citations."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    message_chunk_to_message,
+)
 from langchain_core.messages.content import Annotation, ContentBlock, create_citation
 from langchain_core.messages.content import Citation as MessageCitation
 
@@ -17,10 +24,119 @@ from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_cont
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import InputError
-from ctxassembly.integrations.search_results import Excerpt, SearchResult, citation_url, search_results
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.integrations.messages import check_context
+from ctxassembly.integrations.search_results import SearchResult, citation_url, search_results
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization.plain import to_plain
+from ctxassembly.wording.languages import LANGUAGES
+from langchain_ctxassembly.convert.documents import CONTEXT_CALL
+
+
+def to_messages(
+    context: Context,
+    question: str,
+    style: str = "grounded",
+    extra_instructions: str | None = None,
+    *,
+    extra_rules: Sequence[str] = (),
+    template: str | None = None,
+) -> list[BaseMessage]:
+    """Return a system and a human message, worded as by `Context.to_messages`.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> [message.type for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
+    ['system', 'human']
+
+    Raises:
+        InputError: `context` is no Context.
+    """
+    context = check_context(context, CONTEXT_CALL)
+    system, user = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
+    return [SystemMessage(system["content"]), HumanMessage(user["content"])]
+
+
+def to_search_results(context: Context) -> list[dict[str, Any]]:
+    r"""Return a `search_result` content block for each label, for the content of a HumanMessage or a ToolMessage.
+
+    Each has a text block for each chunk in it, so that a native citation leads back to the chunk;
+    `resolve_citations` does that. `title` is the source and the place in it, `source` the URL, else the file, else the
+    document id. There are no labels to read, and no header but the title.
+
+    A line break or the marker of a gap between two chunks begins the text of the second. Text that belongs to no chunk
+    (`header_keys`, a page summary) is a text block of its own, before the chunks. A supplement is a block of its own,
+    with the source "supplement". An empty context gives an empty list.
+
+    Only models that know these blocks take them: ChatAnthropic, and Claude on Bedrock or Vertex. Citations are on for
+    all of them, since Anthropic wants them on for all search results of a request, or for none.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> said = ("Drink water.", "Eat nothing.")
+    >>> hits = [Hit(Chunk(f"a#{n}", "a", text, n, metadata={"source": "a.pdf"})) for n, text in enumerate(said)]
+    >>> [block] = to_search_results(assemble(hits))
+    >>> block["title"], [part["text"] for part in block["content"]], block["citations"]
+    ('a.pdf', ['Drink water.', '\nEat nothing.'], {'enabled': True})
+
+    Raises:
+        InputError: `context` is no Context.
+    """
+    return [
+        {
+            "type": "search_result",
+            "source": result.source,
+            "title": result.title,
+            "content": [{"type": "text", "text": excerpt.text} for excerpt in result.excerpts],
+            "citations": {"enabled": True},
+        }
+        for result in search_results(check_context(context, CONTEXT_CALL))
+    ]
+
+
+Content = Literal["text", "search_results"]
+"""`context.text` with its labels, or the blocks of `to_search_results`."""
+
+
+def to_tool_output(
+    context: Context, *, content: Content = "text"
+) -> tuple[str | list[str | dict[Any, Any]], dict[str, Any]]:
+    """Return the content and the artifact for a tool with `response_format="content_and_artifact"`.
+
+    The content is `context.text`, which the model reads; with content="search_results", the blocks of
+    `to_search_results`. For an empty context it is a sentence that says so, in the context's language. The artifact is
+    `context.to_dict()`: plain data, which a strict checkpoint takes, and which `Context.from_dict` brings back.
+
+    >>> from langchain_core.tools import tool
+    >>> from ctxassembly import Chunk, Context, Hit, assemble
+    >>> @tool(response_format="content_and_artifact")
+    ... def search(query: str):
+    ...     "Searches the leaflets."
+    ...     return to_tool_output(assemble([Hit(Chunk("gastro#0", "gastro", "Drink water."))], query=query))
+    >>> call = {"name": "search", "args": {"query": "May I drink?"}, "id": "1", "type": "tool_call"}
+    >>> message = search.invoke(call)
+    >>> print(message.content)
+    [1] Source: unknown
+    Drink water.
+    >>> Context.from_dict(message.artifact).query
+    'May I drink?'
+
+    Raises:
+        ConfigError: `content` is neither.
+        InputError: `context` is no Context.
+    """
+    check_content(content)
+    context = check_context(context, CONTEXT_CALL)
+    output: Any = to_search_results(context) if content == "search_results" else context.text
+    return output or LANGUAGES[context.language].nothing, context.to_dict()
+
+
+def check_content(content: object) -> None:
+    """Check the form of a tool's content.
+
+    Raises:
+        ConfigError: it is none of `Content`.
+    """
+    if content not in get_args(Content):
+        raise ConfigError("content", "one of " + ", ".join(map(repr, get_args(Content))), content)
 
 
 def make_annotation(
@@ -31,7 +147,7 @@ def make_annotation(
     cited_text: str | None = None,
     **extras: Any,
 ) -> MessageCitation:
-    """Return the annotation that says: the text at `place` cites `citation`, of which it means `sources`.
+    """Return the annotation of the text at `span`, which cites `sources` of `citation`.
 
     `cited_text` is the citation's snippet where nothing more exact is known. Everything is plain data.
     """
@@ -89,27 +205,15 @@ def link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[Sent
     if not excerpts or (cited_text is not None and "".join(cited_text.split()) not in "".join(excerpt_text.split())):
         return None
     location = {name: extras[name] for name in (*_LOCATION_KEYS, "source") if name in extras}
-    return _linked_annotation(sent_result, excerpts, text, excerpt_text if cited_text is None else cited_text, location)
-
-
-def _linked_annotation(
-    sent_result: SentResult, excerpts: Sequence[Excerpt], text: str, cited_text: str, location: Mapping[str, Any]
-) -> Annotation:
     citation, span = sent_result.result.citation, (0, len(text))
+    cited_text = excerpt_text if cited_text is None else cited_text
     if citation is None:
-        return create_citation(
-            title=sent_result.result.title,
-            start_index=span[0],
-            end_index=span[1],
-            cited_text=cited_text,
-            supplement=True,
-            **location,
-        )
+        location |= {"title": sent_result.result.title, "cited_text": cited_text, "supplement": True}
+        return create_citation(start_index=span[0], end_index=span[1], **location)
     sources = [source for excerpt in excerpts for source in excerpt.sources]
     chunk_ids = list(dict.fromkeys(excerpt.chunk_id for excerpt in excerpts if excerpt.chunk_id is not None))
-    return make_annotation(
-        citation, sent_result.context.keys, span, sources, cited_text, chunk_ids=chunk_ids, **location
-    )
+    keys = sent_result.context.keys
+    return make_annotation(citation, keys, span, sources, cited_text, chunk_ids=chunk_ids, **location)
 
 
 def sent_results(sources: Any) -> Iterator[SentResult | None]:
