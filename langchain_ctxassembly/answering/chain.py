@@ -212,7 +212,7 @@ class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
 
     def __init__(self, parts: ChainParts) -> None:
         self._parts = parts
-        super().__init__(cast(Any, self._transform), cast(Any, self._atransform), name="answer_chain")
+        super().__init__(cast(Any, self._stream_answer), cast(Any, self._astream_answer), name="answer_chain")
 
     @override
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
@@ -231,10 +231,10 @@ class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
         pieces = [piece async for piece in self._aiter_pieces(inputs, config, is_streamed=False)]
         return cast(AnswerOutput, dict(_sum_pieces(pieces)))
 
-    def _transform(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[Any]:
+    def _stream_answer(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[Any]:
         yield from self._iter_pieces(_sum_pieces(inputs), config, is_streamed=True)
 
-    async def _atransform(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[Any]:
+    async def _astream_answer(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[Any]:
         summed = _sum_pieces([piece async for piece in inputs])
         async with aclosing(self._aiter_pieces(summed, config, is_streamed=True)) as pieces:
             async for piece in pieces:
