@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
-
-from ctxassembly.data.candidates import GAP, Candidate
+from ctxassembly.data.candidates import GAP
 from ctxassembly.data.citations import Citation, ContextData
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.evidence import highlight_evidence
@@ -33,8 +29,6 @@ _CARD_BYTES = 1_000
 """Bytes of the markup around a block."""
 _MAX_NAMED_CHUNKS = 20
 """Most chunks named on a label."""
-_MAX_WORD_CHARS = 40
-"""Most characters by which a marker is moved to the beginning of a word."""
 
 
 def context_column(context: ContextData, names: DocumentNames) -> Html:
@@ -62,11 +56,12 @@ def _block_card(parts: BlockParts, names: DocumentNames, max_bytes: int) -> tupl
     written = [_header_tag("header", parts.header), _header_tag("summary", parts.summary)]
     max_bytes -= byte_size(join_html(title, *written)) + _CARD_BYTES
     hidden = 0
-    for marked, run, start, text in marked_slices(parts.runs):
-        shown = join_html(*map(names.hit_marker, marked), _run_tag(run, text, start, names))
+    for run in parts.runs:
+        marker = names.hit_marker(run.candidate) if run.candidate and run.is_chunk_start else ""
+        shown = join_html(marker, _run_tag(run, names))
         max_bytes -= byte_size(shown)
         if max_bytes < 0:
-            hidden += len(text)
+            hidden += len(run.text)
         else:
             written.append(shown)
     body = tag("div", *written, class_="cxa-text", lang="", dir="auto")
@@ -80,50 +75,15 @@ def _header_tag(kind: str, text: str) -> Html:
     return tag("span", label, truncate(text.strip(), 4 * VALUE_CHARS), class_="cxa-head", dir="auto")
 
 
-def _run_tag(run: TextRun, text: str, start: int, names: DocumentNames) -> Html:
-    """Return the slice `text` of a run from `start` on, with its evidence marked."""
+def _run_tag(run: TextRun, names: DocumentNames) -> Html:
+    """Return a run of text with its evidence marked."""
     if run.candidate is None or run.source is None:
-        return tag("span", text, class_="cxa-gap" if GAP in text else "cxa-ours")
-    offset = run.source.chunk_span[0] - (run.candidate.text_offset or 0) + start
-    marked = highlight_evidence(text, names.marks.context_marks.get(run.candidate.key, ()), offset)
+        return tag("span", run.text, class_="cxa-gap" if GAP in run.text else "cxa-ours")
+    offset = run.source.chunk_span[0] - (run.candidate.text_offset or 0)
+    marked = highlight_evidence(run.text, names.marks.context_marks.get(run.candidate.key, ()), offset)
     css_class = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + font_class(run.candidate.chunk.text)
     id_ = names.passage_id(run.candidate)
     return tag("span", marked, class_=css_class, id_=id_, tabindex="-1" if id_ else None)
-
-
-def marked_slices(runs: Sequence[TextRun]) -> Iterator[tuple[list[Candidate], TextRun, int, str]]:
-    """Yield slices of `runs`, each with the chunks that begin before it, its run, its offset there and its text.
-
-    The boundary between two chunks may be inside a word, since overlap is removed by characters. The marker of the
-    second chunk is then shown before that word, inside the run of the first.
-    """
-    text = "".join(run.text for run in runs)
-    ends = list(accumulate(len(run.text) for run in runs))
-    markers: dict[int, list[Candidate]] = defaultdict(list)
-    for run, end in zip(runs, ends, strict=True):
-        if run.candidate is not None and run.is_chunk_start:
-            markers[word_start(text, end - len(run.text))].append(run.candidate)
-    index = 0
-    for start, end in pairwise(sorted({0, *markers, *ends})):
-        while ends[index] <= start:
-            index += 1
-        yield markers.get(start, []), runs[index], start - ends[index] + len(runs[index].text), text[start:end]
-
-
-def word_start(text: str, offset: int) -> int:
-    """Return the beginning of the word that contains `offset`, or of the next word if a blank is there.
-
-    Words are separated by white space. In a script without spaces `offset` stays as it is.
-
-    >>> [word_start("Drink allowed water.", offset) for offset in (6, 9, 13)]
-    [6, 6, 14]
-    """
-    if text[offset : offset + 1].isspace():
-        return next((at for at in range(offset, len(text)) if not text[at].isspace()), len(text))
-    start = offset
-    while start and not text[start - 1].isspace() and offset - start <= _MAX_WORD_CHARS:
-        start -= 1
-    return start if offset - start <= _MAX_WORD_CHARS else offset
 
 
 def _label_details(citation: Citation, chunks: int, names: DocumentNames) -> Html:

@@ -28,8 +28,6 @@ FRAGMENTS_BYTES = 150_000
 """Bytes of the fragments with their markup."""
 FRAGMENT_CHARS = 1_500
 """Characters shown of a fragment. A longer one without evidence is shown by its two ends, where chunks overlap."""
-_MIN_HIDDEN_CHARS = 300
-"""Fewest characters that are hidden."""
 _MAX_LABELS = 5
 """Most labels named on a fragment."""
 
@@ -96,9 +94,9 @@ def _passage_link(rank: int, names: DocumentNames) -> Html:
 def _highlighted_text(hit: RetrievedFragment, names: DocumentNames) -> Iterator[Html]:
     """Yield the text, or its two ends if it is long and has no evidence, with what the context has of it marked."""
     text, hidden = hit.chunk.text, hit.characters - len(hit.chunk.text)
-    max_chars = MAX_HIT_CHARS if hit.rank in names.marks.fragment_marks else FRAGMENT_CHARS + _MIN_HIDDEN_CHARS - 1
+    is_whole = len(text) <= (MAX_HIT_CHARS if hit.rank in names.marks.fragment_marks else FRAGMENT_CHARS)
     half = FRAGMENT_CHARS // 2
-    shown: list[Span] = [(0, len(text))] if len(text) <= max_chars else [(0, half), (len(text) - half, len(text))]
+    shown: list[Span] = [(0, len(text))] if is_whole else [(0, half), (len(text) - half, len(text))]
     # Of a text too long to be kept, the fragment has the two ends.
     regions = [(0, len(text) // 2, 0), (len(text) // 2, len(text), hidden)] if hidden else [(0, len(text), 0)]
     marks = [

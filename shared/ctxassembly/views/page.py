@@ -43,17 +43,13 @@ _VIEW_NUMBERS = count()
 
 
 def _header(context: ContextData) -> Html:
-    trace, labels = context.trace, len(context.citations)
-    singular, plural = (
-        ("block without a label", "blocks without a label")
-        if context.format in FORMATS and not shows_labels(context.format)
-        else ("label to cite", "labels to cite")
-    )
+    trace = context.trace
+    is_cited = context.format not in FORMATS or shows_labels(context.format)
     facts = [
         (f"{context.token_count:,}", f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"),
         (" → ".join(f"{chunks:,}" for chunks in chunk_counts(trace)) or "0", "chunks, stage by stage"),
-        (f"{labels:,}", singular if labels == 1 else plural),
-        (f"{trace.round_trips:,}", "call to the store" if trace.round_trips == 1 else "calls to the store"),
+        (f"{len(context.citations):,}", "labels to cite" if is_cited else "blocks without a label"),
+        (f"{trace.round_trips:,}", "calls to the store"),
         (f"{sum(stage.elapsed_ms for stage in trace.stages):,.1f} ms", "in all"),
     ]
     if trace.max_characters is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -41,7 +41,18 @@ def block_parts(context: ContextData) -> Iterator[BlockParts]:
     passages = sorted(context.passages, key=attrgetter("span"))
     passage_starts = [passage.span[0] for passage in passages]
     source_starts = [source.span[0] for source in context.provenance]
-    restore_rank = _rank_restorer(context)
+    included = [decision for decision in context.trace.decisions if decision.is_in_context]
+    ranks = {(decision.chunk_id, decision.rank, decision.distance) for decision in included}
+    decision_by_chunk = {(decision.document_id, decision.chunk_id): decision for decision in reversed(included)}
+
+    def restore_rank(candidate: Candidate) -> Candidate:
+        # A newer version of a chunk takes the place of the version that it displaced: the trace has its own rank.
+        chunk = candidate.chunk
+        decision = decision_by_chunk.get((chunk.document_id, chunk.id))
+        if decision is None or (chunk.id, candidate.rank, candidate.distance) in ranks:
+            return candidate
+        return candidate._replace(rank=decision.rank, distance=decision.distance)
+
     for block in context.blocks:
         if block.citation is None:
             yield BlockParts(block, None, "", "", (TextRun(block.text),), ())
@@ -59,25 +70,6 @@ def block_parts(context: ContextData) -> Iterator[BlockParts]:
         candidates = {piece.candidate.key: piece.candidate for piece in pieces}
         runs = tuple(_text_runs(context.text, start, block.span[1], sources, pieces))
         yield BlockParts(block, block.citation, header, summary, runs, tuple(candidates.values()))
-
-
-def _rank_restorer(context: ContextData) -> Callable[[Candidate], Candidate]:
-    """Return a function that gives a candidate the rank and distance at which it was retrieved, as in the trace.
-
-    A newer version of a chunk takes the position of the version it displaced, so its candidate has another rank.
-    """
-    included = [decision for decision in context.trace.decisions if decision.is_in_context]
-    known = {(decision.chunk_id, decision.rank, decision.distance) for decision in included}
-    decision_by_chunk = {(decision.document_id, decision.chunk_id): decision for decision in reversed(included)}
-
-    def restore_rank(candidate: Candidate) -> Candidate:
-        chunk = candidate.chunk
-        decision = decision_by_chunk.get((chunk.document_id, chunk.id))
-        if decision is None or (chunk.id, candidate.rank, candidate.distance) in known:
-            return candidate
-        return candidate._replace(rank=decision.rank, distance=decision.distance)
-
-    return restore_rank
 
 
 def _split_header(context: ContextData, block: Block, citation: Citation) -> tuple[str, str]:

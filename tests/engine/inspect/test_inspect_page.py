@@ -6,7 +6,6 @@ import copy
 import re
 import subprocess
 import sys
-import unicodedata
 from dataclasses import fields, replace
 from typing import get_args
 
@@ -15,10 +14,9 @@ import pytest
 from hypothesis import given
 
 import strategies
-from builders import count, hits_of, numbered, split, words_of
+from builders import count, hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
 from ctxassembly.data.candidates import Reason
-from ctxassembly.text.words import is_spaced
 from ctxassembly.views.budget import summarize
 from ctxassembly.views.fragments import FRAGMENT_CHARS
 from ctxassembly.views.html import STYLE, is_preformatted, make_visible
@@ -657,67 +655,3 @@ def test_whatever_was_assembled_can_be_looked_at(retrieval: Retrieval):
     standing = "".join(run.text for run in reading.walk() if {"cxa-hit", "cxa-near"} & set(run.classes))
     verbatim = "".join(make_visible(context.text[slice(*source.span)]) for source in context.provenance)
     assert standing.replace("\n", "") == verbatim.replace("\n", "")
-
-
-def split_words(body: Element) -> list[str]:
-    """The words of a text in which a mark stands: both neighbors of it are parts of one word."""
-    text, marks = "", []
-    for child in body.children:
-        if isinstance(child, Element) and (child.name == "a" or "cxa-chip" in child.classes):
-            marks.append(len(text))
-        elif isinstance(child, Element) and "cxa-head" in child.classes:
-            text += "\n"  # a block of its own
-        else:
-            text += child if isinstance(child, str) else child.text
-    found = []
-    for at in marks:
-        before, after = text[max(at - 1, 0) : at], text[at : at + 1]
-        inside = (before.isalnum() and after.isalnum() and is_spaced(before + after)) or (
-            before and after and (unicodedata.combining(after) or "\u200d" in before + after)
-        )
-        if inside:
-            found.append(text[max(at - 10, 0) : at] + "|" + text[at : at + 10])
-    return found
-
-
-def cut_anywhere(text: str, size: int, overlap: int) -> Context:
-    """The chunks of a text cut without regard to its words, and joined again."""
-    chunks = split("A", text, size=size, overlap=overlap)
-    return assemble(hits_of(chunks), AssemblyConfig(max_tokens=4_000))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "No food is allowed before the examination. " * 6,
-        "Vóór het onderzoek mag u e\u0301tude niets eten. " * 6,
-        "परीक्षण से पहले भोजन की अनुमति नहीं है। " * 6,
-        "Перед обследованием есть нельзя. " * 6,
-        "لا يسمح بالطعام قبل الفحص. " * 6,
-        "검사 전에는 음식을 먹을 수 없습니다. " * 6,
-        "It costs 3.50, don't pay 1,000. 👩\u200d👩\u200d👧 " * 6,
-    ],
-)
-@pytest.mark.parametrize(("size", "overlap"), [(37, 22), (41, 23), (50, 0)])
-def test_no_mark_stands_inside_a_word(text, size, overlap):
-    context = cut_anywhere(text, size, overlap)
-    (reading,) = view(context).all(class_="cxa-reading")
-    assert len(reading.all(class_="cxa-chip")) > 2
-    for body in reading.all(class_="cxa-text"):
-        assert split_words(body) == []
-
-
-def test_the_mark_of_a_chunk_that_begins_inside_a_word_stands_before_that_word():
-    said = "No food is allowed before it"
-    chunks = [Chunk("a", "A", said[:14], 0, 0), Chunk("b", "A", said[14:], 1, 14)]
-    (body,) = view(assemble(hits_of(chunks))).all(class_="cxa-reading")[0].all(class_="cxa-text")
-    assert [words_in(each) for each in body.all() if {"cxa-chip", "cxa-hit"} & set(each.classes)] == [
-        *("● 1", "No food is", "● 2", "all", "owed before it"),
-    ]
-
-
-@given(retrievals())
-def test_no_mark_stands_inside_a_word_whatever_was_assembled(retrieval: Retrieval):
-    (reading,) = view(strategies.assembled(retrieval)).all(class_="cxa-reading")
-    for body in reading.all(class_="cxa-text"):
-        assert split_words(body) == []
