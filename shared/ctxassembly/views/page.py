@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ctxassembly.data.citations import ContextData
 from ctxassembly.views.budget import budget_bar, chunk_counts, summarize
-from ctxassembly.views.context_text import context_column
+from ctxassembly.views.columns import before_and_after
 from ctxassembly.views.evidence import (
     Evidence,
     LocatedEvidence,
@@ -18,7 +18,6 @@ from ctxassembly.views.evidence import (
     locate_evidence,
     mark_evidence,
 )
-from ctxassembly.views.fragments import fragment_cards
 from ctxassembly.views.html import (
     NOTE_CHARS,
     Html,
@@ -61,31 +60,6 @@ def _header(context: ContextData) -> Html:
     return join_html(query_line, summary, tag("ul", *items, class_="cxa-facts"))
 
 
-def _columns(context: ContextData, names: DocumentNames) -> Html:
-    """Return the fragments before assembly and the text after it, with a legend."""
-    marks = [
-        (tag("span", "● 2", class_="cxa-chip"), "the second hit begins here"),
-        (tag("span", "○ 2±1", class_="cxa-chip"), "its neighbor, one chunk away, begins here"),
-        (tag("span", "text", class_="cxa-hit"), "from a hit, and in the context"),
-        *([(tag("mark", "text", class_="cxa-evidence"), "evidence")] if names.marks.has_any else []),
-    ]
-    items = [tag("li", mark, f" {meaning}") for mark, meaning in marks]
-    columns = (
-        _column("Before: the fragments as they were retrieved", fragment_cards(context, names), "cxa-before"),
-        _column("After: the context as the model reads it", context_column(context, names), "cxa-reading"),
-    )
-    return join_html(
-        tag("h3", "Before and after"),
-        tag("ul", *items, class_="cxa-legend cxa-d0", aria_label="How to read the marks"),
-        tag("div", *columns, class_="cxa-columns"),
-    )
-
-
-def _column(title: str, content: Html, css_class: str) -> Html:
-    scroll = tag("div", content, class_="cxa-scroll", tabindex="0", role="region", aria_label=title)
-    return tag("div", tag("h4", title), scroll, class_=css_class)
-
-
 class View:
     """A context and the places of its evidence. A notebook shows it as HTML, `rich.print` on a terminal.
 
@@ -122,7 +96,7 @@ class View:
             budget_bar(context, names),
             evidence_report(context, self.evidence),
             excluded_hits(context, names),
-            _columns(context, names),
+            before_and_after(context, names),
             retrieval_section(context, names),
             tag("h3", "How it got there"),
             stages_table(f"{path} chunks", trace.stages),

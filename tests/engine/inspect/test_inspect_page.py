@@ -18,7 +18,7 @@ from builders import count, hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
 from ctxassembly.data.candidates import Reason
 from ctxassembly.views.budget import summarize
-from ctxassembly.views.fragments import FRAGMENT_CHARS
+from ctxassembly.views.columns import FRAGMENT_CHARS
 from ctxassembly.views.html import STYLE, is_preformatted, make_visible
 from ctxassembly.views.names import document_letter, name_documents
 from ctxassembly.views.trace import MAX_DECISIONS, SETTINGS_BY_REASON
