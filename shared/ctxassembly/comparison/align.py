@@ -7,16 +7,17 @@ document; no sentence that a context has is called missing.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from ctxassembly.data.candidates import GAP, TextPiece
+from ctxassembly.data.candidates import GAP
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.data.trace import Decision
 from ctxassembly.text.sentences import sentence_spans
-from ctxassembly.views.evidence import EvidenceMarks, Mark, passage_marks
+from ctxassembly.views.evidence import EvidenceMarks, Mark, passage_marks, piece_offsets
 
 ColumnIndexes = tuple[int | None, ...]
 """For each context the index of a sentence in it, None if it has none in this row."""
@@ -79,42 +80,22 @@ def sentences_by_document(context: ContextData, marks: EvidenceMarks | None = No
 
 def passage_sentences(passage: Passage, marks: EvidenceMarks | None = None) -> Iterator[ContextSentence]:
     """Yield the sentences of `passage`; together they are its text. None contains a gap."""
-    spans = passage_marks(passage, marks) if marks else []
-    at = 0
-    for one in _iter_sentences(passage):
-        end = at + len(one.text)
-        shifted = tuple(
-            ((max(start, at) - at, min(stop, end) - at), numbers)
-            for (start, stop), numbers in spans
-            if start < end and at < stop
-        )
-        yield one._replace(evidence=shifted) if shifted else one
-        at = end
-
-
-def _iter_sentences(passage: Passage) -> Iterator[ContextSentence]:
-    run: list[TextPiece] = []
-    for piece in passage.pieces:
-        if run and GAP in piece.separator:
-            yield from _split_run(run)
-            run = []
-        run.append(piece)
-    yield from _split_run(run)
-
-
-def _split_run(run: Sequence[TextPiece]) -> Iterator[ContextSentence]:
-    """Yield the sentences of pieces without a gap between them, the first with the separator before it."""
-    piece_ends, texts, at = [], [], 0
-    for piece_index, piece in enumerate(run):
-        texts.append((piece.separator if piece_index else "") + piece.text)
-        at += len(texts[-1])
-        piece_ends.append((at, piece.candidate.chunk.id))
-    text, piece_at = "".join(texts), 0
-    for start, end in sentence_spans(text):
-        while piece_at + 1 < len(piece_ends) and piece_ends[piece_at][0] <= start:
-            piece_at += 1
-        separator = run[0].separator if start == 0 else ""
-        yield ContextSentence(" ".join(text[start:end].split()), separator + text[start:end], piece_ends[piece_at][1])
+    text, pieces = passage.text, list(piece_offsets(passage))
+    starts = [at for at, _ in pieces]
+    evidence = passage_marks(passage, marks) if marks else []
+    # A run of pieces without a gap between them begins after a separator, which goes to its first sentence.
+    runs = [(at - len(piece.separator), at) for at, piece in pieces if at == starts[0] or GAP in piece.separator]
+    for (separator_at, begin), (end, _) in pairwise((*runs, (len(text), len(text)))):
+        for start, stop in sentence_spans(text[begin:end]):
+            first, last = begin + start if start else separator_at, begin + stop
+            _, piece = pieces[bisect_right(starts, begin + start) - 1]
+            shifted = tuple(
+                ((max(span[0], first) - first, min(span[1], last) - first), numbers)
+                for span, numbers in evidence
+                if span[0] < last and first < span[1]
+            )
+            normalized = " ".join(text[begin + start : last].split())
+            yield ContextSentence(normalized, text[first:last], piece.candidate.chunk.id, shifted)
 
 
 def joined_marks(sentences: Sequence[ContextSentence]) -> list[Mark]:

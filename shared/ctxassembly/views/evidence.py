@@ -84,7 +84,7 @@ def _locate_text(context: ContextData, hits: Sequence[RetrievedFragment], wanted
     spans: dict[int, list[Span]] = defaultdict(list)
     for passage in context.passages:
         for match in pattern.finditer(passage.text):
-            for at, piece in _piece_offsets(passage):
+            for at, piece in piece_offsets(passage):
                 start, end = max(match.start(), at), min(match.end(), at + len(piece.text))
                 if start < end:
                     spans[piece.candidate.key].append((piece.start + start - at, piece.start + end - at))
@@ -151,7 +151,7 @@ def _find_pieces(context: ContextData, span_in: Callable[[Chunk], Span | None]) 
     return length, dict(spans)
 
 
-def _piece_offsets(passage: Passage) -> Iterator[tuple[int, TextPiece]]:
+def piece_offsets(passage: Passage) -> Iterator[tuple[int, TextPiece]]:
     """Yield each piece of a passage with the offset of its text."""
     at = 0
     for piece in passage.pieces:
@@ -192,7 +192,7 @@ def mark_evidence(evidence: Sequence[LocatedEvidence]) -> EvidenceMarks:
 def passage_marks(passage: Passage, marks: EvidenceMarks) -> list[Mark]:
     """Return the marks in the text of `passage`."""
     shifted: list[Mark] = []
-    for at, piece in _piece_offsets(passage):
+    for at, piece in piece_offsets(passage):
         for (start, end), numbers in marks.context_marks.get(piece.candidate.key, ()):
             first, last = max(start, piece.start), min(end, piece.end)
             if first < last:
