@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.comparison.rows import ComparisonRow
@@ -18,6 +18,7 @@ from ctxassembly.views.evidence import Evidence, check_evidence, locate_evidence
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+    from typing_extensions import Unpack
 
 DEFAULT_BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 """From a few sentences for a voice assistant to the default of `AssemblyConfig`."""
@@ -98,24 +99,30 @@ class Slider(Comparison):
         return slider_html(self.rows, self.setting)
 
 
+class AssemblyOptions(TypedDict, total=False):
+    """The arguments of `assemble` besides the configuration."""
+
+    query: str | None
+    store: Store | None
+    supplement: str | Supplement | None
+    embeddings: Embeddings | None
+    llm: LanguageModel | None
+    scorer: Scorer | None
+
+
 def compare(
     hits: Sequence[Hit],
     configs: Sequence[AssemblyConfig],
     *,
-    query: str | None = None,
-    store: Store | None = None,
     names: Sequence[str] | None = None,
     evidence: Sequence[Evidence] = (),
-    supplement: str | Supplement | None = None,
-    embeddings: Embeddings | None = None,
-    llm: LanguageModel | None = None,
-    scorer: Scorer | None = None,
+    **options: Unpack[AssemblyOptions],
 ) -> Comparison:
     """Assemble `hits` under each of `configs`, and compare the contexts.
 
     Experimental.
 
-    All arguments except `names` and `evidence` are the same as for `assemble`. `names` are the names of the
+    `options` are the arguments of `assemble` besides the configuration. `names` are the names of the
     configurations, by default the settings in which they differ. `evidence` should be read by the model, and is marked
     in the texts. A text counts if a passage has it, whatever its white space, capitals and punctuation. A span of a
     document counts by the share of its characters that the context has.
@@ -137,16 +144,7 @@ def compare(
     evidence_pieces = check_evidence(evidence)
     rows = []
     for name, config in zip(names or _default_names(configs), configs, strict=True):
-        context = assemble(
-            hits,
-            config,
-            query=query,
-            store=store,
-            supplement=supplement,
-            embeddings=embeddings,
-            llm=llm,
-            scorer=scorer,
-        )
+        context = assemble(hits, config, **options)
         rows.append(ComparisonRow(name, context, locate_evidence(context, evidence_pieces)))
     return Comparison(tuple(rows))
 
@@ -156,13 +154,8 @@ def compare_budgets(
     budgets: Sequence[int] = DEFAULT_BUDGETS,
     config: AssemblyConfig | None = None,
     *,
-    query: str | None = None,
-    store: Store | None = None,
     evidence: Sequence[Evidence] = (),
-    supplement: str | Supplement | None = None,
-    embeddings: Embeddings | None = None,
-    llm: LanguageModel | None = None,
-    scorer: Scorer | None = None,
+    **options: Unpack[AssemblyOptions],
 ) -> Slider:
     """Assemble `hits` under each of `budgets`, the smallest first, and return the contexts as a slider for a notebook.
 
@@ -184,19 +177,9 @@ def compare_budgets(
     if not _are_all(int, budgets) or not budgets or any(isinstance(one, bool) or one < 1 for one in budgets):
         raise ConfigError("budgets", "one number of tokens or more, in a list, each a whole number from 1", budgets)
     ascending = sorted(set(budgets))
-    comparison = compare(
-        hits,
-        [replace(config or AssemblyConfig(), max_tokens=budget) for budget in ascending],
-        query=query,
-        store=store,
-        names=[f"{budget:,}" for budget in ascending],
-        evidence=evidence,
-        supplement=supplement,
-        embeddings=embeddings,
-        llm=llm,
-        scorer=scorer,
-    )
-    return comparison.slider("token budget")
+    configs = [replace(config or AssemblyConfig(), max_tokens=budget) for budget in ascending]
+    names = [f"{budget:,}" for budget in ascending]
+    return compare(hits, configs, names=names, evidence=evidence, **options).slider("token budget")
 
 
 def _are_all(kind: type, values: object) -> bool:
