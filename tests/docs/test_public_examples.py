@@ -15,7 +15,7 @@ from ctxassembly.stores import postgres
 
 POSTGRES = {
     *("PGVectorNeighbors", "PostgresIndex", "number_stored_chunks", "anumber_stored_chunks"),
-    *("read_taxonomy", "aread_taxonomy"),
+    "read_taxonomy",
 }
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
 PACKAGES = (

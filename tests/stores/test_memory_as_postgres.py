@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -14,7 +13,7 @@ import pytest
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.stores.lexemes import MIN_SIMILARITY, NearWords, count_occurrences, lexemes
+from ctxassembly.stores.lexemes import MIN_SIMILARITY, NearWords, lexemes
 
 TEXTS = [
     "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",
@@ -44,17 +43,6 @@ def test_the_score_of_a_word(connection: psycopg.Connection, times: int):
     vocabulary = QueryVocabulary(1, (TermStats("water", 1),))
     (found,) = MemoryIndex([Chunk("A0", "A", text)]).search(SearchChunks(1, None, vocabulary, None))
     assert found.keyword_score == pytest.approx(rank * vocabulary.weights["water"], rel=1e-5)
-
-
-@pytest.mark.parametrize("texts", [["", ""], ["tea", "no tea"], ["Thé", "x " * 300], *([text, text] for text in TEXTS)])
-def test_the_bytes_of_words(connection: psycopg.Connection, texts: list[str]):
-    """Of what is stored, where a short one has a shorter header."""
-    words = "setweight(to_tsvector('simple', %s), 'A') || to_tsvector('simple', %s)"
-    with connection.transaction(force_rollback=True):
-        connection.execute("CREATE TEMPORARY TABLE words (tsv tsvector) ON COMMIT DROP")
-        connection.execute(f"INSERT INTO words SELECT {words}", texts)
-        (size,) = connection.execute("SELECT pg_column_size(tsv) FROM words").fetchone() or ()
-    assert count_occurrences([lexemes(text) for text in texts], (1.0, 1.0)).size == size
 
 
 def test_the_similarity_of_words(connection: psycopg.Connection):
@@ -117,7 +105,7 @@ def both(module_database_url: str) -> tuple[MemoryIndex, Any]:
     by_text = dict(zip((chunk.text for chunk in STORED), VECTORS, strict=True))
     stored = postgres.PostgresIndex.create(module_database_url, "compared", dimensions=8)
     stored.add(STORED, embed=lambda texts: [by_text[text] for text in texts])
-    stored.refresh()  # the mean length comes from statistics
+    stored.refresh()
     return MemoryIndex(STORED, VECTORS), stored
 
 
@@ -142,33 +130,6 @@ def test_both_find_the_same_with_the_same_scores(both: tuple[MemoryIndex, Any], 
             SearchChunks(limit, vector, words, condition),
         ):
             check_same(both, request)
-
-
-@pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize(
-    "weights",
-    [
-        {"field_weights": (0.5, 0.25)},
-        {"field_weights": (0.0, 1.0)},
-        {"length_weight": 0.6},
-        {"field_weights": (1.0, 0.3), "length_weight": 1.0},
-    ],
-)
-def test_both_weigh_fields_and_length_alike(both: tuple[MemoryIndex, Any], query: str, weights: dict[str, Any]):
-    words = both[0].find_terms(FindTerms(query, 32, 4))
-    memory = MemoryIndex(STORED, VECTORS, **weights)
-    check_same((memory, replace(both[1], **weights)), SearchChunks(50, None, words, None))
-
-
-def test_weights_change_the_order(both: tuple[MemoryIndex, Any]):
-    """A title or a question counts less than the text, and a long chunk less than a short one."""
-    for weights in ({"field_weights": (0.1, 0.1)}, {"length_weight": 1.0}):
-        request = SearchChunks(50, None, both[0].find_terms(FindTerms("hart cardioloog wat is de", 32, 4)), None)
-        orders = [
-            [one.chunk.id for one in sorted(index.search(request), key=lambda one: -(one.keyword_score or 0.0))]
-            for index in (both[0], MemoryIndex(STORED, VECTORS, **weights))
-        ]
-        assert orders[0] != orders[1]
 
 
 def check_same(both: tuple[MemoryIndex, Any], request: SearchChunks) -> None:

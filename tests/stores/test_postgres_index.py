@@ -164,8 +164,6 @@ def test_a_chunk_without_questions_or_title_is_found_by_its_text(database_url: s
     )
     assert set(ids(by_words(index, "thistles"))) == {"a", "b"}
     assert ids(by_words(index, "grow")) == ["b"]
-    without_titles = replace(index, field_weights=(0.0, 1.0))
-    assert ids(by_words(without_titles, "thistles", limit=1)) == ["a"]
 
 
 def by_hnsw_alone(database_url: str) -> None:
@@ -352,8 +350,6 @@ def test_a_name_that_postgres_cannot_hold_is_an_error(database_url: str, table: 
         ({"dimensions": 0}, "dimensions must be"),
         ({"ef_search": 2_000}, "ef_search must be"),
         ({"timeout_seconds": 0}, "timeout_seconds must be"),
-        ({"field_weights": (2.0, 1.0)}, "field_weights must be"),
-        ({"length_weight": 1.5}, "length_weight must be"),
         ({"title": ""}, "title must be"),
         ({"schema": "nowhere"}, "schema must be one that exists"),
     ],
@@ -387,9 +383,9 @@ def test_a_url_for_any_driver_will_do(given: Any, understood: str):
 
 def test_a_table_that_was_made_otherwise_is_an_error(database_url: str):
     PostgresIndex.create(database_url, dimensions=16)
-    with pytest.raises(ConfigError, match="those of the existing table"):
+    with pytest.raises(ConfigError, match="as the existing table has them"):
         PostgresIndex.create(database_url, dimensions=17)
-    with pytest.raises(ConfigError, match="those of the existing table"):
+    with pytest.raises(ConfigError, match="as the existing table has them"):
         PostgresIndex.create(database_url, dimensions=16, language="english")
     execute(database_url, "CREATE TABLE theirs (id text)")
     with pytest.raises(ConfigError, match="a new one"):

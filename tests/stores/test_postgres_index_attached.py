@@ -12,7 +12,7 @@ from langchain_postgres import PGEngine, PGVectorStore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from attached_samples import Hashed, langchain_store, llamaindex_store, names, searched
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, ConfigError, InputError, RetrievalConfig, assemble, retrieve
+from ctxassembly import AssemblyConfig, ChunkRef, ConfigError, InputError, RetrievalConfig, assemble, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex
@@ -375,12 +375,3 @@ def test_an_index_on_document_and_place_is_not_made_twice(
     execute(database_url, there)
     steps = PostgresIndex.attach(store, dry_run=True).steps
     assert [step.name for step in steps if step.name.endswith("place")] == made
-
-
-def test_another_reading_of_the_rows_may_be_given(engine: PGEngine):
-    def chunk_of(id_: Any, text: str, metadata: Any) -> Chunk:
-        return Chunk(f"read {id_}", metadata["document_id"], text.upper())
-
-    index = PostgresIndex.attach(langchain_store(engine), chunk_of=chunk_of)
-    assert retrieve("wheelchair", index=index, embed=Hashed()).hits[0].chunk.text == TEXTS[3].upper()
-    assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 3)])] == ["read lab#3"]

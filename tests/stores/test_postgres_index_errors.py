@@ -70,17 +70,17 @@ def ascii_only(server_url: str) -> Iterator[str]:
 def test_text_that_a_latin1_database_has_no_room_for(latin1: str, given: list[Chunk]):
     index = PostgresIndex.create(latin1, dimensions=16)
     assert index.add(chunks(["Café crème"]), embed=embed, progress=False).added == 1
-    with pytest.raises(InputError, match=r"text must be of characters .*encoding.*got '日'"):
+    with pytest.raises(StoreError, match='has no equivalent in encoding "LATIN1"'):
         index.add(given, embed=embed, progress=False)
-    with pytest.raises(SearchError, match=r"InputError: text must be .*got '日'"):
+    with pytest.raises(SearchError, match='has no equivalent in encoding "LATIN1"'):
         retrieve("日本 crème", KEYWORD, index=index)
-    with pytest.raises(InputError, match="got '日'"):
+    with pytest.raises(StoreError, match='has no equivalent in encoding "LATIN1"'):
         index.fetch([ChunkRef("日本", 0)])
     assert retrieve("crème", KEYWORD, index=index).hits[0].chunk.text == "Café crème"
 
 
 def test_a_table_name_that_a_latin1_database_has_no_room_for(latin1: str):
-    with pytest.raises(InputError, match="got '日'"):
+    with pytest.raises(StoreError, match='has no equivalent in encoding "LATIN1"'):
         PostgresIndex.create(latin1, "日本", dimensions=16)
 
 
@@ -89,9 +89,9 @@ def test_a_database_without_encoding_holds_utf8_and_other_bytes_are_an_error(asc
     assert index.add(chunks(["日本 water", "Café"]), embed=embed, progress=False).added == 2
     assert retrieve("water", KEYWORD, index=index).hits[0].chunk.text == "日本 water"
     execute(ascii_only, r"UPDATE chunks SET content = E'\xe9t\xe9 water' WHERE id = 'lab#0'")
-    with pytest.raises(StoreError, match="holds text that is not UTF-8"):
+    with pytest.raises(StoreError, match='invalid byte sequence for encoding "UTF8"'):
         index.fetch([ChunkRef("lab", 0)])
-    with pytest.raises(SearchError, match="holds text that is not UTF-8"):
+    with pytest.raises(SearchError, match='invalid byte sequence for encoding "UTF8"'):
         retrieve("water", KEYWORD, index=index)
 
 
@@ -138,9 +138,6 @@ def test_a_place_that_a_column_has_no_room_for(index: PostgresIndex, name: str, 
     ("url", "said"),
     [
         ("postgresql://localhost:abc/db", "url must be a URL such as"),
-        ("postgresql://localhost:99999/db", "a port from 1 to 65535, got 99999"),
-        ("postgresql://localhost:0/db", "a port from 1 to 65535, got 0"),
-        (f"postgresql://{'a' * 300}/db", "url must be a URL such as"),
         ("nonsense", "url must be a URL such as"),
     ],
 )

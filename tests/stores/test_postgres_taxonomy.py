@@ -8,7 +8,7 @@ import pytest
 
 from ctxassembly import ConfigError, RetrievalConfig, retrieve
 from ctxassembly.retrieval import ListRule, Question, Taxonomy
-from ctxassembly.stores.postgres import PostgresIndex, aread_taxonomy, read_taxonomy
+from ctxassembly.stores.postgres import PostgresIndex, read_taxonomy
 from postgres_samples import execute, statements
 
 TABLES = (
@@ -37,7 +37,7 @@ def url(database_url: str) -> str:
     return database_url
 
 
-async def test_two_tables_are_read_as_dicts_are(url: str):
+def test_two_tables_are_read_as_dicts_are(url: str):
     nodes: list[dict[str, Any]] = [
         {"id": "card", "type": "afdeling", "name": "Cardiologie", "aliases": ["hartspecialist", "cardiologen"]},
         {"id": "derm", "type": "afdeling", "name": "Dermatologie", "aliases": ["huidarts"]},
@@ -48,14 +48,13 @@ async def test_two_tables_are_read_as_dicts_are(url: str):
     pairs = [("card", "HANDLES", "hf"), ("d", "WORKS_IN", "card"), ("e", "WORKS_IN", "card")]
     relations = [dict(zip(("source", "type", "target"), pair, strict=True)) for pair in pairs]
     expected = Taxonomy.from_dict({"nodes": nodes, "relations": relations}, **SETTINGS)
-    for found in (read_taxonomy(url, **SETTINGS), await aread_taxonomy(url, **SETTINGS)):
-        assert found.nodes == expected.nodes
-        assert {id_: set(found.related(node)) for id_, node in found.nodes.items()} == {
-            id_: set(expected.related(node)) for id_, node in expected.nodes.items()
-        }
-        assert found.resolve("Wat doet de hartspecialist bij hartfalen?") == expected.resolve(
-            "Wat doet de hartspecialist bij hartfalen?"
-        )
+    found = read_taxonomy(url, **SETTINGS)
+    assert found.nodes == expected.nodes
+    assert {id_: set(found.related(node)) for id_, node in found.nodes.items()} == {
+        id_: set(expected.related(node)) for id_, node in expected.nodes.items()
+    }
+    question = "Wat doet de hartspecialist bij hartfalen?"
+    assert found.resolve(question) == expected.resolve(question)
 
 
 def test_a_retrieval_answers_from_them(url: str):
@@ -135,13 +134,11 @@ def test_empty_tables_make_an_empty_taxonomy(url: str):
         ("ALTER TABLE taxonomy_nodes ADD metadata jsonb DEFAULT '[1]'", {}, "metadata must be a JSON object"),
     ],
 )
-async def test_what_makes_no_taxonomy_is_an_error(url: str, statement: str, given: dict[str, Any], message: str):
+def test_what_makes_no_taxonomy_is_an_error(url: str, statement: str, given: dict[str, Any], message: str):
     if statement:
         execute(url, statement)
     with pytest.raises(ConfigError, match=message):
         read_taxonomy(**{"url": url, **given})
-    with pytest.raises(ConfigError, match=message):
-        await aread_taxonomy(**{"url": url, **given})
 
 
 def test_aliases_of_a_dict_are_no_text():

@@ -172,16 +172,3 @@ def as_keys(parameter: str, value: Any, allowed: str) -> tuple[str, ...]:
     if not isinstance(keys, (tuple, list)) or not all(isinstance(key, str) and key.strip() for key in keys):
         raise ConfigError(parameter, allowed, value)
     return tuple(keys)
-
-
-def check_weights(field_weights: Any, length_weight: Any) -> None:
-    """Check the weights of an index for words: two numbers from 0 to 1 for title and questions, one for the length.
-
-    Raises:
-        ConfigError: they are something else.
-    """
-    check_number("length_weight", length_weight, 0, 1)
-    if not isinstance(field_weights, (tuple, list)) or len(field_weights) != 2:
-        raise ConfigError("field_weights", "two numbers from 0 to 1, for title and questions", field_weights)
-    for weight in field_weights:
-        check_number("field_weights", weight, 0, 1)

@@ -15,7 +15,6 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import Batch, RerankChunks, RetrievalRequest, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, Retrieved, RetrievedChunk, ScoredChunk, SearchMethod
 from ctxassembly.retrieval import fusion, ranking
-from ctxassembly.retrieval.entities import EntityAnswers, find_entities
 from ctxassembly.retrieval.search import (
     CHANNELS_BY_STRATEGY,
     Capabilities,
@@ -26,7 +25,7 @@ from ctxassembly.retrieval.search import (
     send_requests,
     start_retrieval,
 )
-from ctxassembly.retrieval.taxonomy import Resolution
+from ctxassembly.retrieval.taxonomy import EntityAnswers, Resolution, find_entities
 from ctxassembly.safe_repr import describe_error
 
 Flow = Generator[RetrievalRequest, Any, Retrieved]

@@ -114,7 +114,7 @@ class Question:
             InputError: it has one already.
         """
         if self.filter is not None:
-            raise InputError("filter is given twice: in the Question and beside it")
+            raise InputError("filter is given twice: in the Question and as an argument")
         return replace(self, filter=filter)
 
     @property

@@ -12,7 +12,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from ctxassembly.data.retrieval import SINGLE_OCCURRENCE
 
@@ -64,56 +63,30 @@ _MAX_POSITIONS_PER_WORD = 255
 """PostgreSQL keeps no more places of one word."""
 
 
-class Occurrences(NamedTuple):
-    """The words of a chunk.
+def count_occurrences(parts: Sequence[Sequence[str]]) -> Mapping[str, int]:
+    """Count the words of a chunk's `parts`, in the order in which they are indexed, as far as PostgreSQL counts them.
 
-    >>> [title, text] = ["tea"], ["no", "tea"]
-    >>> found = count_occurrences([title, text], (0.5, 1.0))
-    >>> {word: round(rank, 3) for word, rank in found.ranks.items()}, found.size
-    ({'tea': 0.091, 'no': 0.061}, 29)
+    >>> count_occurrences([["tea"], ["no", "tea"]])
+    Counter({'tea': 2, 'no': 1})
     """
-
-    ranks: Mapping[str, float]
-    size: int
-    """In bytes."""
-
-
-def count_occurrences(parts: Sequence[Sequence[str]], weights: tuple[float, ...]) -> Occurrences:
-    """Count the words of a chunk's `parts`, in the order in which they are indexed, each with its weight, 0 to 1."""
-    found = _count_words(parts)
-    return Occurrences({word: _ts_rank(tuple(times), weights) for word, times in found.items()}, _tsvector_size(found))
-
-
-def _count_words(parts: Sequence[Sequence[str]]) -> Mapping[str, list[int]]:
-    """Count the occurrences of each word in each part, as far as PostgreSQL distinguishes their positions."""
-    found: dict[str, list[int]] = defaultdict(lambda: [0] * len(parts))
+    found: Counter[str] = Counter()
     words_before = 0
-    for at, words in enumerate(parts):
+    for words in parts:
         room = max(_MAX_POSITION - 1 - words_before, 0)
-        for word, times in (Counter(words[:room]) + Counter(set(words[room:]))).items():
-            found[word][at] = times
+        found.update(words[:room])
+        found.update(set(words[room:]))
         words_before += len(words)
     return found
 
 
-@lru_cache(maxsize=4096)
-def _ts_rank(times: tuple[int, ...], weights: tuple[float, ...]) -> float:
-    """Return the `ts_rank` of a word: each occurrence counts less than the previous, the heaviest in full."""
-    occurrence_weights = [weight for count, weight in zip(times, weights, strict=True) for _ in range(count)][
-        :_MAX_POSITIONS_PER_WORD
-    ]
-    best = occurrence_weights.index(max(occurrence_weights))
-    rest = (weight / (place + 1) ** 2 for place, weight in enumerate(occurrence_weights) if place != best)
-    return SINGLE_OCCURRENCE * sum(rest, occurrence_weights[best])
+@lru_cache(maxsize=256)
+def ts_rank(times: int) -> float:
+    """Return the `ts_rank` of a word that occurs so many times: each occurrence counts less than the previous.
 
-
-def _tsvector_size(found: Mapping[str, Sequence[int]]) -> int:
-    """Return the size of the words in a row, in bytes."""
-    size = 4
-    for word, times in found.items():
-        length = len(word.encode(errors="replace"))
-        size += 4 + length + length % 2 + 2 + 2 * min(sum(times), _MAX_POSITIONS_PER_WORD)
-    return size + (1 if size < 127 else 4)  # the header
+    >>> round(ts_rank(1), 3), round(ts_rank(2), 3)
+    (0.061, 0.076)
+    """
+    return SINGLE_OCCURRENCE * sum(1 / place**2 for place in range(1, min(times, _MAX_POSITIONS_PER_WORD) + 1))
 
 
 def trigrams(word: str) -> set[str]:

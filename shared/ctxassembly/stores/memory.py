@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from ctxassembly.concurrency import to_async
 from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
-from ctxassembly.data.validation import check_weights
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.lexemes import NearWords, count_occurrences, lexemes
+from ctxassembly.stores.lexemes import NearWords, count_occurrences, lexemes, ts_rank
 
 
 class MemoryStore:
@@ -136,8 +134,6 @@ class MemoryIndex(MemoryStore):
         words: Callable[[str], Sequence[str]] = lexemes,
         title: str | None = "title",
         questions: str | None = "questions",
-        field_weights: tuple[float, float] = (1.0, 1.0),
-        length_weight: float = 0.0,
     ) -> None:
         """Index `chunks`.
 
@@ -149,11 +145,9 @@ class MemoryIndex(MemoryStore):
                 configuration of PostgreSQL, a stemmer of yours as another one.
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers.
-            field_weights: the weight of an occurrence in the title and in the questions, 0 to 1; in the text it is 1.
-            length_weight: the share by which the length of a chunk lowers its keyword score, 0 to 1.
 
         Raises:
-            ConfigError: two chunks have one id, or a weight is out of range.
+            ConfigError: two chunks have one id.
             InputError: a vector is missing, or has another length than the first.
         """
         chunks = tuple(chunks)
@@ -162,9 +156,7 @@ class MemoryIndex(MemoryStore):
         if len(by_id) < len(chunks):
             repeated = Counter(chunk.id for chunk in chunks).most_common(1)[0][0]
             raise ConfigError("chunks", "chunks with an id each of its own", repeated)
-        check_weights(field_weights, length_weight)
-        fields = dict(zip((title, questions), field_weights, strict=True))
-        self._corpus = Corpus(by_id, _vectors_by_id(chunks, vectors), words, fields, length_weight)
+        self._corpus = Corpus(by_id, _vectors_by_id(chunks, vectors), words, (title, questions))
         self.filters: tuple[Any, ...] | None = None
         """The filters that every chunk has to pass. None: the caller's filter is unknown. See `with_filter`."""
 
@@ -216,14 +208,6 @@ class MemoryIndex(MemoryStore):
         """
         return self._corpus.search(request, _predicates((*(self.filters or ()), request.filter)))
 
-    async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
-        """Async version of `find_terms`, in a thread."""
-        return await to_async(self.find_terms)(request)
-
-    async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
-        """Async version of `search`, in a thread."""
-        return await to_async(self.search)(request)
-
 
 class ChunkRecord(NamedTuple):
     """Notes kept with a chunk."""
@@ -242,11 +226,9 @@ class Corpus:
         chunks: Mapping[str, Chunk],
         vectors: Mapping[str, Sequence[float]],
         words: Callable[[str], Sequence[str]],
-        fields: Mapping[str | None, float],
-        length_weight: float,
+        fields: Sequence[str | None],
     ) -> None:
         self.chunks, self.vectors, self.words, self.fields = chunks, vectors, words, fields
-        self.length_weight = length_weight
         self.records: dict[str, ChunkRecord] = {}
         self.rebuild()
 
@@ -266,20 +248,12 @@ class Corpus:
         self.ranks: dict[str, dict[str, float]] = defaultdict(dict)
         """For each word the ids of the chunks that have it, and what it counts there."""
         self.near_words: NearWords | None = None
-        weights = (*self.fields.values(), 1.0)
-        sizes: dict[str, int] = {}
         for id_, chunk in self.chunks.items():
             notes = self.record(id_).notes
             text = "\n".join((*notes.questions, notes.context, chunk.text))
             texts = (*(_field_text(key, chunk) for key in self.fields), text)
-            found = count_occurrences([self.words(part) for part in texts], weights)
-            sizes[id_] = found.size
-            for word, rank in found.ranks.items():
-                self.ranks[word][id_] = rank
-        mean = sum(sizes.values()) // len(sizes) if sizes else 1  # a whole number, as PostgreSQL's statistics have it
-        share = self.length_weight
-        self.length_factors = {id_: 1 - share + share * size / mean for id_, size in sizes.items()}
-        """For each chunk what its keyword score is divided by."""
+            for word, times in count_occurrences([self.words(part) for part in texts]).items():
+                self.ranks[word][id_] = ts_rank(times)
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """Return the words of a query, the rarest if there are too many."""
@@ -309,7 +283,7 @@ class Corpus:
         terms: dict[str, list[str]] = defaultdict(list)
         for word, weight in (request.vocabulary.weights if request.vocabulary else {}).items():
             for id_, rank in self.ranks.get(word, {}).items():
-                scores[id_] += weight * rank / self.length_factors[id_]
+                scores[id_] += weight * rank
                 terms[id_].append(word)
         passing = {id_ for id_ in {*similarities, *scores} if all(test(self.chunks[id_]) for test in predicates)}
         best = [

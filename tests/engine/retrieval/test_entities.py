@@ -7,8 +7,7 @@ import pytest
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, assemble
 from ctxassembly import retrieve as retrieve_from
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
-from ctxassembly.retrieval.entities import EntityAnswers, find_entities
-from ctxassembly.retrieval.taxonomy import ListRule
+from ctxassembly.retrieval.taxonomy import EntityAnswers, ListRule, find_entities
 
 NODES = [
     Node("card", "department", "Cardiologie", ("cardiologen",), {"campus": "Noord"}),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, assemble, retrieve
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, aretrieve, assemble, retrieve
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
@@ -77,33 +77,6 @@ def test_other_keys_are_searched_or_none():
     assert [*scores(MemoryIndex(chunks, title="heading", questions=None), "iron liver")] == ["A0"]
     assert not scores(MemoryIndex(chunks, title=None), "liver iron")
     assert [*scores(MemoryIndex(chunks, title="year"), "2024")] == ["A0"]
-
-
-def test_an_occurrence_counts_by_its_field():
-    chunks = [chunk("A0", "", title="liver"), chunk("A1", "", questions="liver"), chunk("A2", "liver"), chunk("A3")]
-    found = scores(MemoryIndex(chunks, field_weights=(0.5, 0.25)), "liver")
-    assert found["A0"] == pytest.approx(0.5 * found["A2"])
-    assert found["A1"] == pytest.approx(0.25 * found["A2"])
-
-
-def test_a_long_chunk_counts_less_if_length_does():
-    chunks = [chunk("A0", "liver"), chunk("A1", "liver and much more beside it, on many other things, in one text")]
-    assert len({*scores(MemoryIndex(chunks), "liver").values()}) == 1
-    found = scores(MemoryIndex(chunks, length_weight=1.0), "liver")
-    assert found["A0"] > 2 * found["A1"]
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ({"field_weights": (2.0, 1.0)}, "field_weights must be a number from 0 to 1, got 2"),
-        ({"field_weights": 1.0}, "field_weights must be two numbers from 0 to 1, for title and questions"),
-        ({"length_weight": -0.1}, "length_weight must be a number from 0 to 1"),
-    ],
-)
-def test_a_weight_out_of_range_is_an_error(weights: Any, message: str):
-    with pytest.raises(ConfigError, match=message):
-        MemoryIndex(WATER, **weights)
 
 
 def test_words_can_be_made_by_a_stemmer():
@@ -245,11 +218,7 @@ async def test_it_finds_and_brings_the_neighbors_sync_and_async():
     context = assemble(found.hits, AssemblyConfig(format="minimal"), store=index)
     assert "Tea is made of water" in context.text
     assert [one.id for one in await index.afetch([ChunkRef("A", 1)])] == ["A1"]
-    request = FindTerms("water", 32, 4)
-    words = await index.afind_terms(request)
-    assert words == index.find_terms(request)
-    search = SearchChunks(5, None, words, None)
-    assert await index.asearch(search) == index.search(search)
+    assert await aretrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index) == found
 
 
 async def test_awaited_it_leaves_the_event_loop_free():
@@ -261,13 +230,12 @@ async def test_awaited_it_leaves_the_event_loop_free():
 
     index = MemoryIndex(WATER, words=words)
     running.clear()
-    vocabulary = await index.afind_terms(FindTerms("water", 32, 4))
 
     def passes(each: Chunk) -> bool:
         running.append(threading.current_thread().name)
         return True
 
-    assert await index.asearch(SearchChunks(5, None, vocabulary, passes))
+    assert (await aretrieve("water", RetrievalConfig(strategy="keyword"), index=index, filter=passes)).hits
     assert len(running) == 3
     assert threading.current_thread().name not in running
 

@@ -18,8 +18,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
-    from ctxassembly.stores.postgres.taxonomy import aread_taxonomy as aread_taxonomy
     from ctxassembly.stores.postgres.taxonomy import read_taxonomy as read_taxonomy
 else:
-    _HOMES = {"index": "PostgresIndex", "taxonomy": "aread_taxonomy read_taxonomy"}
+    _HOMES = {"index": "PostgresIndex", "taxonomy": "read_taxonomy"}
     __all__, __getattr__, __dir__ = lazy_names(__name__, {f"{__name__}.{room}": of for room, of in _HOMES.items()})

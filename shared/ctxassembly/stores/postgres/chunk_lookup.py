@@ -47,7 +47,7 @@ class OffsetScope(NamedTuple):
 
     def parameters(self, at: int) -> list[str]:
         """Return the names of the parameters for `columns`, arrays of equal length, of the scope at index `at`."""
-        return [f"beside_{at}_{name}" for name in self.columns]
+        return [f"near_{at}_{name}" for name in self.columns]
 
 
 def bind_offsets(refs: Sequence[ChunkRef]) -> tuple[tuple[OffsetScope, ...], dict[str, Any]]:
@@ -62,7 +62,7 @@ def bind_offsets(refs: Sequence[ChunkRef]) -> tuple[tuple[OffsetScope, ...], dic
         keys = () if page_key is not None else tuple(values)
         parts = [str(values[key]) for key in keys] if page_key is None else [int(float(values[page_key]))]
         rows[OffsetScope(page_key, keys)].append([ref.document_id, start, *parts])
-        bound["beside"] = max(bound.get("beside", 0), per_side)
+        bound["per_side"] = max(bound.get("per_side", 0), per_side)
     for at, (scope, asked) in enumerate(rows.items()):
         bound |= zip(scope.parameters(at), map(list, zip(*asked, strict=True)), strict=True)
     return tuple(rows), bound
@@ -192,7 +192,7 @@ class ChunkTable:
             for parameter, column in zip(parameters, scope.columns, strict=True)
         ]
         requested = sa.func.unnest(*arrays).table_valued(*scope.columns).render_derived(name=f"asked_{at}")
-        per_side = sa.bindparam("beside", type_=sa.BigInteger)
+        per_side = sa.bindparam("per_side", type_=sa.BigInteger)
         for name, document_id, rows in sources:
             partition = {"document": document_id}
             partition |= {f"part_{part}": self.text_of(key) for part, key in enumerate(scope.section_keys)}

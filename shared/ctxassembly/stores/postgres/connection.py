@@ -24,14 +24,13 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
@@ -40,7 +39,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.concurrency import DeadlineError, await_with_deadline, submit, wait_with_deadline
-from ctxassembly.errors import ConfigError, CtxAssemblyError, InputError, StoreError, missing_extra
+from ctxassembly.errors import ConfigError, CtxAssemblyError, StoreError, missing_extra
 from ctxassembly.safe_repr import describe_error
 
 T = TypeVar("T")
@@ -55,7 +54,6 @@ AUTOCOMMIT: Mapping[str, Any] = {"isolation_level": "AUTOCOMMIT"}
 """Options without a transaction: BEGIN and ROLLBACK would be two more round trips."""
 _ASYNCPG_PARAMETERS = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
 """Parameters of a URL that psycopg doesn't know."""
-_UNTRANSLATABLE, _NO_SUCH_CHARACTER = "22P05", "22021"
 
 
 class Server(NamedTuple):
@@ -76,14 +74,10 @@ def server_url(url: Any) -> str:
     """
     try:
         parsed = make_url(url)
-        if parsed.host and not parsed.host.startswith("/"):  # a folder is no name
-            parsed.host.encode("idna")  # as the driver does it
-    except (ArgumentError, ValueError):  # a port that is no number, a host that is no name
+    except (ArgumentError, ValueError):  # a port that is no number
         raise ConfigError("url", "a URL such as postgresql://user@host:5432/database", type(url).__name__) from None
     if parsed.get_backend_name() not in ("postgresql", "postgres"):
         raise ConfigError("url", "a URL such as postgresql://user@host/database", parsed.get_backend_name())
-    if parsed.port is not None and not 0 < parsed.port < 2**16:
-        raise ConfigError("url", "one with a port from 1 to 65535", parsed.port)
     query = {name: value for name, value in parsed.query.items() if name not in _ASYNCPG_PARAMETERS}
     if "ssl" in query:  # as asyncpg calls it
         query["sslmode"] = query.pop("ssl")
@@ -139,25 +133,16 @@ def _execute_with_settings(
     # A transaction of more than one statement sets what it needs by itself.
     if not connection.autocommit or connection.pgconn.transaction_status:
         return False
-    # libpq has pipelines from version 14 on; without them it takes four round trips.
-    with connection.pipeline() if _has_pipelines() else connection.transaction():
+    with connection.pipeline():
         connection.execute(*settings)
         cursor.execute(statement, parameters)
     return True
-
-
-@cache
-def _has_pipelines() -> bool:
-    from psycopg import Pipeline
-
-    return Pipeline.is_supported()
 
 
 def query_rows(server: Server, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
     """Return the rows of a statement, in one round trip. It is sent again once if its connection turns out to be dead.
 
     Raises:
-        InputError: a text with characters that the database's encoding doesn't have.
         StoreError: the database failed. This is an error of the driver's class, too.
         TimeoutError: there was no answer in time.
     """
@@ -359,13 +344,4 @@ def translate_errors() -> Iterator[None]:
         driver = driver_error(error)
         if isinstance(error, CtxAssemblyError) or not hasattr(driver, "sqlstate"):
             raise
-        message = describe_error(driver, max_lines=1)
-        if driver.sqlstate == _UNTRANSLATABLE:
-            # The message gives the character as bytes.
-            shown = bytes.fromhex("".join(re.findall(r"\b0x([0-9a-f]{2})\b", message))).decode(errors="replace")
-            allowed = "text must be of characters that the database's encoding has (ENCODING 'UTF8' has all)"
-            raise InputError.from_error(error, f"{allowed}, got {shown!r}: {message}") from driver
-        failure = "the database failed"
-        if driver.sqlstate == _NO_SUCH_CHARACTER:
-            failure = "the database holds text that is not UTF-8"
-        raise StoreError.from_error(error, f"{failure}: {message}") from driver
+        raise StoreError.from_error(error, f"the database failed: {describe_error(driver, max_lines=1)}") from driver

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data import enrichment
-from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import schema
@@ -24,7 +23,7 @@ from ctxassembly.stores.postgres.connection import Server, query_rows
 from ctxassembly.stores.postgres.ingest import insert_words
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.migrate import complete_changes, refresh
-from ctxassembly.stores.postgres.rows import ToChunk, chunk_from_row, columns_for
+from ctxassembly.stores.postgres.rows import chunk_from_row, columns_for
 from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
@@ -42,10 +41,8 @@ BATCH_ROWS = 1_000
 """Rows that are read at a time."""
 
 
-def add_note_columns(
-    server: Server, table: IndexedTable, fields: schema.WordFields, seconds: float, *, dry_run: bool
-) -> tuple[IndexedTable, schema.Plan]:
-    """Return the table with columns for notes, and the statements executed; with `dry_run` those that are missing.
+def add_note_columns(server: Server, table: IndexedTable, fields: schema.WordFields, seconds: float) -> IndexedTable:
+    """Return the table with columns for notes.
 
     Raises:
         ConfigError: this user doesn't own the table.
@@ -53,14 +50,13 @@ def add_note_columns(
     whole = replace(table, has_notes=True)
     with open_maintenance(server, seconds) as work:
         info = work.describe_table(table)
-        plan = schema.Plan(() if info.has_notes else tuple(missing_steps(whole, info, fields)))
-        if plan.steps and not dry_run:
+        if not info.has_notes:
             if not info.is_owned:
-                allowed = "one whose table this user owns; with_enrichment(dry_run=True) prints its owner's statements"
+                allowed = "one whose table this user owns; its owner calls with_enrichment() once"
                 raise ConfigError("index", allowed, table.full_name)
             with work.hold_turn(table.full_name):
-                work.execute(table.full_name, plan.steps)
-    return whole, plan
+                work.execute(table.full_name, tuple(missing_steps(whole, info, fields)))
+    return whole
 
 
 def missing_steps(table: IndexedTable, info: TableInfo, fields: schema.WordFields) -> Iterator[schema.Step]:
@@ -92,13 +88,12 @@ class PostgresNotes:
     server: Server
     table: IndexedTable
     keys: MetadataKeys
-    chunk_of: ToChunk | None
     condition: sa.ColumnElement[bool] | None
     timeout_seconds: float
 
     def __post_init__(self) -> None:
         if not self.table.has_notes:
-            allowed = "one whose table has columns for notes: index = index.with_enrichment(), dry_run=True prints how"
+            allowed = "one whose table has columns for notes: index = index.with_enrichment()"
             raise ConfigError("index", allowed, self.table.full_name)
 
     def outlines(self) -> Sequence[enrichment.Outline]:
@@ -108,7 +103,8 @@ class PostgresNotes:
             sa.event.listen(work.sql.engine, "handle_error", _close_cursor)
             with work.sql.execute(self._select_rows, execution_options={"yield_per": BATCH_ROWS}) as found:
                 return enrichment.group_outlines(
-                    enrichment.StoredChunk(key, self._read_chunk(row), mark or "") for key, mark, _, *row in found
+                    enrichment.StoredChunk(key, chunk_from_row(row, self.table, self.keys), mark or "")
+                    for key, mark, _, *row in found
                 )
 
         with open_maintenance(self.server, self.timeout_seconds) as work:
@@ -119,7 +115,9 @@ class PostgresNotes:
         statement = self._select_rows.where(self.table.c[self.table.key] == _any_key)
         found = query_rows(self.server, (statement, {"keys": list(outline.keys)}), self.timeout_seconds)
         return enrichment.stored_document(
-            outline, {key: (self._read_chunk(row), context or "") for key, _, context, *row in found}, self.keys
+            outline,
+            {key: (chunk_from_row(row, self.table, self.keys), context or "") for key, _, context, *row in found},
+            self.keys,
         )
 
     @cached_property
@@ -127,11 +125,6 @@ class PostgresNotes:
         table = self.table
         statement = sa.select(table.c[table.key], table.c[NOTES_MARK], table.c[CONTEXT], *columns_for(table))
         return statement if self.condition is None else statement.where(self.condition)
-
-    def _read_chunk(self, row: Sequence[Any]) -> Chunk:
-        chunk = chunk_from_row(row, self.table, self.keys, self.chunk_of)
-        # Another reading may give another text than the stored one, which follows the id.
-        return replace(chunk, text=row[1]) if self.chunk_of else chunk
 
     def write(self, request: enrichment.WriteNotes) -> bool:
         """Write the notes on a document in one transaction, if its chunks still have the texts of `request`.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.errors import ConfigError
+from ctxassembly.data.validation import check_int
 from ctxassembly.stores.postgres.table import TSV, IndexedTable, TableInfo, quoted_name
 
 if TYPE_CHECKING:
@@ -59,25 +58,37 @@ class Health:
 
 
 def measure_health(
-    connection: Connection[Any], table: IndexedTable, info: TableInfo, *, sample: int, limit: int, seed: int
+    connection: Connection[Any], table: IndexedTable, info: TableInfo, *, sample: int, limit: int
 ) -> Health:
     """Return the state of `table`. Exact search reads the whole table once for each sampled chunk.
 
     Raises:
         ConfigError: `sample` or `limit` is below 1.
     """
-    for name, value in (("sample", sample), ("limit", limit)):
-        if type(value) is not int or value < 1:
-            raise ConfigError(name, "an integer from 1", value)
-    vector = quoted_name(table.embedding)
-    counts = _fetch_row(
-        connection,
+    check_int("sample", sample, 1)
+    check_int("limit", limit, 1)
+    key, vector = quoted_name(table.key), quoted_name(table.embedding)
+
+    def fetch(statement: str, *values: Any) -> list[Any]:
+        return connection.execute(statement.encode(), values or None).fetchall()
+
+    [(chunks, without_words, without_vector)] = fetch(
         f"SELECT count(*), count(*) FILTER (WHERE {TSV} = '' OR {TSV} IS NULL),"
-        f" count(*) FILTER (WHERE {vector} IS NULL) FROM {table.full_name}",
+        f" count(*) FILTER (WHERE {vector} IS NULL) FROM {table.full_name}"
     )
-    chunks, without_words, without_vector = counts
-    changed = _changed_share(connection, table, chunks)
-    ids = _sample_keys(connection, table, sample, seed) if info.has_hnsw else []
+    statistics = fetch(
+        "SELECT n_mod_since_analyze, coalesce(last_analyze, last_autoanalyze) IS NULL"
+        " FROM pg_stat_user_tables WHERE schemaname = %s AND relname = %s",
+        *(table.schema, table.name),
+    )
+    changed = 0.0
+    if statistics and chunks:
+        modified, is_unknown = statistics[0]
+        changed = 1.0 if is_unknown else min(modified / chunks, 1.0)
+    ids: list[Any] = []
+    if info.has_hnsw:
+        order = f"ORDER BY md5({key}::text), {key} LIMIT {sample}"
+        ids = [one for (one,) in fetch(f"SELECT {key} FROM {table.full_name} WHERE {vector} IS NOT NULL {order}")]
     recall = _measure_recall(connection, table, ids, limit) if ids else None
     missing_indexes = [name for name, there in _expected_indexes(table, info, chunks) if not there]
     # attach makes no extension: that is for the database's owner to decide.
@@ -97,10 +108,6 @@ def measure_health(
     )
 
 
-def _fetch_row(connection: Connection[Any], statement: str, *values: Any) -> Any:
-    return connection.execute(statement.encode(), values or None).fetchone()
-
-
 def _expected_indexes(table: IndexedTable, info: TableInfo, chunks: int) -> list[tuple[str, bool]]:
     definitions = " ".join(info.indexes.values())
     return [
@@ -115,27 +122,6 @@ def _expected_indexes(table: IndexedTable, info: TableInfo, chunks: int) -> list
         ("pg_trgm", "pg_trgm" in info.extensions),
         *((f"{name}, which is invalid", False) for name in info.invalid_indexes),
     ]
-
-
-def _changed_share(connection: Connection[Any], table: IndexedTable, chunks: int) -> float:
-    row = _fetch_row(
-        connection,
-        "SELECT n_mod_since_analyze, coalesce(last_analyze, last_autoanalyze) IS NULL"
-        " FROM pg_stat_user_tables WHERE schemaname = %s AND relname = %s",
-        table.schema,
-        table.name,
-    )
-    if row is None or not chunks:
-        return 0.0
-    return 1.0 if row[1] else min(row[0] / chunks, 1.0)
-
-
-def _sample_keys(connection: Connection[Any], table: IndexedTable, sample: int, seed: int) -> list[Any]:
-    key = quoted_name(table.key)
-    keys = connection.execute(
-        f"SELECT {key} FROM {table.full_name} WHERE {quoted_name(table.embedding)} IS NOT NULL ORDER BY {key}".encode()
-    ).fetchall()
-    return random.Random(seed).sample([one for (one,) in keys], min(sample, len(keys)))  # noqa: S311
 
 
 def _measure_recall(connection: Connection[Any], table: IndexedTable, ids: Sequence[Any], limit: int) -> float:

@@ -6,17 +6,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal, overload
 
 from sqlalchemy import Row, make_url
 
-from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
-from ctxassembly.data.validation import check_int, check_number, check_weights
+from ctxassembly.data.validation import check_int, check_number
 from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import enrichment as notes
@@ -33,7 +32,7 @@ from ctxassembly.stores.postgres.filters import build_condition
 from ctxassembly.stores.postgres.health import Health
 from ctxassembly.stores.postgres.ingest import IngestReport
 from ctxassembly.stores.postgres.maintenance import open_maintenance
-from ctxassembly.stores.postgres.rows import ToChunk, chunk_from_row, neighbor_table
+from ctxassembly.stores.postgres.rows import chunk_from_row, neighbor_table
 from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields
 from ctxassembly.stores.postgres.search import (
     bind_search,
@@ -58,8 +57,7 @@ class PostgresIndex:
     trips. It is a store of neighbors, too: `index.with_filter(filter)` is the same index whose hits and neighbors
     have to pass the filter.
 
-    Long operations have an async form that runs in a thread: it blocks no event loop, and continues to its end if its
-    caller is cancelled.
+    On an event loop, call the long operations in a thread: `await asyncio.to_thread(index.add, chunks, vectors)`.
     """
 
     server: Server = field(repr=False)
@@ -75,22 +73,9 @@ class PostgresIndex:
     """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
     unknown. See `with_filter`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
-    field_weights: tuple[float, float] = (1.0, 1.0)
-    """The weight of an occurrence in the title and in the questions, 0 to 1; in the text it is 1.
-
-    Of Dutch standards, whose titles are headings, the best 5 / 10 / 20 chunks have .637 .712 .787 of the evidence with
-    titles at 1; at .5 .015 .012 .015 less, without titles .064 .065 .051 less (standard errors .008 and .015), and at
-    2 .034 less at 5. Where titles are names of files or of persons, nothing changes by more than .002. No set has
-    questions for its chunks: their benefit isn't measured."""
-    length_weight: float = 0.0
-    """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6
-    for chunks of very different lengths, such as paragraphs."""
-    chunk_of: ToChunk | None = field(default=None, repr=False)
-    """A function that makes chunks from rows of a framework's table, instead of ours."""
 
     def __post_init__(self) -> None:
         check_number("timeout_seconds", self.timeout_seconds, above=0)
-        check_weights(self.field_weights, self.length_weight)
         build_condition(self.table, *(self.filters or ()))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -109,7 +94,8 @@ class PostgresIndex:
         title: str | None = "title",
         questions: str | None = "questions",
         ef_search: int = 200,
-        **settings: Any,
+        keys: MetadataKeys | None = None,
+        timeout_seconds: float = 10.0,
     ) -> PostgresIndex:
         """Return an index over a table of its own, which is created if it doesn't exist.
 
@@ -122,25 +108,21 @@ class PostgresIndex:
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
-            settings: `keys`, `field_weights`, `length_weight`, `timeout_seconds`.
+            keys: the metadata keys by which `enrich` names a document to its model.
+            timeout_seconds: the deadline of each statement.
 
         Raises:
             ConfigError: a value out of range; a table of that name that was made otherwise; no pgvector, and no right
                 to create it.
         """
         fields = check_fields(WordFields(language, title, questions))
-        seconds = settings.get("timeout_seconds", cls.timeout_seconds)
-        check_number("timeout_seconds", seconds, above=0)
+        check_number("timeout_seconds", timeout_seconds, above=0)
         server = migrate.make_server(url, ef_search)
         check_int("dimensions", dimensions, 1, 16_000)
-        with open_maintenance(server, seconds) as work:
+        with open_maintenance(server, timeout_seconds) as work:
             indexed_table = migrate.create_table(work, table, schema, fields, dimensions)
-        return cls(server, indexed_table, fields, **settings)
-
-    @classmethod
-    async def acreate(cls, url: str, table: str = "chunks", **settings: Any) -> PostgresIndex:
-        """Async version of `create`; it runs in a thread."""
-        return await to_async(partial(cls.create, table=table, **settings))(url)
+        keys = MetadataKeys() if keys is None else keys
+        return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds)
 
     @overload
     @classmethod
@@ -184,7 +166,7 @@ class PostgresIndex:
             hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index and offset.
-            settings: `field_weights`, `length_weight`, `timeout_seconds`, `chunk_of`.
+            settings: `timeout_seconds`.
 
         Raises:
             InputError: another kind of vector store.
@@ -201,15 +183,6 @@ class PostgresIndex:
         if dry_run:
             return plan
         return cls(server, table, fields, keys=keys, **settings)
-
-    @classmethod
-    async def aattach(cls, vectorstore: Any, **settings: Any) -> PostgresIndex:
-        """Async version of `attach`; it runs in a thread and has no dry run."""
-
-        def attach(store: Any) -> PostgresIndex:
-            return cls.attach(store, dry_run=False, **settings)
-
-        return await to_async(attach)(vectorstore)
 
     def add(
         self,
@@ -255,25 +228,13 @@ class PostgresIndex:
             migrate.complete_changes(work, self.table, report.added + report.deleted)
         return report
 
-    async def aadd(
-        self,
-        chunks: Iterable[Chunk],
-        vectors: Iterable[Sequence[float]] | None = None,
-        embed: Any = None,
-        *,
-        progress: bool = True,
-    ) -> IngestReport:
-        """Async version of `add`. `embed` is called in the thread, so it must be the sync function."""
-        return await to_async(partial(self.add, vectors=vectors, embed=embed, progress=progress))(chunks)
-
-    def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
+    def check(self, *, sample: int = 50, limit: int = 20) -> Health:
         """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
 
         Args:
             sample: how many of the chunks' own vectors are searched for, exactly and by the index. An exact search
                 reads the whole table.
             limit: how many nearest chunks of each are compared.
-            seed: of the choice of chunks.
 
         Raises:
             ConfigError: `sample` or `limit` is below 1.
@@ -283,22 +244,14 @@ class PostgresIndex:
 
             def measured() -> Health:
                 work.connection.execute(*settings_statement(self.server))
-                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit, seed=seed)
+                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit)
 
             return work.retry_on_lock(self.table.full_name, measured)
-
-    async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
-        """Async version of `check`."""
-        return await to_async(partial(PostgresIndex.check, sample=sample, limit=limit, seed=seed))(self)
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""
         with open_maintenance(self.server, self.timeout_seconds) as work:
             migrate.refresh(work, self.table)
-
-    async def arefresh(self) -> None:
-        """Async version of `refresh`."""
-        await to_async(PostgresIndex.refresh)(self)
 
     def with_filter(self, filter: Any) -> PostgresIndex:
         """Return the same index whose hits and neighbors also have to pass `filter`. None: there is no filter.
@@ -319,29 +272,17 @@ class PostgresIndex:
 
     # Notes of a model
 
-    @overload
-    def with_enrichment(self, *, dry_run: Literal[True]) -> Plan: ...
-
-    @overload
-    def with_enrichment(self, *, dry_run: Literal[False] = False) -> PostgresIndex: ...
-
-    def with_enrichment(self, *, dry_run: bool = False) -> PostgresIndex | Plan:
+    def with_enrichment(self) -> PostgresIndex:
         """Return the same index over a table with columns for what `enrich` writes; missing columns are added.
 
         A table that `create` made has them. Another one is rewritten once, since the words of questions and contexts
         become words of its chunks: reads and writes are blocked meanwhile. Other writers continue as before. An
         index that was made earlier finds by the notes, too; to show summaries it has to be created again.
 
-        Args:
-            dry_run: give back the statements, and execute none.
-
         Raises:
             ConfigError: this user doesn't own the table.
         """
-        table, plan = notes.add_note_columns(
-            self.server, self.table, self.fields, self.timeout_seconds, dry_run=dry_run
-        )
-        return plan if dry_run else replace(self, table=table)
+        return replace(self, table=notes.add_note_columns(self.server, self.table, self.fields, self.timeout_seconds))
 
     @property
     def enrichment(self) -> notes.PostgresNotes:
@@ -351,7 +292,7 @@ class PostgresIndex:
             ConfigError: the table has no columns for them.
         """
         condition = build_condition(self.table, *(self.filters or ()))
-        return notes.PostgresNotes(self.server, self.table, self.keys, self.chunk_of, condition, self.timeout_seconds)
+        return notes.PostgresNotes(self.server, self.table, self.keys, condition, self.timeout_seconds)
 
     # Retrieval
 
@@ -387,17 +328,17 @@ class PostgresIndex:
         if request.vector is not None:
             check_vector(request.vector, self.table)
         condition = build_condition(self.table, *(self.filters or ()), request.filter)
-        shape, bound = bind_search(request, is_filtered=condition is not None, field_weights=self.field_weights)
+        shape, bound = bind_search(request, is_filtered=condition is not None)
         # A statement without a filter takes longer to build than to send.
         build = search_statement if condition is not None else cached_search_statement
-        statement = build(self.table, shape, condition, self.length_weight)
+        statement = build(self.table, shape, condition)
         return None if statement is None else (statement, bound)
 
     def _read_scored(self, rows: Iterable[Row[Any]]) -> list[ScoredChunk]:
         return [
             # The cosine of a vector of length 0 is undefined.
             ScoredChunk(
-                chunk=chunk_from_row(row, self.table, self.keys, self.chunk_of),
+                chunk=chunk_from_row(row, self.table, self.keys),
                 similarity=0.0 if similarity is not None and math.isnan(similarity) else similarity,
                 keyword_score=keyword_score,
                 terms=tuple(matched or ()),
@@ -452,7 +393,7 @@ class PostgresIndex:
         return self._neighbor_table.statement_for(refs) if refs else None
 
     def _read_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
-        return [chunk_from_row(row, self.table, self.keys, self.chunk_of) for row in rows]
+        return [chunk_from_row(row, self.table, self.keys) for row in rows]
 
 
 def _no_progress(*_: Any) -> None:

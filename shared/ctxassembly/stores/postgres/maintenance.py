@@ -210,7 +210,6 @@ def open_maintenance(server: Server, seconds: float) -> Iterator[MaintenanceConn
 
     Raises:
         ConfigError: the user may not do what is done inside, or there is no such schema.
-        InputError: a text with characters that the database's encoding doesn't have.
         StoreError: the database failed. This is an error of the driver's class, too.
         TimeoutError: the server doesn't answer for `seconds`, or a client holds a lock.
     """

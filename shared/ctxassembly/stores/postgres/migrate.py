@@ -88,7 +88,7 @@ def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: schema.Word
     if existing != (table.dimensions, schema.words_mark(table, fields)):
         raise ConfigError(
             "dimensions, language, title and questions",
-            f"those of the existing table ({existing[0]}, {existing[1]})",
+            f"as the existing table has them ({existing[0]}, {existing[1]})",
             f"{table.dimensions}, {fields}",
         )
     return list(schema.missing_lexeme_steps(table, info))

@@ -41,7 +41,7 @@ class NumberingReport:
     documents: int
     """Documents whose chunks now all have their own index, from any source, or are linked to each other."""
     unordered: tuple[str, ...]
-    """Documents whose chunks don't tell their order, or contradict each other; at most 100."""
+    """Documents whose chunks don't show their order, or contradict each other; at most 100."""
     unordered_count: int
     """Number of all such documents."""
     nameless: int

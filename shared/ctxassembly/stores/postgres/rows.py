@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,8 +19,6 @@ from ctxassembly.stores.postgres.table import SUMMARY, IndexedTable
 
 CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
 """The columns of a table of our own that make a chunk, in the order of its fields."""
-ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
-"""A function from id, text and metadata of a row to its chunk."""
 _SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 """Relationships of a node, as LlamaIndex writes them."""
 
@@ -34,19 +32,16 @@ def columns_for(table: IndexedTable) -> Sequence[ColumnElement[Any]]:
     return [table.c[table.id], table.c[table.content], metadata, *(table.c[name] for name in table.columns), *notes]
 
 
-def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys, chunk_of: ToChunk | None) -> Chunk:
-    """Return the chunk in a row of `columns_for`; `chunk_of` reads rows of a framework's table if it is given."""
+def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys) -> Chunk:
+    """Return the chunk in a row of `columns_for`."""
     row, summary = (row[:-1], row[-1]) if table.has_notes else (row, None)
     if table.is_own:
         chunk = Chunk(*row)
     else:
         id_, text, metadata, *more = row
         metadata = {**(metadata or {}), **dict(zip(table.columns, more, strict=True))}
-        if chunk_of is not None:
-            chunk = chunk_of(id_, text, metadata)
-        else:
-            to_chunk = _llamaindex_chunk if table.dialect == "llamaindex" else _langchain_chunk
-            chunk = to_chunk(id_, text, metadata, keys)
+        to_chunk = _llamaindex_chunk if table.dialect == "llamaindex" else _langchain_chunk
+        chunk = to_chunk(id_, text, metadata, keys)
     return with_summary(chunk, summary) if table.has_notes else chunk
 
 

@@ -49,6 +49,13 @@ MAX_SCORED = 10_000
 """Maximum of chunks scored if even the rarest word of a query is common; the first stored ones are taken."""
 
 
+_FIELD_WEIGHTS = sa.cast(sa.bindparam("by_field", [0.1] * 4, ARRAY(sa.REAL)), ARRAY(sa.REAL))
+"""The weight of an occurrence in text, context, questions and title, as PostgreSQL gives it to a text.
+
+Of Dutch standards, whose titles are headings, the best 5 / 10 / 20 chunks have .637 .712 .787 of the evidence with
+titles at the weight of the text; at half of it .015 .012 .015 less, without titles .064 .065 .051 less (standard errors
+.008 and .015), and at twice it .034 less at 5. Where titles are names of files or of persons, nothing changes by more
+than .002. No set has questions for its chunks: their benefit isn't measured."""
 _MAX_VALUES = {"vector": 3.4028234663852886e38, "halfvec": 65504.0}
 """The greatest number that a type of pgvector holds."""
 MAX_LEXEME_BYTES = 2046
@@ -135,9 +142,7 @@ class SearchShape(NamedTuple):
     """True if a chunk may have one of them."""
 
 
-def bind_search(
-    request: SearchChunks, *, is_filtered: bool, field_weights: tuple[float, float]
-) -> tuple[SearchShape, dict[str, Any]]:
+def bind_search(request: SearchChunks, *, is_filtered: bool) -> tuple[SearchShape, dict[str, Any]]:
     """Return the shape of a search, and the values of its parameters."""
     bound: dict[str, Any] = {"limit": request.limit}
     if request.vector is not None:
@@ -150,10 +155,6 @@ def bind_search(
     query_text = candidate_query(request.vocabulary, TARGET_CANDIDATES_FILTERED if is_filtered else TARGET_CANDIDATES)
     if query_text:
         bound |= {"candidate_query": query_text, "max_scored": MAX_SCORED}
-    if terms:
-        # In the order of the labels D, C, B and A; of them all, .1 is what PostgreSQL itself gives a text.
-        title, questions = field_weights
-        bound["by_field"] = [0.1, 0.1, 0.1 * questions, 0.1 * title]
     return SearchShape(request.vector is not None, len(terms), has_candidates=bool(query_text)), bound
 
 
@@ -161,7 +162,6 @@ def search_statement(
     table: IndexedTable,
     shape: SearchShape,
     condition: sa.ColumnElement[bool] | None,
-    length_weight: float,
 ) -> sa.Select[Any] | None:
     """Return the statement for the best chunks of each channel: columns, similarity, keyword score, matched words.
 
@@ -178,13 +178,13 @@ def search_statement(
         nearest = sa.select(key.label("key")).where(table.c[table.embedding].is_not(None), *_as_conditions(condition))
         channels.append(sa.select(nearest.order_by(distance).limit(_LIMIT).cte("nearest")))
     if shape.word_count is not None:
-        score = _score(table, table.tsv, shape.word_count, length_weight)
+        score = _score(table.tsv, shape.word_count)
         matched = _matched_terms(table.tsv, shape.word_count)
     if shape.word_count and shape.has_candidates:
         matches = table.tsv.op("@@", is_comparison=True)(_tsquery("candidate_query"))
         matching_rows = sa.select(key.label("key"), table.tsv.label("tsv")).where(matches, *_as_conditions(condition))
         candidate_rows = matching_rows.limit(sa.bindparam("max_scored", type_=sa.Integer)).subquery("looked_at")
-        best = _score(table, candidate_rows.c.tsv, shape.word_count, length_weight)
+        best = _score(candidate_rows.c.tsv, shape.word_count)
         channels.append(
             sa.select(
                 sa.select(candidate_rows.c.key).order_by(best.desc(), candidate_rows.c.key).limit(_LIMIT).cte("best")
@@ -235,20 +235,14 @@ def _searchable(terms: Sequence[TermStats]) -> list[TermStats]:
     return [term for term in kept.values() if len(term.text.encode()) <= MAX_LEXEME_BYTES]
 
 
-def _score(
-    table: IndexedTable, tsv: sa.ColumnElement[Any], word_count: int, length_weight: float
-) -> sa.ColumnElement[Any]:
+def _score(tsv: sa.ColumnElement[Any], word_count: int) -> sa.ColumnElement[Any]:
     """Return the keyword score of a chunk; 0 without a word."""
-    by_field = sa.cast(sa.bindparam("by_field", type_=ARRAY(sa.REAL)), ARRAY(sa.REAL))
     total: sa.ColumnElement[Any] = sa.cast(sa.literal(0.0), sa.Double)
     for at in range(word_count):
         # One word at a time, written out: as a join with a table of words it takes twice the time.
-        rank = sa.cast(sa.func.ts_rank(by_field, tsv, _tsquery(f"query_{at}")), sa.Double)
+        rank = sa.cast(sa.func.ts_rank(_FIELD_WEIGHTS, tsv, _tsquery(f"query_{at}")), sa.Double)
         total = total + sa.bindparam(f"weight_{at}", type_=sa.Double) * rank
-    if not length_weight:
-        return total
-    length = sa.func.pg_column_size(tsv) / sa.cast(_mean_size(table), sa.Double)
-    return total / (1 - length_weight + length_weight * sa.func.coalesce(length, 1.0))
+    return total
 
 
 def _matched_terms(tsv: sa.ColumnElement[Any], word_count: int) -> sa.ColumnElement[Any]:
@@ -263,15 +257,6 @@ def _matched_terms(tsv: sa.ColumnElement[Any], word_count: int) -> sa.ColumnElem
 
 def _tsquery(parameter: str) -> sa.ColumnElement[Any]:
     return sa.cast(sa.bindparam(parameter, type_=sa.Text), TsQuery)
-
-
-def _mean_size(home: IndexedTable) -> sa.ColumnElement[Any]:
-    """Return the mean size of a chunk's words, which the statistics have; NULL if there are none yet."""
-    stats = sa.table(
-        "pg_stats", *map(sa.column, ("schemaname", "tablename", "attname", "avg_width")), schema="pg_catalog"
-    )
-    of_words = (stats.c.schemaname == home.schema, stats.c.tablename == home.name, stats.c.attname == TSV)
-    return sa.select(sa.func.max(sa.func.nullif(stats.c.avg_width, 0))).where(*of_words).scalar_subquery()
 
 
 MAX_QUERY_CHARS = 20_000

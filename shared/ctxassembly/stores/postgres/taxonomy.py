@@ -11,7 +11,7 @@ from sqlalchemy.exc import ProgrammingError
 from ctxassembly.data.validation import check_number
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.stores.postgres.connection import Server, aquery_rows, query_rows, server_url
+from ctxassembly.stores.postgres.connection import Server, query_rows, server_url
 from ctxassembly.stores.postgres.table import check_name
 
 EF_SEARCH = 200
@@ -51,40 +51,14 @@ def read_taxonomy(
         ConfigError: there is no such table, a column is missing, or the rows make no taxonomy.
         TimeoutError: the database didn't answer in time.
     """
-    statement = _statement(nodes, relations, schema)
-    try:
-        found = query_rows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
-    except ProgrammingError as error:
-        raise _unreadable_error(error) from error
-    return _build_taxonomy(found, settings)
-
-
-async def aread_taxonomy(
-    url: str,
-    nodes: str = "taxonomy_nodes",
-    relations: str = "taxonomy_relations",
-    *,
-    schema: str = "public",
-    timeout_seconds: float = 10.0,
-    **settings: Any,
-) -> Taxonomy:
-    """Async version of `read_taxonomy`.
-
-    On an event loop:
-
-        taxonomy = await aread_taxonomy("postgresql://localhost/docs", type_words={"doctor": ("doctors", "who")})
-    """
-    statement = _statement(nodes, relations, schema)
-    try:
-        found = await aquery_rows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
-    except ProgrammingError as error:
-        raise _unreadable_error(error) from error
-    return _build_taxonomy(found, settings)
-
-
-def _server(url: str, timeout_seconds: float) -> Server:
     check_number("timeout_seconds", timeout_seconds, above=0)
-    return Server(server_url(url), EF_SEARCH)
+    statement = _statement(nodes, relations, schema)
+    try:
+        found = query_rows(Server(server_url(url), EF_SEARCH), (statement, {}), timeout_seconds)
+    except ProgrammingError as error:
+        allowed = "tables or views that this user may read"
+        raise ConfigError("nodes and relations", allowed, str(error.orig).strip()) from error
+    return _build_taxonomy(found, settings)
 
 
 def _statement(nodes: str, relations: str, schema: str) -> CompoundSelect[Any]:
@@ -96,10 +70,6 @@ def _statement(nodes: str, relations: str, schema: str) -> CompoundSelect[Any]:
         source = Table(quoted_name(name, quote=True), MetaData(), schema=quoted_name(schema, quote=True)).alias(kind)
         selects.append(select(literal(kind, Text).label("kind"), func.to_jsonb(source.table_valued()).label("entry")))
     return union_all(*selects).order_by("kind", "entry")
-
-
-def _unreadable_error(error: ProgrammingError) -> ConfigError:
-    return ConfigError("nodes and relations", "tables or views that this user may read", str(error.orig).strip())
 
 
 def _build_taxonomy(found: Iterable[Row[Any]], settings: Mapping[str, Any]) -> Taxonomy:
