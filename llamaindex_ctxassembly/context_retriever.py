@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
@@ -16,6 +16,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
 from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
+from ctxassembly.assembly.selection.supplement import supplement_from_retrieval
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
@@ -38,6 +39,8 @@ from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssembly
 from llamaindex_ctxassembly.responses import warn_if_split, without_span
 from llamaindex_ctxassembly.stores.filters import and_filters
 from llamaindex_ctxassembly.stores.neighbors import location_key, make_neighbor_store
+
+T = TypeVar("T")
 
 
 class ContextRetriever(BaseRetriever):
@@ -140,19 +143,14 @@ class ContextRetriever(BaseRetriever):
 
     def context(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Context:
         """Return the context that `retrieve` would turn into nodes, for a look at its decisions."""
-        question = self._build_question(query, filters)
-        return self.filtered_postprocessor(question.filter).context_from_retrieved(
-            self._run_retrieval(question, similarity_top_k)
-        )
+        return self._assemble_as(lambda context: context, self._build_question(query, filters), similarity_top_k)
 
     async def acontext(
         self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
     ) -> Context:
         """Async version of `context`."""
         question = self._build_question(query, filters)
-        return await self.filtered_postprocessor(question.filter).acontext_from_retrieved(
-            await self._arun_retrieval(question, similarity_top_k)
-        )
+        return await self._aassemble_as(lambda context: context, question, similarity_top_k)
 
     @without_span  # LlamaIndex puts one around the method called here
     def retrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
@@ -167,12 +165,31 @@ class ContextRetriever(BaseRetriever):
         return await super().aretrieve(str_or_query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return AssembledNodes.build((), self.context(query_bundle.query_str)).emit_event().nodes
+        question = self._build_question(query_bundle.query_str, None)
+        return self._assemble_as(AssembledNodes.build, question).emit_event().nodes
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = self._build_question(query_bundle.query_str, None)
-        return await self.filtered_postprocessor(question.filter).anodes_from_retrieved(
-            await self._arun_retrieval(question, None)
+        return (await self._aassemble_as(AssembledNodes.build, question)).emit_event().nodes
+
+    def _assemble_as(
+        self, transform: Callable[[Context], T], question: Question, similarity_top_k: int | None = None
+    ) -> T:
+        """Return `transform` of the context for `question`, which shows how its hits were found."""
+        postprocessor = self.filtered_postprocessor(question.filter)
+        retrieved = self._run_retrieval(question, similarity_top_k)
+        arguments = postprocessor.arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
+        return postprocessor.assemble_as(lambda context: transform(replace(context, retrieved=retrieved)), arguments)
+
+    async def _aassemble_as(
+        self, transform: Callable[[Context], T], question: Question, similarity_top_k: int | None = None
+    ) -> T:
+        """Async version of `_assemble_as`."""
+        postprocessor = self.filtered_postprocessor(question.filter)
+        retrieved = await self._arun_retrieval(question, similarity_top_k)
+        arguments = postprocessor.arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
+        return await postprocessor.aassemble_as(
+            lambda context: transform(replace(context, retrieved=retrieved)), arguments
         )
 
     def call_filters(self, filters: Any) -> Any:

@@ -18,16 +18,14 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.answering.cache import HiddenFilter, index_identity
-from ctxassembly.answering.requests import Assemble
 from ctxassembly.assembly.expansion.access import unseen_filter_warning
-from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement, supplement_from_retrieval
+from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import check_parameters, hint_for_store
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels, check_labels, resolve_labels
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.messages import supplement_key
 from ctxassembly.integrations.metadata import ContextPayload
@@ -60,9 +58,9 @@ class AssembledNodes(NamedTuple):
     nodes: list[NodeWithScore]
 
     @classmethod
-    def build(cls, nodes: Sequence[NodeWithScore], context: Context) -> AssembledNodes:
+    def build(cls, context: Context, nodes: Sequence[NodeWithScore] = ()) -> AssembledNodes:
         """Return the nodes of `context`, one per label, and the media among `nodes`, without an event."""
-        payload = ContextPayload(context)
+        payload = ContextPayload(add_media_notes(context, nodes))
         media = [
             NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in nodes if is_media(scored)
         ]
@@ -236,7 +234,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
-        """Return one with neighbors from where `hint` keeps its nodes: a vector store with texts, else the docstore.
+        """Return one with neighbors from where `index` keeps its nodes: a vector store with texts, else the docstore.
 
         >>> from llama_index.core import MockEmbedding, VectorStoreIndex
         >>> index = VectorStoreIndex([], embed_model=MockEmbedding(embed_dim=4))
@@ -244,7 +242,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         True
 
         Raises:
-            ConfigError: `hint` is no LlamaIndex index, or as the class says.
+            ConfigError: `index` is no LlamaIndex index, or as the class says.
         """
         if not isinstance(index, BaseIndex):
             raise ConfigError("index", "a LlamaIndex index", index)
@@ -265,51 +263,21 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Return the context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         nodes = as_node_list(nodes)
-        arguments = self._arguments_for_nodes(nodes, query_str)
-        return add_media_notes(
-            self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage())), nodes
-        )
+        return self.assemble_as(partial(add_media_notes, nodes=nodes), self._read(nodes, query_str))
 
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Async version of `context`."""
         nodes = as_node_list(nodes)
-        return await self._aassemble_as(
-            partial(add_media_notes, nodes=nodes), self._arguments_for_nodes(nodes, query_str)
-        )
+        return await self.aassemble_as(partial(add_media_notes, nodes=nodes), self._read(nodes, query_str))
 
-    def context_from_retrieved(self, retrieved: Retrieved) -> Context:
-        """Return the context of what was retrieved by our own retrieval; its page shows how that was."""
-        arguments = self._arguments_for_retrieved(retrieved)
-        context = self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage()))
-        return replace(context, retrieved=retrieved)
+    def assemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
+        """Return `transform` of the context that `assemble` returns for `arguments`, with its warnings issued."""
+        context = assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage())
+        self._issue_warnings(context)
+        return transform(context)
 
-    async def acontext_from_retrieved(self, retrieved: Retrieved) -> Context:
-        """Async version of `context_from_retrieved`."""
-        return await self._aassemble_as(partial(replace, retrieved=retrieved), self._arguments_for_retrieved(retrieved))
-
-    async def anodes_from_retrieved(self, retrieved: Retrieved) -> list[NodeWithScore]:
-        """Return the nodes of the context of what was retrieved."""
-        assembled = await self._aassemble_as(
-            lambda context: AssembledNodes.build((), replace(context, retrieved=retrieved)),
-            self._arguments_for_retrieved(retrieved),
-        )
-        return assembled.emit_event().nodes
-
-    def assemble_nodes(self, request: Assemble, labels: Labels) -> AssembledNodes:
-        """Return the context that an answer chain asks for, with `labels` unless there are some."""
-        arguments = self._arguments_for_request(request, labels)
-        context = self._issue_warnings(assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage()))
-        return AssembledNodes.build((), context).emit_event()
-
-    async def aassemble_nodes(self, request: Assemble, labels: Labels) -> AssembledNodes:
-        """Async version of `assemble_nodes`."""
-        assembled = await self._aassemble_as(
-            partial(AssembledNodes.build, ()), self._arguments_for_request(request, labels)
-        )
-        return assembled.emit_event()
-
-    async def _aassemble_as(self, transform: Callable[[Context], T], arguments: dict[str, Any]) -> T:
-        """Return `transform` of the context, after issuing its warnings."""
+    async def aassemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
+        """Async version of `assemble_as`. `transform` is called in the thread that assembles."""
         context, output = await assemble_as(
             lambda context: (context, transform(context)),
             **arguments,
@@ -373,33 +341,25 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return AssembledNodes.build(nodes, self.context(nodes, _query_text(query_bundle))).emit_event().nodes
+        build = partial(AssembledNodes.build, nodes=nodes)
+        return self.assemble_as(build, self._read(nodes, _query_text(query_bundle))).emit_event().nodes
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        arguments = self._arguments_for_nodes(nodes, _query_text(query_bundle))
-        assembled = await self._aassemble_as(
-            lambda context: AssembledNodes.build(nodes, add_media_notes(context, nodes)), arguments
-        )
-        return assembled.emit_event().nodes
+        build = partial(AssembledNodes.build, nodes=nodes)
+        return (await self.aassemble_as(build, self._read(nodes, _query_text(query_bundle)))).emit_event().nodes
 
     def _set_neighbor_store(self) -> None:
         store = make_neighbor_store(self.docstore, self.vector_store, self.store, self.config.keys)
         self._neighbor_store = store if callable(self.filter) else restrict_store(self.filter, store)
 
-    def _arguments_for_nodes(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
+    def _read(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         hits, supplement = read_nodes(nodes, self.config.keys)
-        return self._base_arguments(hits, query, supplement)
+        return self.arguments(hits, query, supplement)
 
-    def _arguments_for_retrieved(self, retrieved: Retrieved) -> dict[str, Any]:
-        return self._base_arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
-
-    def _arguments_for_request(self, request: Assemble, labels: Labels) -> dict[str, Any]:
-        return self._base_arguments(request.hits, request.query, request.supplement, labels)
-
-    def _base_arguments(
+    def arguments(
         self, hits: Sequence[Hit], query: str | None, supplement: SupplementInput, labels: Labels | None = None
     ) -> dict[str, Any]:
         """Return the arguments of `assemble`; `supplement` and `labels` are used if the postprocessor has none."""
@@ -424,10 +384,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             else self._neighbor_store
         )
 
-    def _issue_warnings(self, context: Context) -> Context:
+    def _issue_warnings(self, context: Context) -> None:
         store = self.docstore or self.vector_store or self.store
         self._warnings.warn_about_context(context, store, self.llm, self.config.token_limit)
-        return context
 
 
 def _check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:
