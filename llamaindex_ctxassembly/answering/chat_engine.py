@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from inspect import signature
 from typing import Any
 
@@ -20,13 +19,10 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
 from llamaindex_ctxassembly.answering.run import (
     AnswerRun,
-    OpenTurns,
     apieces_of,
-    awith_turn,
     labels_after,
     messages_of,
     pieces_of,
-    with_turn,
 )
 
 MEMORY_TOKENS = 8_000
@@ -52,7 +48,7 @@ class AnswerChatEngine(BaseChatEngine):
     A question and its answer enter the memory together, once the answer is whole: a stream that fails, or that its
     reader leaves, was never said. The assistant's message carries the chunks that it cites; a memory that keeps
     `additional_kwargs` keeps them. Questions that are asked at once, in threads or on the event loop, get labels of
-    their own, and a gap may be left between these.
+    their own. A gap may be left between these, and after an answer that was never said.
 
     Args:
         engine: what answers. Several conversations may share it.
@@ -73,7 +69,7 @@ class AnswerChatEngine(BaseChatEngine):
             raise ConfigError("engine", "an AnswerQueryEngine", engine)
         self._engine, self._filters = engine, filters
         self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
-        self._open_turns = OpenTurns()
+        self._labels = Labels()
         self.mode = mode
 
     @classmethod
@@ -124,66 +120,60 @@ class AnswerChatEngine(BaseChatEngine):
     def reset(self) -> None:
         """Forget the conversation."""
         self._memory.reset()
+        self._labels = Labels()
 
     def chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """Return the answer to `message`; a `chat_history` takes the place of the memory's."""
-        with self._open_turns.open_turn() as labels:
-            run = self._prepare_run(message, chat_history, labels)
-            answer = run.answer()
-            self._memory.put_messages(_exchange_messages(message, run, answer))
+        run = self._prepare_run(message, chat_history)
+        answer = run.answer()
+        self._memory.put_messages(_exchange_messages(message, run, answer))
         return _response(run, answer)
 
     async def achat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """Async version of `chat`."""
-        with self._open_turns.open_turn() as labels:
-            run = await self._aprepare_run(message, chat_history, labels)
-            answer = await run.aanswer()
-            await self._memory.aput_messages(_exchange_messages(message, run, answer))
+        run = await self._aprepare_run(message, chat_history)
+        answer = await run.aanswer()
+        await self._memory.aput_messages(_exchange_messages(message, run, answer))
         return _response(run, answer)
 
     def stream_chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> StreamingAgentChatResponse:
         """Return the answer to `message` as a stream, read by `response_gen`."""
-        with ExitStack() as turn:
-            run = self._prepare_run(
-                message, chat_history, turn.enter_context(self._open_turns.open_turn()), is_streamed=True
-            )
-            events = with_turn(run.events(), turn.pop_all())
+        run = self._prepare_run(message, chat_history, is_streamed=True)
 
         def finish(answer: Answer) -> None:
             self._memory.put_messages(_exchange_messages(message, run, answer))
 
-        return _streaming_response(run, chat_stream=pieces_of(events, _chat_piece, finish))
+        return _streaming_response(run, chat_stream=pieces_of(run.events(), _chat_piece, finish))
 
     async def astream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """Async version of `stream_chat`: read by `async_response_gen()`."""
-        with ExitStack() as turn:
-            run = await self._aprepare_run(
-                message, chat_history, turn.enter_context(self._open_turns.open_turn()), is_streamed=True
-            )
-            events = awith_turn(run.aevents(), turn.pop_all())
+        run = await self._aprepare_run(message, chat_history, is_streamed=True)
 
         async def finish(answer: Answer) -> None:
             await self._memory.aput_messages(_exchange_messages(message, run, answer))
 
-        return _streaming_response(run, achat_stream=await apieces_of(events, _chat_piece, finish))
+        return _streaming_response(run, achat_stream=await apieces_of(run.aevents(), _chat_piece, finish))
 
     def _prepare_run(
-        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, is_streamed: bool = False
+        self, message: str, chat_history: list[ChatMessage] | None, *, is_streamed: bool = False
     ) -> AnswerRun:
         if chat_history is not None:
             self._memory.set(chat_history)
-        return self._start_run(message, self._memory.get(message), labels, is_streamed=is_streamed)
+            self._labels = Labels()
+        return self._start_run(message, self._memory.get(message), is_streamed=is_streamed)
 
     async def _aprepare_run(
-        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, is_streamed: bool = False
+        self, message: str, chat_history: list[ChatMessage] | None, *, is_streamed: bool = False
     ) -> AnswerRun:
         if chat_history is not None:
             await self._memory.aset(chat_history)
-        return self._start_run(message, await self._memory.aget(message), labels, is_streamed=is_streamed)
+            self._labels = Labels()
+        return self._start_run(message, await self._memory.aget(message), is_streamed=is_streamed)
 
-    def _start_run(self, message: str, history: list[ChatMessage], labels: Labels, *, is_streamed: bool) -> AnswerRun:
+    def _start_run(self, message: str, history: list[ChatMessage], *, is_streamed: bool) -> AnswerRun:
+        labels = self._labels
         labels.advance_to(labels_after(messages_of(history)).next)
         return self._engine.start_run(
             message, history, self.mode, self._filters, labels=labels, is_streamed=is_streamed

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, closing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Exchange, SearchAll
-from ctxassembly.concurrency import is_async, lock, run_in_worker
+from ctxassembly.concurrency import is_async, run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sources import MESSAGE_KEY
@@ -71,32 +71,6 @@ def _exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
     )
 
 
-class OpenTurns:
-    """The open turns of a conversation. They share their labels, since none of them is in the memory yet."""
-
-    def __init__(self) -> None:
-        self._lock, self._labels, self._count = lock(), Labels(), 0
-
-    @contextmanager
-    def open_turn(self) -> Iterator[Labels]:
-        """Open a turn and return the labels that it takes its own from. Close it after its answer is in the memory.
-
-        The memory must be read while the turn is open: then its messages, or these labels, include every other turn.
-        """
-        with self._lock:
-            self._labels = self._labels if self._count else Labels()
-            self._count += 1
-            labels = self._labels
-        try:
-            yield labels
-        finally:
-            with self._lock:
-                self._count -= 1
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OpenTurns, ()
-
-
 class AnswerRequest(NamedTuple):
     """The arguments of one call."""
 
@@ -144,16 +118,6 @@ class AnswerRun(answer_run.AnswerRun):
                     await run_in_worker(partial(self._set_metadata, event))
                     self._emit_event(event)
                 yield event
-
-    def answer(self) -> Answer:
-        """Return the answer."""
-        *_, answer = self.events()
-        return cast(Answer, answer)
-
-    async def aanswer(self) -> Answer:
-        """Async version of `answer`."""
-        *_, answer = [event async for event in self.aevents()]
-        return cast(Answer, answer)
 
     def message(self, answer: Answer) -> ChatMessage:
         """Return the message of `answer` for the history, with the chunks that it cites."""
@@ -243,20 +207,6 @@ def pieces_of(
                     yield wrap(event.text)
 
     return pieces()
-
-
-def with_turn(events: Events, turn: AbstractContextManager[Any]) -> Events:
-    """Return `events`, and `turn` until they end or are closed."""
-    with turn, closing(events):
-        yield from events
-
-
-async def awith_turn(events: AsyncEvents, turn: AbstractContextManager[Any]) -> AsyncEvents:
-    """Async version of `with_turn`."""
-    with turn:
-        async with aclosing(events):
-            async for event in events:
-                yield event
 
 
 async def apieces_of(

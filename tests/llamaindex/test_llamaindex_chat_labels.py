@@ -137,24 +137,20 @@ async def test_awaited_streams_at_once_share_no_label() -> None:
     check(chat, list(streams))
 
 
-def test_a_turn_that_was_never_said_leaves_no_gap() -> None:
-    """A stream that its reader leaves, and an LLM that fails: labels follow from the memory."""
+def test_a_stream_that_its_reader_leaves_was_never_said() -> None:
     chat = chatting(Waiting())
     left = chat.stream_chat(QUESTIONS[0])
     next(left.response_gen)
     left.chat_stream.close()  # type: ignore[union-attr]
+    assert chat.chat_history == []
+    check(chat, [chat.chat(QUESTIONS[0]), chat.chat(QUESTIONS[1])])
 
-    class Failing(Waiting):
-        def chat(self, messages: Any, **_: Any) -> ChatResponse:
-            raise ConnectionError("connection reset")
 
-    failing = chatting(Failing(), chat._memory)
-    with pytest.raises(Exception, match="connection reset"):
-        failing.chat(QUESTIONS[0])
-    for one in (failing, chat):
-        one._engine = chat._engine
-        one.reset()
-        assert labels(one.chat(QUESTIONS[1]))[0] == 1
+def test_a_conversation_that_is_forgotten_counts_from_one() -> None:
+    chat = chatting(Waiting())
+    chat.chat(QUESTIONS[0])
+    chat.reset()
+    assert labels(chat.chat(QUESTIONS[1]))[0] == 1
 
 
 def test_a_conversation_that_is_set_back_counts_from_what_it_holds() -> None:

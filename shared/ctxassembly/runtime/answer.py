@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
@@ -250,15 +250,13 @@ class AnswerChain:
             InputError: an argument has the wrong type, or can only be awaited.
             SearchError: no search answered.
         """
-        *_, answer = self._start_run(question, history, mode, filter).events()
-        return cast(Answer, answer)
+        return self._start_run(question, history, mode, filter).answer()
 
     async def aanswer(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> Answer:
         """Async version of `answer`."""
-        *_, answer = [event async for event in self._start_run(question, history, mode, filter).aevents()]
-        return cast(Answer, answer)
+        return await self._start_run(question, history, mode, filter).aanswer()
 
     def stream(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None

@@ -232,6 +232,16 @@ class AnswerRun(AnswerServices):
             async for event in adrive_stream(self._flow, self.aask, AnswerPiece):
                 yield event
 
+    def answer(self) -> Answer:
+        """Return the answer."""
+        *_, answer = self.events()
+        return cast(Answer, answer)
+
+    async def aanswer(self) -> Answer:
+        """Async version of `answer`."""
+        *_, answer = [event async for event in self.aevents()]
+        return cast(Answer, answer)
+
 
 def today() -> str:
     """Return the date, for words like "this year" in a question."""
