@@ -16,7 +16,7 @@ from llama_index.core.llms import CustomLLM
 from ctxassembly import ConfigError, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.answering import AskModel
 from ctxassembly.enrichment import aenrich, enrich
-from enriching_samples import chunks, notes_on
+from enrichment_samples import chunks, notes_on
 from langchain_ctxassembly import chat_model as of_langchain
 from llamaindex_ctxassembly import chat_model as of_llamaindex
 

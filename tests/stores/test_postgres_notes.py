@@ -29,7 +29,7 @@ from ctxassembly.enrichment import EnrichmentConfig, aenrich, enrich, estimate_e
 from ctxassembly.stores.postgres import PostgresIndex, enrichment, schema
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.table import describe_table
-from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
+from enrichment_samples import TEXTS, Scripted, chunks, given, notes_on
 from langchain_ctxassembly import ContextRetriever
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
 from own_server import Server, server_of_ones_own

@@ -21,7 +21,7 @@ from ctxassembly import (
 )
 from ctxassembly.answering import AskModel, ModelReply
 from ctxassembly.enrichment import EnrichmentConfig, aenrich, enrich, estimate_enrichment
-from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
+from enrichment_samples import TEXTS, Scripted, chunks, given, notes_on
 
 KEYWORD = RetrievalConfig(strategy="keyword")
 

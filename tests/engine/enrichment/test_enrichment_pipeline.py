@@ -34,7 +34,7 @@ from ctxassembly.enrichment.pipeline import (
     split_into_calls,
 )
 from ctxassembly.runtime.driver import drive
-from enriching_samples import Scripted, chunks, given
+from enrichment_samples import Scripted, chunks, given
 
 CONFIG = EnrichmentConfig()
 GOOD = {"chunk": 1, "context": "On iron.", "questions": ["When is iron tested?", "Is there iron?"]}

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from hypothesis import Phase, given, settings
 from rich.console import Console
-from test_inspect_page import sound
+from test_page import sound
 
 import strategies
 from builders import hits_of, split
