@@ -9,8 +9,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from ctxassembly.context import Context
-from ctxassembly.data.chunk_origin import origin_of
-from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError

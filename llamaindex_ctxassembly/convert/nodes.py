@@ -23,8 +23,7 @@ from llama_index.core.schema import (
 from ctxassembly.assembly.adjacency.positions import FACTS_KEY
 from ctxassembly.config.hints import hint_for_node
 from ctxassembly.context import Context
-from ctxassembly.data.chunk_origin import section_of
-from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from ctxassembly.runtime.retrieve import aretrieve, explain, retrieve, tune
     from ctxassembly.stores.memory import MemoryIndex, MemoryStore
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
-    from ctxassembly.tokens.budget import TokenBudget
-    from ctxassembly.tokens.history import History, trim_history
+    from ctxassembly.tokens.budget import History, TokenBudget, trim_history
     from ctxassembly.wording.formats import Heading
 
     __all__ = [
@@ -116,8 +115,7 @@ else:
         "ctxassembly.runtime.retrieve": "aretrieve explain retrieve tune",
         "ctxassembly.stores.memory": "MemoryIndex MemoryStore",
         "ctxassembly.stores.postgres.index": "PostgresIndex",
-        "ctxassembly.tokens.budget": "TokenBudget",
-        "ctxassembly.tokens.history": "History trim_history",
+        "ctxassembly.tokens.budget": "History TokenBudget trim_history",
         "ctxassembly.wording.formats": "Heading",
         "ctxassembly.presets": "",
     }

@@ -11,7 +11,7 @@ import ctxassembly
 from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.scoring import features
 from ctxassembly.assembly.selection import repeated_sentences
-from ctxassembly.data.varying_keys import CACHE_SIZE, MAX_NAME_CHARS, key_category, normalize_key
+from ctxassembly.data.metadata_keys import CACHE_SIZE, MAX_NAME_CHARS, key_category, normalize_key
 from ctxassembly.tokens.counter import TokenCounter, counter_for
 from scenario import ENCODING
 from speed.caches import MIB, caches_table, grown, held, looks
@@ -23,9 +23,9 @@ BOUNDS = {
     "ctxassembly.assembly.selection.repeated_sentences._FINGERPRINTS": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
-    "ctxassembly.data.varying_keys.key_category": 2 * MIB,
-    "ctxassembly.data.varying_keys.normalize_key": 2 * MIB,
-    "ctxassembly.data.chunk_origin._is_section_key": 2 * MIB,
+    "ctxassembly.data.metadata_keys.key_category": 2 * MIB,
+    "ctxassembly.data.metadata_keys.normalize_key": 2 * MIB,
+    "ctxassembly.data.chunks._is_section_key": 2 * MIB,
     "ctxassembly.text.words._patterns": MIB // 10,
 }
 """Bytes that each name may hold for assemblies."""
@@ -55,7 +55,7 @@ def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: To
 def test_long_names_are_not_remembered() -> None:
     def remembered() -> int:
         sizes = held()
-        return sum(sizes[f"ctxassembly.data.varying_keys.{name}"] for name in ("key_category", "normalize_key"))
+        return sum(sizes[f"ctxassembly.data.metadata_keys.{name}"] for name in ("key_category", "normalize_key"))
 
     before = remembered()
     for number in range(20):

@@ -39,8 +39,7 @@ from ctxassembly.assembly.selection.supplement import Supplement, supplement_fro
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import Boost
-from ctxassembly.data.chunks import Chunk, ChunkRef, Hit, Identity
-from ctxassembly.data.id_clashes import separate_shared_ids
+from ctxassembly.data.chunks import Chunk, ChunkRef, Hit, Identity, separate_shared_ids
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieval.search import Question

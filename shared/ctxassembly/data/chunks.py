@@ -2,16 +2,27 @@
 
 Offsets count characters (code points) and are half-open, `(start, end)`. Scores are whatever the retriever gave, higher
 is better; the rank decides.
+
+An offset counts in the page or section that the chunk comes from, found in its metadata (`section_of`): loaders make a
+document of each page, and splitters by headings one of each section, so offsets start again at 0 in each.
+
+Documents of several searches may share an id but not their texts: each is a document of its own
+(`separate_shared_ids`). Two tools over two collections may both find chunks of a `handbook.pdf`. Where both have a
+chunk of the same id, and its texts differ, the two documents aren't one: as one they would be cited by one label, and
+their chunks joined as if the one went on in the other. What one search found is of one collection, so all its chunks of
+such a document go together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import to_text
+from ctxassembly.data.metadata_keys import MetadataKeys, cache_by_name, normalize_key
+from ctxassembly.safe_repr import to_id, to_text
 
 Span = tuple[int, int]
 Identity = tuple[str, str, str]
@@ -171,3 +182,102 @@ def has_flag(chunk: Chunk, flag: ChunkFlag, keys: MetadataKeys) -> bool:
     """Return True if the metadata of `chunk` has the flag: True or 1, or one of them as text, as in some stores."""
     value = keys.read(chunk.metadata, flag)
     return value is True or (to_text(value) or "").lower() in ("true", "1")
+
+
+_SECTION_KEYS = re.compile(
+    r"""
+    page(_label|_number|_name|_no|_num|_index|_idx)?|slide(_number|_no|_index)?|sheet(_name)?
+    |(sub)?section|chapter|h[1-6]|header_[1-6]|header|heading|headings
+    |(section|chapter|heading|header)_(id|no|number|name|title|path)|parent_headers
+    |seq_num|row|row_number|element_id
+    """,
+    re.VERBOSE,
+)
+_PLAIN_TYPES = (str, int, float)
+"""Exact types only: a class of the caller may raise anything when it is compared."""
+_SECTION_FIELDS = ("page", "section", "sheet", "row_number")
+
+
+def section_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> SectionKey:
+    """Return the metadata that name a page or section, sorted by key; empty if there is none.
+
+    >>> section_of({"page": 3, "source": "gastro.pdf", "Header 2": "Fasting"}, MetadataKeys())
+    (('Header 2', 'Fasting'), ('page', 3))
+    """
+    found: dict[str, Any] = {}
+    if type(metadata) is not dict:  # callers can assign anything to a document
+        return ()
+    for field_name in _SECTION_FIELDS:
+        for name in getattr(keys, field_name):
+            value = metadata.get(name)
+            if type(value) in _PLAIN_TYPES:
+                found[name] = value
+    found |= {
+        name: value
+        for name, value in metadata.items()
+        if type(value) in _PLAIN_TYPES and type(name) is str and _is_section_key(name)
+    }
+    return tuple(sorted(found.items()))
+
+
+def origin_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> ChunkOrigin | None:
+    """Return the page or section of an unindexed chunk's offset, and the store's name of its document.
+
+    >>> origin_of({"page": 3, "source": "gastro.pdf"}, MetadataKeys()).section
+    (('page', 3),)
+    """
+    part, lookup_id = section_of(metadata, keys), keys.read(metadata, "lookup_id")
+    return ChunkOrigin(part, lookup_id=to_id(lookup_id)) if part or lookup_id is not None else None
+
+
+@cache_by_name
+def _is_section_key(key: str) -> bool:
+    return _SECTION_KEYS.fullmatch(normalize_key(key)) is not None
+
+
+def separate_shared_ids(searches: Sequence[Sequence[Chunk]]) -> list[Sequence[Chunk]]:
+    """Return the chunks of each search, the later one of two documents that disagree under another id.
+
+    A store still finds a renamed document by its own id (`Chunk.lookup_id`).
+
+    >>> ours, theirs = Chunk("a#0", "a", "Leave is 25 days."), Chunk("a#0", "a", "Leave is 30 days.")
+    >>> [[chunk.document_id for chunk in found] for found in separate_shared_ids([[ours], [theirs], [ours, theirs]])]
+    [['a'], ['a (2)'], ['a', 'a']]
+    """
+    if len(searches) < 2:
+        return [*searches]
+    known: dict[str, list[dict[str, str]]] = defaultdict(list)
+    separated: list[Sequence[Chunk]] = []
+    for chunks in searches:
+        texts: dict[str, dict[str, str]] = defaultdict(dict)
+        for chunk in chunks:
+            _, chunk_id, text = chunk.identity
+            texts[chunk.document_id].setdefault(chunk_id, text)
+        numbers = {document_id: _document_number(known[document_id], own) for document_id, own in texts.items()}
+        if any(numbers.values()):
+            used_ids = {chunk.document_id for some in searches for chunk in some}
+            separated.append([renumber_document(chunk, numbers[chunk.document_id], used_ids) for chunk in chunks])
+        else:
+            separated.append(chunks)
+    return separated
+
+
+def _document_number(known: list[dict[str, str]], texts: Mapping[str, str]) -> int:
+    """Return the place of the first of the `known` documents that agrees with `texts`, texts by chunk id; add to it."""
+    for place, document in enumerate(known):
+        if all(document.get(chunk_id, text) == text for chunk_id, text in texts.items()):
+            document.update(texts)
+            return place
+    known.append(dict(texts))
+    return len(known) - 1
+
+
+def renumber_document(chunk: Chunk, number: int, used_ids: Collection[str]) -> Chunk:
+    """Return `chunk` as one of the document at `number` among those with its id; the first keeps the id."""
+    if not number or not chunk.document_id:  # without a document, a chunk is one of its own
+        return chunk
+    name = f"{chunk.document_id} ({number + 1})"
+    while name in used_ids:
+        name += "*"
+    origin = replace(chunk.origin or ChunkOrigin(), lookup_id=chunk.lookup_id)
+    return replace(chunk, document_id=name, origin=origin)

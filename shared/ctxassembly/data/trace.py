@@ -148,12 +148,6 @@ class Trace:
         return tuple(decision.shortened for decision in self.decisions if decision.shortened is not None)
 
     @property
-    def shortened_share(self) -> float:
-        """Share of the chunks in the context that were cut or compressed, 0 to 1."""
-        in_context = sum(decision.is_in_context for decision in self.decisions)
-        return len(self.shortened) / in_context if in_context else 0.0
-
-    @property
     def excluded(self) -> tuple[Decision, ...]:
         """The chunks that were dropped for the budget or for their low relevance."""
         return tuple(
@@ -166,11 +160,6 @@ class Trace:
     def excluded_tokens(self) -> int:
         """Tokens that the chunks left out would have added."""
         return sum(decision.tokens or 0 for decision in self.excluded)
-
-    @property
-    def excluded_share(self) -> float:
-        """Share of the chunks left out, 0 to 1."""
-        return len(self.excluded) / self.chunks if self.chunks else 0.0
 
     @property
     def summary(self) -> str:

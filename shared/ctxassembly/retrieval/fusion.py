@@ -45,9 +45,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.config.retrieval import Boost, RetrievalConfig
-from ctxassembly.data.chunks import Chunk, Hit, Identity
+from ctxassembly.data.chunks import Chunk, Hit, Identity, separate_shared_ids
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.id_clashes import separate_shared_ids
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.data.retrieval import AFFINITY_PREFIX, SINGLE_OCCURRENCE, Channel, RetrievedChunk, ScoredChunk
 

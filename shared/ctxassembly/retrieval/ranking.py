@@ -32,7 +32,7 @@ from ctxassembly.data.chunks import Chunk, Identity
 from ctxassembly.data.retrieval import QueryVocabulary, RetrievedChunk, ScoredChunk, TermStats
 from ctxassembly.protocols import RerankedPosition
 from ctxassembly.text.words import strip_accents, words
-from ctxassembly.wording.stop_words import stop_words
+from ctxassembly.wording.languages import stop_words
 
 
 def apply_reranking(

@@ -29,7 +29,7 @@ from ctxassembly.retrieval.fusion import Classifier, merge_channels, to_scored_c
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tracing.recorder import Outputs, Stages
-from ctxassembly.wording.stop_words import stop_words
+from ctxassembly.wording.languages import stop_words
 
 MAX_TERMS = 32
 """Most words of a query to search for. The rarest are kept."""

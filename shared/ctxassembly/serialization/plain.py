@@ -13,7 +13,7 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.sanitize import make_readable
 from ctxassembly.data.trace import Trace
 from ctxassembly.safe_repr import MAX_INTEGER_BITS, safe_repr, to_text
-from ctxassembly.text.matched_terms import MatchedTerms
+from ctxassembly.text.words import MatchedTerms
 from ctxassembly.wording.unicode import make_encodable
 
 _MAX_INTEGER = 2**63

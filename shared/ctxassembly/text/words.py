@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
 from operator import add
+from typing import Any, overload
 
 _UNSPACED = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Japanese
@@ -177,3 +178,131 @@ def long_prefixes(text: str) -> dict[str, str]:
     {'apothekenbetrie': 'apothe'}
     """
     return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in words(text) if len(word) >= LONG_WORD_LENGTH}
+
+
+# The words of the query that a chunk has, looked up only when they are read: most callers never read them.
+
+
+class TermQuery:
+    """The words of one query, ready to be looked for in many texts.
+
+    >>> TermQuery("fasting before gastroscopy").find_terms("Gastroscopies: the fasting patient")
+    ('fasting', 'gastroscopy')
+    """
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+
+    @cached_property
+    def _forms(self) -> tuple[tuple[str, str], ...]:
+        """Each word, and the string that a text with blanks around its words has if it has any form of that word."""
+        return tuple((word, _search_form(word)) for word in dict.fromkeys(words(self._query)))
+
+    def find_terms(self, text: str) -> tuple[str, ...]:
+        """Return the words of the query that `text` has in any form, each once, in the order of the query.
+
+        Two words are forms of one if their first six letters are the same; of a long word, all letters but its ending
+        must be. A word of fewer than six letters has no other form. Sentences are chosen by the same rule.
+        """
+        same = normalize(text)
+        # Adapters write out every trace, so this has to be fast: one search in a string for each word.
+        spaced = blank_punctuation(same) if is_spaced(same) else " ".join(words(text))
+        between = f" {spaced} "
+        return tuple(word for word, form in self._forms if form in between)
+
+
+def _search_form(word: str) -> str:
+    if len(word) < PREFIX_LENGTH:
+        return f" {word} "
+    return f" {word[:PREFIX_LENGTH]}" if len(word) < LONG_WORD_LENGTH else f" {word[:-ENDING_LENGTH]}"
+
+
+class MatchedTerms(Sequence[str]):
+    """The words of a query that a text has: a tuple made on first reading, and pickled as a plain tuple."""
+
+    __slots__ = ("_query", "_terms", "_text")
+
+    def __init__(self, wanted: TermQuery, text: str) -> None:
+        self._query, self._text = wanted, text
+        self._terms: tuple[str, ...] | None = None
+
+    def _tuple(self) -> tuple[str, ...]:
+        if self._terms is None:
+            self._terms = self._query.find_terms(self._text)
+        return self._terms
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        return self._tuple()[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tuple())
+
+    def __len__(self) -> int:
+        return len(self._tuple())
+
+    def __eq__(self, other: object) -> bool:
+        return self._tuple() == (other._tuple() if isinstance(other, MatchedTerms) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._tuple())
+
+    def __repr__(self) -> str:
+        return repr(self._tuple())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self._tuple(),)
+
+
+# Two texts that are one, although a step between changed its form: cleaned, shortened, masked, or with words around.
+#
+# A hit may reach an assembly with its Markdown removed, cut at a limit, put into its window of sentences, below a line
+# that a model wrote, or with its names masked. Its stored text then isn't equal, but says the same words. A text of
+# another document doesn't.
+
+_MIN_CHARS = 20
+"""Letters and digits of a text that is no accident inside another one. Shorter texts have to be equal."""
+_WORD = re.compile(r"\w+")
+_MASK = re.compile(r"<[^<>\n]{1,40}>|\[[^\[\]\n]{1,40}\]|\{[^{}\n]{1,40}\}|\b(?:[Xx]{3,}|_{3,}|REDACTED|MASKED)\b")
+"""What is put in place of a masked name: `<PERSON>`, `[NAME]`, `XXXX`. Marks without letters are no words anyway."""
+
+
+def is_same_text(text: str, other: str) -> bool:
+    r"""Return True if one text has the words of the other: all of them in a row, or with others between them.
+
+    >>> is_same_text("**Drink** water,\nuntil two hours before.", "Drink water, until two hours before.")
+    True
+    >>> is_same_text("<PERSON> may drink until two hours before.", "Anna Visser may drink until two hours before.")
+    True
+    >>> is_same_text("Leave is 25 days a year for everybody.", "Leave is 30 days a year for everybody.")
+    False
+    """
+    if text == other or text.strip() == other.strip():
+        return True
+    first, second = _words(text), _words(other)
+    if _is_part(*sorted((first, second), key=len)):
+        return True
+    bare, other_bare = _words(_MASK.sub(" ", text)), _words(_MASK.sub(" ", other))
+    return (len(bare) < len(first) and _is_part(bare, second)) or (
+        len(other_bare) < len(second) and _is_part(other_bare, first)
+    )
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _is_part(shorter: Sequence[str], longer: Sequence[str]) -> bool:
+    """Return True if `longer` has the words of `shorter` in a row; or in order, and they are at least half of it."""
+    part, whole = "".join(shorter), "".join(longer)
+    if part == whole:
+        return bool(part)
+    if len(part) < _MIN_CHARS:
+        return False
+    if part in whole:
+        return True
+    following = iter(longer)
+    return 2 * len(shorter) >= len(longer) and all(word in following for word in shorter)

@@ -27,8 +27,7 @@ from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.tokens.tiktoken_files import load_encoding
-from ctxassembly.tokens.toktok import faster_counter
+from ctxassembly.tokens.tiktoken_files import faster_counter, load_encoding
 
 # A lower bound on the tokens of a text, without counting them.
 #

@@ -30,7 +30,7 @@ from ctxassembly.data.candidates import (
 )
 from ctxassembly.data.chunks import Hit, RetrievedFragment
 from ctxassembly.data.trace import IN_CONTEXT, Decision, Outcome, Shortened
-from ctxassembly.text.matched_terms import MatchedTerms, TermQuery
+from ctxassembly.text.words import MatchedTerms, TermQuery
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.wording.metadata_labels import MetadataReader
 

@@ -122,9 +122,8 @@ def use_all_of(context: Context) -> None:
     made += [passage.text + "".join(passage.chunk_ids) for passage in context.passages]
     made += [context.resolve(said), [*context.stream([said])], context.sources(), context.check_quotes(said)]
     made += [context.to_messages("Why?"), context._repr_html_(), context.to_html(evidence=["Drink water", ("A", 0, 5)])]
-    made += [context.view(evidence=["nothing"]).evidence, str(context.trace), context.trace.excluded_share]
+    made += [context.view(evidence=["nothing"]).evidence, str(context.trace)]
     made += [
-        context.trace.shortened_share,
         context.trace.excluded_tokens,
         last_label(context),
         dropped_sources_note(context),

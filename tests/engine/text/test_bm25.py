@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly.text.bm25 import Bm25
+from ctxassembly.text.query_terms import Bm25
 
 FOUND = [["rare", "common"], ["common"], ["common"], []]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.text.prose import classify_sentences
+from ctxassembly.text.sentences import classify_sentences
 
 PROSE = "The gate opens at six. It closes at ten."
 

@@ -19,7 +19,7 @@ from builders import count, encoding, hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.tokens import counter as tokens
 from ctxassembly.tokens.counter import ADDITIVE_ENCODINGS, counter_for
-from ctxassembly.tokens.toktok import MAX_CHARS, SAFE_CHARACTERS, _probes, faster_counter
+from ctxassembly.tokens.tiktoken_files import MAX_CHARS, SAFE_CHARACTERS, _probes, faster_counter
 from strategies import FRAGMENTS
 
 real = pytest.mark.skipif(not importlib.util.find_spec("toktok"), reason="needs toktok-rs: ctxassembly[fast]")

@@ -12,10 +12,6 @@ SAID = [{"role": role, "content": f"{role} {n} says five words"} for n in range(
 """Eight exchanges of ten words."""
 
 
-def texts(messages: object) -> list[str]:
-    return [message if isinstance(message, str) else message["content"] for message in messages]
-
-
 def test_while_everything_fits_everything_stays():
     history = trim_history(SAID, 80, words)
     assert history.messages == tuple(SAID)
@@ -40,22 +36,6 @@ def test_the_last_exchanges_stay(rule: str, limit: int, keep: int, kept: int):
     assert history.token_count == 10 * kept <= limit
 
 
-def test_a_summary_of_the_older_ones_stands_first():
-    history = trim_history(SAID, 60, words, summarize=lambda older: f"{len(older)} messages before")
-    assert texts(history.messages)[0] == "6 messages before"
-    assert list(history.messages[1:]) == SAID[6:]
-    assert history.token_count == 53
-
-
-def test_a_summary_that_does_not_fit_is_left_out():
-    history = trim_history(SAID, 52, words, summarize=lambda older: f"{len(older)} messages before")
-    assert list(history.messages) == SAID[6:]
-
-
-def test_no_summary_is_asked_for_where_nothing_is_left_out():
-    assert trim_history(SAID, 80, words, summarize=lambda older: pytest.fail("asked")).token_count == 80
-
-
 @pytest.mark.parametrize(
     "messages",
     [
@@ -75,10 +55,3 @@ def test_wrong_values_are_errors():
         trim_history(SAID, 1, words, keep_exchanges=-1)
     with pytest.raises(InputError, match="a message must be a string or have a text as its content"):
         trim_history([{"role": "user", "content": None}], 1, words)
-
-
-@pytest.mark.parametrize(("limit", "keep", "kept"), [(80, 5, 5), (1_000, 2, 2), (39, 5, 3), (80, 8, 8), (80, 9, 8)])
-def test_exactly_the_last_ones_stay_if_that_is_asked_for(limit: int, keep: int, kept: int):
-    history = trim_history(SAID, limit, words, keep_exchanges=keep, exactly=True)
-    assert list(history.messages) == SAID[len(SAID) - 2 * kept :]
-    assert list(history.left_out) == SAID[: len(SAID) - 2 * kept]

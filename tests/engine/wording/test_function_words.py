@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly.text.words import words
-from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.stop_words import stop_words
+from ctxassembly.wording.languages import LANGUAGES, stop_words
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ctxassembly.assembly.adjacency.positions import chunk_section
-from ctxassembly.data.chunks import Chunk, ChunkOrigin
-from ctxassembly.data.id_clashes import renumber_document
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, renumber_document
 
 _ID_SEPARATOR = "\0"
 """Separates an id from the suffix that makes it unique among chunks with this id; databases have no such id."""

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import MAX_DEPTH, KeyCategory, is_known_word, is_number, key_category
 from ctxassembly.data.sanitize import Placeholder
 from ctxassembly.data.trace import Trace
-from ctxassembly.data.varying_keys import MAX_DEPTH, KeyCategory, is_known_word, is_number, key_category
 from ctxassembly.safe_repr import to_id
 from ctxassembly.user_warnings import with_remedy
 

@@ -40,8 +40,7 @@ from ctxassembly.assembly.expansion.references import score_neighbors
 from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import CONTAINED, Candidate
-from ctxassembly.data.chunks import Chunk, has_flag
-from ctxassembly.data.id_clashes import renumber_document
+from ctxassembly.data.chunks import Chunk, has_flag, renumber_document
 from ctxassembly.data.requests import FetchChunks, Request
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing.lineage import Lineage

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from ctxassembly.assembly.adjacency.positions import chunk_section, is_facts
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.text.same_text import is_same_text
+from ctxassembly.text.words import is_same_text
 
 
 def hit_refs(hits: Iterable[Chunk], wanted: Iterable[ChunkRef]) -> tuple[ChunkRef, ...]:

@@ -23,8 +23,7 @@ from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
-from ctxassembly.text.bm25 import Bm25
-from ctxassembly.text.query_terms import QueryTerms, TextIndex, index_text
+from ctxassembly.text.query_terms import Bm25, QueryTerms, TextIndex, index_text
 from ctxassembly.text.sentences import is_wrapped_line
 from ctxassembly.tokens.cache import TextCache
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from ctxassembly.text.words import words
-from ctxassembly.wording.stop_words import stop_words
+from ctxassembly.wording.languages import stop_words
 
 SPEAKER_BONUS = 1.0
 """Added to sentences in turns of a speaker whom the query names, on the scale of `Weights`: less than their words."""

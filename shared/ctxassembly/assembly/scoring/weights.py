@@ -13,7 +13,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from ctxassembly.text.words import long_prefixes, prefixes, words
-from ctxassembly.wording.stop_words import stop_words
+from ctxassembly.wording.languages import stop_words
 
 STOP_WORD_WEIGHT = 0.5
 """The weight of a function word relative to another word that is as rare."""

@@ -26,8 +26,7 @@ from ctxassembly.assembly.selection.selector import Selector
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import OVER_BUDGET, REPEATED, Candidate, Exclusion
 from ctxassembly.data.chunks import Span
-from ctxassembly.text.prose import ClassifiedSentence, classify_sentences
-from ctxassembly.text.sentences import FULL_STOPS
+from ctxassembly.text.sentences import FULL_STOPS, ClassifiedSentence, classify_sentences
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tracing.lineage import Lineage
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import JSON, ColumnElement, FromClause, Text, any_, case, cast, func, literal, null, select
 
-from ctxassembly.data.chunk_origin import origin_of
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, origin_of
 from ctxassembly.data.enrichment import with_summary
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id

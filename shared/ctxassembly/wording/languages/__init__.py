@@ -3,30 +3,29 @@
 To add one, copy a file, translate each string, put in its own function words, and add its name to `Code`: headers,
 prompts, guards, the reading of answers and of queries follow. The words of every language are guarded in contexts of
 all languages, since an answer doesn't show which context it has read.
+
+Stop words are words of a query that say little about what it asks for: "what", "explain", "waarom", "zusammen". The
+language of a query is unknown, and a stop word in one language may be the subject in another: the German "war" and the
+Spanish "sea". So only the stop words of one language count: the language with the most stop words in the query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Literal, get_args
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.languages.language import Language
 
-Code = Literal[
-    "en",
-    "nl",
-    "de",
-    "fr",
-    "es",
-]
+Code = Literal["en", "nl", "de", "fr", "es"]
 
 LANGUAGES: Mapping[str, Language] = {code: import_module(f"{__name__}.{code}").LANGUAGE for code in get_args(Code)}
 
 
 def language_of(code: str) -> Language:
-    """The language of `code`.
+    """Return the language of `code`.
 
     Raises:
         ConfigError: there is none.
@@ -34,3 +33,23 @@ def language_of(code: str) -> Language:
     if not isinstance(code, str) or code not in LANGUAGES:
         raise ConfigError("language", "one of " + ", ".join(map(repr, LANGUAGES)), code)
     return LANGUAGES[code]
+
+
+def stop_words(words: Iterable[str]) -> frozenset[str]:
+    """Return the `words` that are stop words in the language, or languages, with the most stop words among them.
+
+    >>> sorted(stop_words(["what", "caused", "the", "war"]))
+    ['the', 'what']
+    >>> sorted(stop_words(["warum", "begann", "war", "der", "krieg"]))
+    ['der', 'war', 'warum']
+    """
+    matches = [listed.intersection(words) for listed in _stop_word_lists()]
+    max_count = max(map(len, matches))
+    return frozenset().union(*(found for found in matches if len(found) == max_count))
+
+
+@cache
+def _stop_word_lists() -> tuple[frozenset[str], ...]:
+    return tuple(
+        frozenset(f"{language.stop_words} {language.question_words}".split()) for language in LANGUAGES.values()
+    )

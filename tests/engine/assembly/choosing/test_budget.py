@@ -229,7 +229,6 @@ def test_the_trace_gives_what_was_left_out():
     assert decision(context, "B0").tokens == 50 + HEADER_WORDS
     assert decision(context, "C7").tokens == 10 + len(["[...]"])
     assert trace.excluded_tokens == 64
-    assert trace.excluded_share == 0.5
     assert trace.documents_dropped == 1
     assert "1 document dropped for budget" in trace.summary
     assert (trace.token_count, trace.max_tokens) == (26, 27)
@@ -237,7 +236,7 @@ def test_the_trace_gives_what_was_left_out():
 
 def test_nothing_is_left_out_where_everything_fits():
     trace = fitted([SMALL, LARGE], 100, window=0).trace
-    assert (trace.excluded, trace.excluded_tokens, trace.excluded_share, trace.documents_dropped) == ((), 0, 0.0, 0)
+    assert (trace.excluded, trace.excluded_tokens, trace.documents_dropped) == ((), 0, 0)
 
 
 def test_the_chunks_of_a_dropped_document_share_its_tokens_exactly():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.data.varying_keys import is_known_word, is_number, key_category, normalize_key
+from ctxassembly.data.metadata_keys import is_known_word, is_number, key_category, normalize_key
 
 FIXED = """
          tenant tenant_id tenantId org org_id organization organisation company customer customer_id client
