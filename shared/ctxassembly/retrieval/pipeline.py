@@ -14,17 +14,7 @@ from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import Batch, RerankChunks, RetrievalRequest, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, Retrieved, RetrievedChunk, ScoredChunk, SearchMethod
-from ctxassembly.retrieval import fusion, ranking
-from ctxassembly.retrieval.search import (
-    CHANNELS_BY_STRATEGY,
-    Capabilities,
-    Question,
-    RetrievalRecorder,
-    check_capabilities,
-    search_channels,
-    send_requests,
-    start_retrieval,
-)
+from ctxassembly.retrieval import fusion, ranking, search
 from ctxassembly.retrieval.taxonomy import EntityAnswers, Resolution, find_entities
 from ctxassembly.safe_repr import describe_error
 
@@ -32,7 +22,7 @@ Flow = Generator[RetrievalRequest, Any, Retrieved]
 
 
 def retrieve_flow(
-    question: Question, config: RetrievalConfig, capabilities: Capabilities, clock: Callable[[], float]
+    question: search.Question, config: RetrievalConfig, capabilities: search.Capabilities, clock: Callable[[], float]
 ) -> Flow:
     """Return the hits for `question`. `clock` returns seconds and is used only for the trace.
 
@@ -40,16 +30,16 @@ def retrieve_flow(
         ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
         SearchError: no channel answered; or one failed, and `on_search_error` is "raise".
     """
-    check_capabilities(config, capabilities)
-    log, resolution = yield from start_retrieval(question, capabilities, clock)
+    search.check_capabilities(config, capabilities)
+    log, resolution = yield from search.start_retrieval(question, capabilities, clock)
     if not question.effective_query.strip():
         log.notes.append("query: there are no words to search for")
         return Retrieved(question.effective_query, (), log.trace("none"))
 
     yield from log.begin(
-        "search", inputs={name: log.queries[name] for name in sorted(CHANNELS_BY_STRATEGY[config.strategy])}
+        "search", inputs={name: log.queries[name] for name in sorted(search.CHANNELS_BY_STRATEGY[config.strategy])}
     )
-    scored, vocabulary = yield from search_channels(question, config, capabilities, log)
+    scored, vocabulary = yield from search.search_channels(question, config, capabilities, log)
     ranked, found = yield from _fuse_channels(scored, config, log)
     entity_answers = _entity_answers(question, resolution, config, capabilities, log)
     log.evidence = ranking.score_evidence(found, vocabulary)
@@ -90,7 +80,7 @@ def retrieve_flow(
 
 
 def _fuse_channels(
-    scored: Sequence[ScoredChunk], config: RetrievalConfig, log: RetrievalRecorder
+    scored: Sequence[ScoredChunk], config: RetrievalConfig, log: search.RetrievalRecorder
 ) -> Generator[RetrievalRequest, None, tuple[fusion.Ranking, list[RetrievedChunk]]]:
     """Return the ids that each channel ranks, and all chunks as one list. This ends the search step."""
     ranked = fusion.rank_channels(scored, config.candidates_per_channel, None)
@@ -105,11 +95,11 @@ def _fuse_channels(
 
 
 def _entity_answers(
-    question: Question,
+    question: search.Question,
     resolved: Resolution,
     config: RetrievalConfig,
-    capabilities: Capabilities,
-    log: RetrievalRecorder,
+    capabilities: search.Capabilities,
+    log: search.RetrievalRecorder,
 ) -> EntityAnswers:
     """Return the answers of the taxonomy itself."""
     if capabilities.taxonomy is None or config.strategy not in ("hybrid", "graph"):
@@ -119,7 +109,7 @@ def _entity_answers(
     return answers
 
 
-def _has_too_little_evidence(config: RetrievalConfig, ranked: fusion.Ranking, log: RetrievalRecorder) -> bool:
+def _has_too_little_evidence(config: RetrievalConfig, ranked: fusion.Ranking, log: search.RetrievalRecorder) -> bool:
     """Return True if no chunk found is evidence for an answer, and the config checks for it."""
     if config.min_evidence is None or not ranked:
         return False
@@ -133,7 +123,11 @@ def _has_too_little_evidence(config: RetrievalConfig, ranked: fusion.Ranking, lo
 
 
 def _rerank(
-    question: Question, found: Sequence[RetrievedChunk], rerankers: int, config: RetrievalConfig, log: RetrievalRecorder
+    question: search.Question,
+    found: Sequence[RetrievedChunk],
+    rerankers: int,
+    config: RetrievalConfig,
+    log: search.RetrievalRecorder,
 ) -> Generator[RetrievalRequest, Any, list[RetrievedChunk]]:
     """Return `found` in the order of the first reranker that succeeds; unchanged if none does."""
     candidates = found[: config.rerank_candidates]
@@ -155,12 +149,12 @@ def _rerank(
 
 
 def _rescue(
-    question: Question,
+    question: search.Question,
     kept: Sequence[RetrievedChunk],
     vocabulary: QueryVocabulary,
     factor_of: Callable[[Chunk], float],
     config: RetrievalConfig,
-    log: RetrievalRecorder,
+    log: search.RetrievalRecorder,
 ) -> Generator[RetrievalRequest, Any, list[RetrievedChunk]]:
     """Return `kept` with a chunk for each specific word of the question that none of them has."""
     terms = ranking.rare_missing_terms(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
@@ -169,7 +163,7 @@ def _rescue(
     yield from log.begin("rescue", len(kept), {"words": [term.word for term in terms]})
     words = QueryVocabulary(vocabulary.chunk_count, tuple(form for term in terms for form in term.forms))
     request = SearchChunks(config.limit, None, words, question.filter)
-    replies = yield from send_requests({"rescue": request}, config, log)
+    replies = yield from search.send_requests({"rescue": request}, config, log)
     rescued_chunks = ranking.rescue_hits(terms, replies.get("rescue", ()), factor_of)
     combined = ranking.insert_at(
         kept, rescued_chunks, position="last" if config.rescue == "last" else "first", limit=config.limit

@@ -14,12 +14,10 @@ reader expects of an answer, and none has the gaps that the excerpts of a text h
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -81,11 +79,9 @@ class Resolution(NamedTuple):
     """Those that the query names, in its order, each once."""
     names: tuple[str, ...]
     """To be appended to the query: of the nodes and of what they lead to, without those that it has already."""
-    words: Mapping[str, str]
-    """For each node's id the words of the query that name it."""
 
 
-UNRESOLVED = Resolution((), (), MappingProxyType({}))
+UNRESOLVED = Resolution((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +140,7 @@ class Taxonomy:
     >>> taxonomy.resolve("Heeft de Huidarts spreekuur?").names, taxonomy.resolve("hartfalen").names
     (('Dermatologie',), ('Cardiologie',))
 
-    It may come out of plain data (`from_dict`), a file (`from_file`), or two tables of PostgreSQL
+    It may come out of plain data (`from_dict`), such as a file of JSON, or two tables of PostgreSQL
     (`ctxassembly.stores.postgres.read_taxonomy`).
     """
 
@@ -215,11 +211,6 @@ class Taxonomy:
             raise ConfigError("taxonomy", f"{form} ({type(error).__name__}: {error})", data) from error
         return cls(nodes, relations, **settings)
 
-    @classmethod
-    def from_file(cls, path: str | Path, **settings: Any) -> Taxonomy:
-        """Build a taxonomy from a JSON file; see `from_dict`."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")), **settings)
-
     def related(self, node: Node) -> list[tuple[Relation, Node]]:
         """Return the relations of a node, and the nodes at their other ends."""
         return self._relations_by_node.get(node.id, [])
@@ -244,14 +235,12 @@ class Taxonomy:
             return not node.metadata or is_allowed(node)
 
         found: dict[str, Node] = {}
-        matched_words: dict[str, str] = {}
         at = 0
         while at < len(query_words):
             nodes, length = self._match_phrase(query_words, at)
             for node in nodes:
                 if is_visible(node):
                     found.setdefault(node.id, node)
-                    matched_words.setdefault(node.id, " ".join(query_words[at : at + length]))
             at += length
         visible_nodes = {
             node.id: node for own in found.values() for node in (own, *self.triggered_nodes(own)) if is_visible(node)
@@ -260,7 +249,7 @@ class Taxonomy:
         names = dict.fromkeys(
             node.name for node in visible_nodes.values() if f" {' '.join(_normalized_words(node.name))} " not in text
         )
-        return Resolution(tuple(found.values()), tuple(names), matched_words)
+        return Resolution(tuple(found.values()), tuple(names))
 
     def _match_phrase(self, query_words: Words, at: int) -> tuple[list[Node], int]:
         """Return the nodes that the words from `at` on name, and the number of words, 1 if they name none."""

@@ -19,7 +19,7 @@ from ctxassembly.data.validation import check_int, check_number
 from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import enrichment as notes
-from ctxassembly.stores.postgres import health, ingest, migrate
+from ctxassembly.stores.postgres import health, ingest, migrate, search
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, keep_storable
 from ctxassembly.stores.postgres.connection import (
     BoundStatement,
@@ -34,14 +34,6 @@ from ctxassembly.stores.postgres.ingest import IngestReport
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.rows import chunk_from_row, neighbor_table
 from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields
-from ctxassembly.stores.postgres.search import (
-    bind_search,
-    cached_search_statement,
-    check_vector,
-    read_vocabulary,
-    search_statement,
-    terms_statement,
-)
 from ctxassembly.stores.postgres.table import IndexedTable
 
 
@@ -302,13 +294,13 @@ class PostgresIndex:
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        statement = terms_statement(self.table, request, self.fields.language)
-        return read_vocabulary(self._query((statement, {})))
+        statement = search.terms_statement(self.table, request, self.fields.language)
+        return search.read_vocabulary(self._query((statement, {})))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """Async version of `find_terms`."""
-        statement = terms_statement(self.table, request, self.fields.language)
-        return read_vocabulary(await self._aquery((statement, {})))
+        statement = search.terms_statement(self.table, request, self.fields.language)
+        return search.read_vocabulary(await self._aquery((statement, {})))
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
@@ -326,11 +318,11 @@ class PostgresIndex:
     def _search_statement(self, request: SearchChunks) -> BoundStatement | None:
         """Return the statement for a search; None if there is nothing to search by."""
         if request.vector is not None:
-            check_vector(request.vector, self.table)
+            search.check_vector(request.vector, self.table)
         condition = build_condition(self.table, *(self.filters or ()), request.filter)
-        shape, bound = bind_search(request, is_filtered=condition is not None)
+        shape, bound = search.bind_search(request, is_filtered=condition is not None)
         # A statement without a filter takes longer to build than to send.
-        build = search_statement if condition is not None else cached_search_statement
+        build = search.search_statement if condition is not None else search.cached_search_statement
         statement = build(self.table, shape, condition)
         return None if statement is None else (statement, bound)
 
