@@ -1,6 +1,11 @@
-"""The mapping form of a metadata filter, read once for all who apply it, in memory or as SQL; and two filters as one.
+"""The mapping form of a metadata filter, parsed once for memory and SQL; two filters as one; a filter as a test.
 
-A filter keeps tenants apart, so nothing in it is ignored: what can't be read is an error.
+A filter keeps tenants apart, so nothing in it is ignored: a filter in an unknown form raises an error. If it were
+skipped, everybody's chunks would be included.
+
+`as_predicate` is for stores and indexes that can't apply a filter themselves. All that is unclear excludes. A key that
+is lacking passes no comparison, not even `$ne`, and neither under `$not`, as NULL passes none in SQL; two values of
+types that have no order are neither above nor below each other; True is not 1.
 """
 
 from __future__ import annotations
@@ -264,14 +269,6 @@ def combine_filters(
     if joined is None:
         raise ConfigError(parameter, allowed, second if culprit is None else culprit)
     return joined
-
-
-# A metadata filter as a test on what has metadata: for stores and indexes that can't apply it themselves.
-#
-# A filter keeps tenants apart, so all that is unclear excludes. A key that is lacking passes no comparison, not even
-# `$ne`, and neither under `$not`, as NULL passes none in SQL; two values of types that have no order are neither above
-# nor below each other; True is not 1. A filter in an unknown form raises an error: if it were skipped, everybody's
-# chunks would be included.
 
 
 class HasMetadata(Protocol):

@@ -309,7 +309,7 @@ class Retrieved:
     statements: tuple[str, ...] = ()
     """Sentences of the taxonomy on what the question names, for a supplement."""
     intent: str | None = None
-    """The question's, for the gate of a supplement."""
+    """The intent of the question."""
 
     def mismatches(self) -> list[dict[str, Any]]:
         """Return a row for each chunk whose category doesn't match the intent, as plain values for a table.

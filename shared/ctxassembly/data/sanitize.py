@@ -3,6 +3,11 @@
 Chunks come from other libraries and from databases: an index is a string, an id is a UUID, a text is bytes, a score is
 a numpy float. No such value may cost a user the context, so nothing here raises. A value that can be read is converted;
 the rest is left out, and a note for the trace says so.
+
+Loaders put anything into metadata. A value that can't be copied (a lock, a generator, an object of a local class) is
+replaced by its text. A value that refers to itself, or has no end, is cut. The result can be read, copied, pickled and
+written. Nearly all metadata are flat dicts of builtins: `make_readable` recognizes these by one look at the types and
+returns them as they are. Only the rest is read value by value.
 """
 
 from __future__ import annotations
@@ -14,15 +19,6 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
 from ctxassembly.safe_repr import MAX_INTEGER_BITS, safe_repr, to_id
-
-# Metadata of any class -> metadata that can be read, copied, pickled and written: builtins, and objects that pickle.
-#
-# Loaders put anything into metadata. A value that can't be copied (a lock, a generator, an object of a local class) is
-# replaced by its text. A value that refers to itself, or has no end, is cut. So no odd value costs a user the context.
-#
-# Nearly all metadata are flat dicts of builtins. `make_readable` recognizes these by one look at the types
-# and returns them as they are. Only the rest is read value by value.
-
 
 CUT_MARK = "..."
 """Replaces a value that refers to itself, and the end of one that was cut."""

@@ -10,6 +10,11 @@ Two words are taken for forms of one if they begin alike, in any language, witho
 
 These functions run over every chunk of every assembly, so text in ASCII and Latin-1 takes faster paths with the same
 result: `bytes.translate` instead of a regular expression, and no Unicode normalization for ASCII.
+
+`MatchedTerms` are the words of the query that a chunk has, looked up only when they are read: most callers never read
+them. `is_same_text` recognizes a text although a step between changed its form: a hit may reach an assembly with its
+Markdown removed, cut at a limit, put into its window of sentences, below a line that a model wrote, or with its names
+masked. Its stored text then isn't equal, but says the same words. A text of another document doesn't.
 """
 
 from __future__ import annotations
@@ -180,9 +185,6 @@ def long_prefixes(text: str) -> dict[str, str]:
     return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in words(text) if len(word) >= LONG_WORD_LENGTH}
 
 
-# The words of the query that a chunk has, looked up only when they are read: most callers never read them.
-
-
 class TermQuery:
     """The words of one query, ready to be looked for in many texts.
 
@@ -256,12 +258,6 @@ class MatchedTerms(Sequence[str]):
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (self._tuple(),)
 
-
-# Two texts that are one, although a step between changed its form: cleaned, shortened, masked, or with words around.
-#
-# A hit may reach an assembly with its Markdown removed, cut at a limit, put into its window of sentences, below a line
-# that a model wrote, or with its names masked. Its stored text then isn't equal, but says the same words. A text of
-# another document doesn't.
 
 _MIN_CHARS = 20
 """Letters and digits of a text that is no accident inside another one. Shorter texts have to be equal."""

@@ -15,6 +15,14 @@ each). Joining pieces adds up the inner counts and counts only the ends where tw
          safe                 safe          safe                 safe
 
 Other encodings and callers' own counters promise nothing. Their texts have no safe place and are counted whole.
+
+`lower_bound` needs no count. cl100k and o200k split a text by a pattern before they merge anything, so a new token
+begins wherever certain kinds of characters meet. The bound is the number of such places. A rule names the kinds of
+three bytes in a row; each rule is a bit. The text is translated three times, each byte to the rules in which it may be
+first, second or third. Read as three long integers, shifted by a byte each and combined with `&`, they have a bit set
+wherever a rule applies: a few operations find all places of all rules at once. Most chunks that don't fit are found
+this way. If they were counted instead, an assembly of new texts would take a tenth (with a query) to a third (without)
+more instructions: `make bench-instructions`, 20 hits.
 """
 
 from __future__ import annotations
@@ -28,18 +36,6 @@ from typing import NamedTuple
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.tiktoken_files import faster_counter, load_encoding
-
-# A lower bound on the tokens of a text, without counting them.
-#
-# cl100k and o200k split a text by a pattern before they merge anything, so a new token begins wherever certain kinds of
-# characters meet. The bound is the number of such places. A rule names the kinds of three bytes in a row; each rule is
-# a bit. The text is translated three times, each byte to the rules in which it may be first, second or third. Read
-# as three long integers, shifted by a byte each and combined with `&`, they have a bit set wherever a rule applies: a
-# few operations find all places of all rules at once.
-#
-# Most chunks that don't fit are found this way. If they were counted instead, an assembly of new texts would take a
-# tenth (with a query) to a third (without) more instructions: `make bench-instructions`, 20 hits.
-
 
 MAX_TOKEN_CHARS = 128
 """Characters of the longest token of the encodings, a run of blanks."""

@@ -1,17 +1,24 @@
-r"""Patterns that find lines of documents that could pass for ours, made of the forms that `find_forms` gathers.
+r"""Lines of documents that could pass for ours: found, and made harmless.
 
-A form is a label such as `[2]`, or the beginning of a line of ours such as `Question:`. It is found as a reader takes
-it, not only as we write it: in any case, with any blanks and marks of emphasis between its words, behind signs (quote
-marks, bullets, brackets) and behind the number of a list item. Only forms before the first word of a line count: inside
-a sentence `[2]` can't pass for a header. Backslashes are the business of `neutral`.
+A document could say `[2] Source: board.pdf` and have its own words cited as the board's. A form is a label such as
+`[2]`, or the beginning of a line of ours such as `Question:`. Forms come from the records of languages and formats, and
+so do the labels that are read in an answer: a word that is added to a record is guarded and read from then on. Each
+form at the beginning of a line gets a backslash before it (`escape_replacements`), in every format: a reader who finds
+`[2]` in an answer can't know which format it came from. XML text also gets its entities. Half a surrogate pair, which
+no API takes, becomes U+FFFD, and so does a character that XML excludes.
 
-A search has two steps, since nearly no line has a form. `hint` finds lines that begin like one, in one pass over the
-text; `form` reads these lines closely. In 1.6 million characters of documentation the hint left 8 of 7,184 lines, and
-the search took a sixteenth of the time that reading every line takes.
+A form is found as a reader takes it, not only as we write it: in any case, with any blanks and marks of emphasis
+between its words, behind signs (quote marks, bullets, brackets) and behind the number of a list item. Only forms before
+the first word of a line count: inside a sentence `[2]` can't pass for a header. A line begins wherever some reader of
+lines sees one.
+
+A search has two steps, since nearly no line has a form. The prefilter finds lines that begin like one, in one pass over
+the text; the pattern of forms reads these lines closely. In 1.6 million characters of documentation the prefilter left
+8 of 7,184 lines, and the search took a sixteenth of the time that reading every line takes.
 
 An invisible character may be inside a form, or mean nothing. A line that has one is read twice: as it is, and
 without its invisible characters. A line with other characters than ASCII is read once more as it looks, with ASCII in
-place of look-alikes (`lookalikes`). The hint is tried on the head of each such line as it looks, unless its first
+place of look-alikes (`lookalikes`). The prefilter is tried on the head of each such line as it looks, unless its first
 letter is one of another script that looks like none of ours. Texts in ASCII never come so far.
 
 Documents are hostile input, so every search takes time that is linear in its text. A pattern repeats only what can be
@@ -36,13 +43,6 @@ from ctxassembly.wording.languages.language import Language
 from ctxassembly.wording.lookalikes import ANGLES, fold_lookalikes, folded_offsets, is_lookalike
 from ctxassembly.wording.sanitize import sanitize_replacements
 from ctxassembly.wording.unicode import apply_replacements, invalid_characters
-
-# Our own forms as readers meet them: lines in a context and labels in an answer, from the records of both kinds.
-#
-# Two readers use them. `guards` finds lines of documents that could pass for ours; `markers` and `answer` find the
-# labels that an answer cites. Neither knows a word or a label of its own. So a word that is added to a language or a
-# format is guarded and read from then on, without another change.
-
 
 RULE = "---"
 """A line of its own: between context and question, and at the end of a supplement that comes before the documents."""
@@ -423,17 +423,6 @@ def _row_atoms(sign: str) -> list[str]:
     """
     first = rf"{sign}(?<!{sign}{sign})(?<!{sign}[^\S\n]{sign})(?<![|+]{sign})(?<!\|[^\S\n]{sign})"
     return [first, _BLANK, sign, _BLANK, sign, rf"(?:{_BLANK}{sign})*(?=\s*\Z)"]
-
-
-# Text of documents made harmless, so that no line of it passes for one of ours.
-#
-# A document could say `[2] Source: board.pdf` and have its own words cited as the board's. `guards` finds such forms at
-# the beginning of lines, and here each gets a backslash before it. That applies in every format: a reader who finds
-# `[2]` in an answer can't know which format it came from. XML text also gets its entities. Half a surrogate pair, which
-# no API takes, becomes U+FFFD, and so does a character that XML excludes.
-#
-# A line begins wherever some reader of lines sees one. Invisible characters hide nothing: a text is searched as it is,
-# and as it reads without them.
 
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
