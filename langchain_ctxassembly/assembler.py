@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
@@ -33,14 +34,7 @@ from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.budget import window_warning
 from ctxassembly.user_warnings import WarnOnce
-from langchain_ctxassembly.configurable import (
-    RUN_NAME,
-    ConfigurableAlternatives,
-    ConfigurableFields,
-    as_configurable_alternatives,
-    as_configurable_fields,
-    with_config,
-)
+from langchain_ctxassembly.configurable import RUN_NAME, ConfigurableAlternatives, ConfigurableFields, with_config
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
 from langchain_ctxassembly.convert.models import async_text_model, text_model
 from langchain_ctxassembly.search.caller_filter import VisibleSearch, restrict_store
@@ -194,13 +188,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assemble_context(self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None) -> Context:
         """Return the context of `inputs`, in the run of `config`. `search` found them; None if it is unknown."""
-        return self._assemble_as(_get_context, inputs, config, search)
+        return self._assemble_as(attrgetter("context"), inputs, config, search)
 
     async def aassemble_context(
         self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None
     ) -> Context:
         """Async version of `assemble_context`."""
-        return await self._aassemble_as(_get_context, inputs, config, search)
+        return await self._aassemble_as(attrgetter("context"), inputs, config, search)
 
     def _assemble_as(
         self,
@@ -212,16 +206,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
         AssemblyServices(self.store)  # refuse a store with afetch alone here: `neighbor_store` may hide it
         spans = Spans(config)
-        context = assemble(
-            **self._read_inputs(inputs),
-            store=self.neighbor_store(search),
-            embeddings=self.embeddings,
-            llm=text_model(self.llm, lambda: spans.config),
-            scorer=self.scorer,
-            transform_fetched=self.transform_fetched,
-            labels=resolve_labels(self.labels),
-            on_stage=spans.on_stage,
-        )
+        arguments = self._arguments(inputs, search)
+        llm = text_model(self.llm, lambda: spans.config)
+        context = assemble(**arguments, llm=llm, on_stage=spans.on_stage)
         result = _Result.build(transform, has_listeners(config), context)
         self._issue_warnings(context, search)
         if result.event is not None:
@@ -237,21 +224,26 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     ) -> T:
         """Async version of `_assemble_as`."""
         spans = Spans(config)
-        result = await assemble_as(
-            partial(_Result.build, transform, has_listeners(config)),
-            **self._read_inputs(inputs),
-            store=self.neighbor_store(search),
-            embeddings=self.embeddings,
-            llm=async_text_model(self.llm, lambda: spans.config),
-            scorer=self.scorer,
-            transform_fetched=self.transform_fetched,
-            labels=resolve_labels(self.labels),
-            on_stage=spans.aon_stage,
-        )
+        build = partial(_Result.build, transform, has_listeners(config))
+        arguments = self._arguments(inputs, search)
+        llm = async_text_model(self.llm, lambda: spans.config)
+        result = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
         self._issue_warnings(result.context, search)
         if result.event is not None:
             await adispatch_custom_event(EVENT, result.event, config=config)
         return result.output
+
+    def _arguments(self, inputs: Any, search: VisibleSearch | None) -> dict[str, Any]:
+        """Return the arguments of `assemble` that its sync and async forms share."""
+        return {
+            **self._read_inputs(inputs),
+            "config": self.effective_config,
+            "store": self.neighbor_store(search),
+            "embeddings": self.embeddings,
+            "scorer": self.scorer,
+            "transform_fetched": self.transform_fetched,
+            "labels": resolve_labels(self.labels),
+        }
 
     def share_warnings_with(self, other: ContextAssembler) -> None:
         """Don't repeat the warnings of `other`, of which this assembler is a copy."""
@@ -284,11 +276,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @override
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
-        return as_configurable_fields(super().configurable_fields(**kwargs))
+        return ConfigurableFields(**super().configurable_fields(**kwargs).__dict__)
 
     @override
     def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
-        return as_configurable_alternatives(super().configurable_alternatives(which, **kwargs))
+        return ConfigurableAlternatives(**super().configurable_alternatives(which, **kwargs).__dict__)
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
@@ -337,19 +329,16 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _issue_warnings(self, context: Context, search: VisibleSearch | None) -> None:
         """Issue the warnings that `context` requires, once."""
-        if search is not None and search.has_no_filter:
-            # Warn only if neighbors were left out: to the owner of a single tenant it makes no difference.
-            filter_warning = (
-                unseen_filter_warning(context.trace, OTHER_STORE_REMEDY, OTHER_STORE_FACT)
-                if context.trace.unscoped
-                else None
-            )
-        else:
+        if search is None or not search.has_no_filter:
             filter_warning = unseen_filter_warning(context.trace, HIDDEN_FILTER_REMEDY)
+        elif context.trace.unscoped:  # to the owner of a single tenant, with none left out, it makes no difference
+            filter_warning = unseen_filter_warning(context.trace, OTHER_STORE_REMEDY, OTHER_STORE_FACT)
+        else:
+            filter_warning = None
         self._warnings.warn_about_neighbors(filter_warning, context.trace.missing, type(self.store))
 
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:
-        """Return the arguments of `assemble`, from either form of input. The engine checks the supplement."""
+        """Return hits, query and supplement, from either form of input. The engine checks the supplement."""
         documents, query, supplement = inputs, None, None
         if isinstance(inputs, Mapping):
             if "documents" not in inputs:
@@ -359,20 +348,16 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                 )
             documents, query, supplement = inputs["documents"], _query_in(inputs), inputs.get("supplement")
         if isinstance(documents, Retrieved):
-            query = query or documents.query
-            supplement = supplement_from_retrieval(documents) if supplement is None else supplement
-            return {"hits": documents.hits, "config": self.effective_config, "query": query, "supplement": supplement}
-        if not isinstance(documents, (list, tuple)) or not all(isinstance(one, (Document, Hit)) for one in documents):
-            raise InputError(f"{INPUT_FORMS}, got {safe_repr(documents)}{hint_for_documents(documents)}")
-        if query is not None and not isinstance(query, str):
-            raise InputError(f"the query must be a string, got {safe_repr(query)}")
-        found = read_documents(documents, self.config.keys)
-        return {
-            "hits": found.hits,
-            "config": self.effective_config,
-            "query": query,
-            "supplement": found.supplement if supplement is None else supplement,
-        }
+            hits, query, own = documents.hits, query or documents.query, supplement_from_retrieval(documents)
+        else:
+            if not isinstance(documents, (list, tuple)) or not all(
+                isinstance(one, (Document, Hit)) for one in documents
+            ):
+                raise InputError(f"{INPUT_FORMS}, got {safe_repr(documents)}{hint_for_documents(documents)}")
+            if query is not None and not isinstance(query, str):
+                raise InputError(f"the query must be a string, got {safe_repr(query)}")
+            hits, own = read_documents(documents, self.config.keys)
+        return {"hits": hits, "query": query, "supplement": own if supplement is None else supplement}
 
 
 def assembler_inputs(hits: Iterable[Any], query: str | None, supplement: Any) -> dict[str, Any]:
@@ -408,7 +393,3 @@ class _Result(Generic[T]):
 
 def _event_data(payload: ContextPayload) -> dict[str, Any]:
     return {"citations": payload.citations, "trace": payload.trace}
-
-
-def _get_context(payload: ContextPayload) -> Context:
-    return payload.context

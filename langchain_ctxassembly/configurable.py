@@ -6,27 +6,16 @@ would not apply.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from langchain_core.documents import Document
-from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
-from langchain_core.runnables.utils import AnyConfigurableField
+from typing_extensions import override
 
 from ctxassembly.context import Context
 
 RUN_NAME = "ContextAssembler.as_context"
-
-
-class Assembler(Protocol):
-    """The part of `ContextAssembler` used here; that module imports this one."""
-
-    def assemble_context(self, inputs: Any, config: RunnableConfig) -> Context:
-        """Return the context of `inputs`, in the run of `config`."""
-
-    async def aassemble_context(self, inputs: Any, config: RunnableConfig) -> Context:
-        """Async version of `assemble_context`."""
-
 
 # With type arguments, pydantic takes only runnables of exactly that parametrized class as the default.
 if TYPE_CHECKING:
@@ -41,15 +30,11 @@ class ConfigurableFields(_Fields):
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """The same as `ContextAssembler.as_context`."""
-        return with_config(_context_runnable(self), config)
+        return _context_runnable(self, config)
 
-    def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
-        """The same as for any runnable; `as_context()` follows the result, too."""
-        return cast(ConfigurableFields, super().configurable_fields(**kwargs))
-
+    @override
     def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
-        """The same as for any runnable; `as_context()` follows the result, too."""
-        return as_configurable_alternatives(super().configurable_alternatives(which, **kwargs))
+        return ConfigurableAlternatives(**super().configurable_alternatives(which, **kwargs).__dict__)
 
     def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
         runnable, config = super()._prepare(config)
@@ -62,17 +47,7 @@ class ConfigurableAlternatives(_Alternatives):
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """The same as `ContextAssembler.as_context`."""
-        return with_config(_context_runnable(self), config)
-
-
-def as_configurable_fields(runnable: RunnableSerializable[Any, Any]) -> ConfigurableFields:
-    """Return the runnable with configurable fields that LangChain `runnable`, as one of ours."""
-    return ConfigurableFields(**runnable.__dict__)
-
-
-def as_configurable_alternatives(runnable: RunnableSerializable[Any, Any]) -> ConfigurableAlternatives:
-    """Return the runnable with configurable alternatives that LangChain `runnable`, as one of ours."""
-    return ConfigurableAlternatives(**runnable.__dict__)
+        return _context_runnable(self, config)
 
 
 def with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
@@ -80,13 +55,15 @@ def with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None)
     return runnable if config is None else runnable.with_config(config)
 
 
-def _context_runnable(configurable: ConfigurableFields | ConfigurableAlternatives) -> Runnable[Any, Context]:
-    def run(given: Any, config: RunnableConfig) -> Context:
+def _context_runnable(
+    configurable: ConfigurableFields | ConfigurableAlternatives, config: RunnableConfig | None
+) -> Runnable[Any, Context]:
+    def run(inputs: Any, config: RunnableConfig) -> Context:
         assembler, config = configurable.prepare(config)
-        return cast(Assembler, assembler).assemble_context(given, config)
+        return cast(Context, cast(Any, assembler).assemble_context(inputs, config))
 
-    async def arun(given: Any, config: RunnableConfig) -> Context:
+    async def arun(inputs: Any, config: RunnableConfig) -> Context:
         assembler, config = configurable.prepare(config)
-        return await cast(Assembler, assembler).aassemble_context(given, config)
+        return cast(Context, await cast(Any, assembler).aassemble_context(inputs, config))
 
-    return RunnableLambda(run, arun, name=RUN_NAME)
+    return with_config(RunnableLambda(run, arun, name=RUN_NAME), config)

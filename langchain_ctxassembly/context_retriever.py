@@ -267,5 +267,5 @@ class ContextRetriever(BaseRetriever):
 
 def _combine_filters(own: Any, other: Any) -> Any:
     return combine_filters(
-        own, other, "filter", "in the form of the retriever's own filter, beside which it holds", and_filters
+        own, other, "filter", "in the form of the retriever's own filter, which applies as well", and_filters
     )

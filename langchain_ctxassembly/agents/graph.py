@@ -81,7 +81,7 @@ def context_node(
         raise ConfigError("filter", "a function from the runtime of a call to a filter", filter)
     if isinstance(source, ContextAssembler):
         if assembler is not None:
-            raise ConfigError("assembler", "None beside a ContextAssembler", assembler)
+            raise ConfigError("assembler", "None with a ContextAssembler", assembler)
         evidence = None
     else:
         evidence = evidence_of(source, assembler)

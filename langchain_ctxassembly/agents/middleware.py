@@ -305,7 +305,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             allowed = "None here, where labels follow from the conversation"
             raise ConfigError("assembler.labels", allowed, assembler.labels)
         if self._filter is not None and assembler.filter is not None:
-            raise ConfigError("filter", "None beside an assembler that has a filter", self._filter)
+            raise ConfigError("filter", "None with an assembler that has a filter", self._filter)
 
     def _prompt_flow(self, request: ModelRequest[Any], assembler: ContextAssembler) -> PromptFlow:
         """Yield a request for each context that is needed, and return the messages to send."""

@@ -192,7 +192,7 @@ def _as_context_retriever(retriever: Any, assembler: ContextAssembler | None) ->
     if own is None:
         return ContextAssemblyRetriever(retriever=retriever, assembler=assembler or ContextAssembler())
     if assembler is not None:
-        raise ConfigError("assembler", f"None beside a {type(own).__name__}, which has one", assembler)
+        raise ConfigError("assembler", f"None with a {type(own).__name__}, which has one", assembler)
     if isinstance(own, ContextAssemblyRetriever) and own.k is not None:
         raise ConfigError("retriever.k", "None in a context tool, whose budget says how much is read", own.k)
     inner = _unwrap(retriever, {})[0]

@@ -183,7 +183,7 @@ class GenericRetrieverEvidence:
         arguments = {"filter": combine_filters(own_filter, condition, "retriever", allowed, and_filters, own_filter)}
         if current_search(self.retriever, ensure_config(), arguments) is None:
             kind = type(self.retriever).__name__
-            raise ConfigError("filter", f"None where the search can't be seen to take it, as that of {kind}", condition)
+            raise ConfigError("filter", f"None where the search can't be seen to take it, as with {kind}", condition)
         return arguments
 
     def _to_retrieved(self, request: Search, found: list[Document]) -> Retrieved:
@@ -212,7 +212,7 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Retriever
         allowed = "a ContextAssembler without configurable fields, or None"
         raise ConfigError("assembler", allowed, assembler, hint if isinstance(assembler, Runnable) else "")
     if isinstance(retriever, (ContextRetriever, ContextAssemblyRetriever)) and assembler is not None:
-        raise ConfigError("assembler", f"None beside a {type(retriever).__name__}, which has one", assembler)
+        raise ConfigError("assembler", f"None with a {type(retriever).__name__}, which has one", assembler)
     if isinstance(retriever, ContextRetriever):
         return ContextRetrieverEvidence(retriever)
     if isinstance(retriever, ContextAssemblyRetriever):

@@ -29,7 +29,7 @@ from langchain_ctxassembly.stores.filters import (
 )
 from langchain_ctxassembly.stores.identity import is_postgres
 
-_STORE_AGAIN = "store them anew as vectorstore.add_documents(number_chunks(documents))"
+_STORE_AGAIN = "store them again as vectorstore.add_documents(number_chunks(documents))"
 METADATA_REMEDIES: Mapping[Problem, str] = {
     "place": _STORE_AGAIN,
     "answer": (
@@ -40,7 +40,7 @@ METADATA_REMEDIES: Mapping[Problem, str] = {
 """The line to write if neighbors can't be found by their metadata."""
 ID_REMEDIES: Mapping[Problem, str] = {
     "place": _STORE_AGAIN,
-    "answer": "store them anew under ids that follow from document and index, as "
+    "answer": "store them again under ids that follow from document and index, as "
     "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
     "VectorStoreNeighbors(vectorstore, id_of=...)",
 }

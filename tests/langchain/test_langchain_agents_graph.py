@@ -360,7 +360,7 @@ async def test_a_users_filter_holds_for_hits_and_neighbors(awaited: bool, search
     [
         ({"source": 3}, "retriever must be a retriever"),
         ({"source": ContextAssembler(labels=Labels())}, "assembler.labels must be None here"),
-        ({"source": ContextAssembler(), "assembler": ContextAssembler()}, "assembler must be None beside"),
+        ({"source": ContextAssembler(), "assembler": ContextAssembler()}, "assembler must be None with"),
         ({"source": RETRIEVER, "query": ""}, "query must be a key of the state"),
         ({"source": RETRIEVER, "filter": {"tenant": "ours"}}, "filter must be a function from the runtime"),
     ],

@@ -257,7 +257,7 @@ def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
         ({"filter": {"tenant": "ours"}}, "filter must be a function from the runtime of a call"),
         ({"tools": "search"}, "tools must be a list of names"),
         ({"token_counter": "cl100k_base"}, "token_counter must be a function"),
-        ({"assembler": ContextAssembler(filter=len), "filter": len}, "filter must be None beside an assembler"),
+        ({"assembler": ContextAssembler(filter=len), "filter": len}, "filter must be None with an assembler"),
     ],
 )
 def test_wrong_arguments_are_an_error(wrong: Any, message: str) -> None:

@@ -540,7 +540,7 @@ async def test_conversations_at_the_same_time_know_nothing_of_each_other() -> No
         (
             lambda: answer_chain(Scripted(), retriever(), assembler=ContextAssembler()),
             ConfigError,
-            "assembler must be None beside a ContextRetriever",
+            "assembler must be None with a ContextRetriever",
         ),
         (lambda: answer_chain(Scripted(), retriever()).invoke({"question": "?"}), InputError, "the input must be"),
         (lambda: answer_chain(Scripted(), retriever()).invoke("?"), InputError, "the input must be"),

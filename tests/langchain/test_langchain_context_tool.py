@@ -212,7 +212,7 @@ def test_a_retriever_is_asked_for() -> None:
 
 def test_one_of_ours_has_its_assembler() -> None:
     for retriever in (scored(), indexed()):
-        with pytest.raises(ConfigError, match=f"assembler must be None beside a {type(retriever).__name__}"):
+        with pytest.raises(ConfigError, match=f"assembler must be None with a {type(retriever).__name__}"):
             context_tool(retriever, assembler=ContextAssembler())
 
 

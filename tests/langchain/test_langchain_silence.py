@@ -64,7 +64,7 @@ def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_ti
     found = invoke(made)  # the warning was given
 
     assert message.startswith("20 of 20 hits have no chunk_")
-    assert message.endswith("store them anew as vectorstore.add_documents(number_chunks(documents))")
+    assert message.endswith("store them again as vectorstore.add_documents(number_chunks(documents))")
     assert found[0].metadata["trace"]["missing"] == message
     assert message in found[0].metadata["trace"]["notes"]
 
@@ -170,7 +170,7 @@ def test_under_a_filter_it_may_be_the_filter(invoke: Any) -> None:
         config=AssemblyConfig(),
     )
     (message,) = warned(lambda: invoke(made))
-    assert "if the filter of the search lets it through, store them anew" in message
+    assert "if the filter of the search lets it through, store them again" in message
 
 
 class WithoutIds(InMemoryVectorStore):

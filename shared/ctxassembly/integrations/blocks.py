@@ -64,8 +64,8 @@ def unpack_blocks(documents: Sequence[IncomingDocument], keys: MetadataKeys) -> 
 
 def seal(*texts: str) -> str:
     """Return the seal of a block that a document must not be able to claim: a supplement, or an unnamed document."""
-    told = "\0".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(told, digest_size=16, key=_SECRET).hexdigest()
+    sealed = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(sealed, digest_size=16, key=_SECRET).hexdigest()
 
 
 def _is_sealed(value: object, *texts: str) -> bool:

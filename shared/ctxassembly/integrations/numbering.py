@@ -150,7 +150,7 @@ def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None
         page = _page(chunk, keys) if chunk.index is None else None
         if page is not None and last is not None and page < last:
             raise InputError(
-                f"page {page} of document {safe_repr(name)} comes after page {last}: hand in the chunks of a "
+                f"page {page} of document {safe_repr(name)} comes after page {last}: pass the chunks of a "
                 "document in "
                 "reading order, each once, or give two documents of one name a document id each"
             )
@@ -180,7 +180,7 @@ def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int
         following = found[-1] + 1 if found else 0
         if index is not None and index < following:
             raise InputError(
-                f"chunks of document {safe_repr(name)} without an index stand before one with index {index}, "
+                f"chunks of document {safe_repr(name)} without an index come before one with index {index}, "
                 "where there "
                 f"is no room for them: number all of its chunks together, without metadata[{keys.index[0]!r}]"
             )
@@ -210,6 +210,6 @@ def _check_ids(chunks: Sequence[Chunk], numbers: Sequence[ChunkNumber]) -> None:
         other = first.setdefault(place.id, at)
         if numbers[other] != place or chunks[other].text != chunk.text:
             raise InputError(
-                f"chunks {other} and {at} have the id {safe_repr(place.id)} but differ: clear the ids of all, which "
-                "number_chunks then gives anew"
+                f"chunks {other} and {at} have the id {safe_repr(place.id)} but differ: clear the ids of all, and "
+                "number_chunks makes new ones"
             )
