@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
@@ -188,13 +187,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assemble_context(self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None) -> Context:
         """Return the context of `inputs`, in the run of `config`. `search` found them; None if it is unknown."""
-        return self._assemble_as(attrgetter("context"), inputs, config, search)
+        return self._assemble_as(_get_context, inputs, config, search)
 
     async def aassemble_context(
         self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None
     ) -> Context:
         """Async version of `assemble_context`."""
-        return await self._aassemble_as(attrgetter("context"), inputs, config, search)
+        return await self._aassemble_as(_get_context, inputs, config, search)
 
     def _assemble_as(
         self,
@@ -347,6 +346,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                     "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
                 )
             documents, query, supplement = inputs["documents"], _query_in(inputs), inputs.get("supplement")
+        hits: Sequence[Hit]
+        own: SupplementInput
         if isinstance(documents, Retrieved):
             hits, query, own = documents.hits, query or documents.query, supplement_from_retrieval(documents)
         else:
@@ -393,3 +394,7 @@ class _Result(Generic[T]):
 
 def _event_data(payload: ContextPayload) -> dict[str, Any]:
     return {"citations": payload.citations, "trace": payload.trace}
+
+
+def _get_context(payload: ContextPayload) -> Context:
+    return payload.context

@@ -23,7 +23,7 @@ from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
 from ctxassembly.data.citations import Passage
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
-from ctxassembly.serialization.plain import to_plain
+from ctxassembly.serialization.plain import from_plain, to_plain
 
 _SECRET = secrets.token_bytes(16)
 """Makes the seals of this process. In another one, a supplement is read as a document without a source."""
@@ -256,25 +256,7 @@ def _restore_chunk(data: Mapping[str, Any], text: str, text_offset: int, block_c
         next_id=data["next_id"],
         metadata=metadata,
         vector=None,
-        origin=_parse_origin(data["origin"]),
+        origin=from_plain(ChunkOrigin | None, data["origin"]),
         hidden_from_model=frozenset(map(str, data["unread"])),
         hidden_from_header=frozenset(map(str, data["unnamed"])),
     )
-
-
-def _parse_origin(data: Any) -> ChunkOrigin | None:
-    """Return the origin that `plain` wrote.
-
-    Raises:
-        ValueError: it wrote something else.
-    """
-    if data is None:
-        return None
-    section = tuple((name, value) for name, value in data["section"])
-    near, names = data["near"], [data["parent_id"], data["lookup_id"], *data["child_ids"]]
-    if not all(isinstance(name, str) and isinstance(value, (str, int)) for name, value in section):
-        raise ValueError(section)
-    if not (near is None or type(near) is int) or not all(one is None or isinstance(one, str) for one in names):
-        raise ValueError(data)
-    children, has_shared_index = tuple(data["child_ids"]), bool(data["shares_index"])
-    return ChunkOrigin(section, near, data["parent_id"], children, data["lookup_id"], has_shared_index)
