@@ -86,7 +86,7 @@ def question_schema(config: AnswerConfig, *, has_history: bool) -> dict[str, Any
             "description": f"The label that fits best. {descriptions}",
         }
         fields["confidence"] = {"type": "number", "description": "How sure you are of the intent, 0 to 1."}
-    if config.rewrite != "off" and (has_history or config.corpus_language or config.rewrite == "always"):
+    if config.rewrite != "off" and (has_history or config.rewrite == "always"):
         fields["question"] = {"type": ["string", "null"], "description": _rewriting_description(config)}
     if config.keywords:
         fields["keywords"] = _string_list_schema(
@@ -112,13 +112,11 @@ def _string_list_schema(description: str) -> dict[str, Any]:
 
 
 def _rewriting_description(config: AnswerConfig) -> str:
-    language = f" in {config.corpus_language}" if config.corpus_language else ""
     if config.rewrite == "always":
-        return f"The question as one complete sentence{language}, with every pronoun and reference resolved."
-    other = f", {language.strip()}" if language else ""
+        return "The question as one complete sentence, with every pronoun and reference resolved."
     return (
-        f"The question as a standalone question{language}: pronouns, references and relative dates resolved from the "
-        f"conversation, nothing else changed, nothing answered. null if it is one already{other}."
+        "The question as a standalone question: pronouns, references and relative dates resolved from the "
+        "conversation, nothing else changed, nothing answered. null if it is one already."
     )
 
 

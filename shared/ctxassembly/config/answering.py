@@ -99,9 +99,6 @@ class AnswerConfig:
     """The rewriting of questions: "auto" makes a question that depends on the conversation standalone, and keeps other
     questions unchanged; "always" states every question in one sentence, which is the published rule; "off" does
     neither."""
-    corpus_language: Annotated[str, NonBlank()] | None = None
-    """The language of the documents, in English ("Dutch"), into which questions are translated. None keeps them in
-    their own language."""
     keywords: bool = False
     """Whether to ask the model for short keyword queries, too. They are used for keyword search only."""
     filter_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
