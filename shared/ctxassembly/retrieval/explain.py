@@ -134,7 +134,7 @@ def _explain_lost(retrieved: Retrieved, expect: str, id_: str | None, lost_at: s
 WEIGHTS = tuple(round(step / 20, 2) for step in range(21))
 """The weights tried: 0 to 1 in steps of .05."""
 
-LabeledQuestions = Mapping[str, str | Sequence[str]] | Sequence[tuple[str | Question, str | Sequence[str]]]
+LabeledQuestions = Mapping[str, str | Sequence[str]] | Mapping[Question, str | Sequence[str]]
 """Questions, each with the id of the chunk that answers it or a part of its text, or with several of them."""
 
 
@@ -187,10 +187,10 @@ def tune_flow(
         raise ConfigError("strategy", "'hybrid' to have a weight", config.strategy)
     check_capabilities(config, capabilities)
     strict = replace(config, on_search_error="raise")
-    pairs = _check_pairs(labeled_questions)
+    labels = _check_labels(labeled_questions)
     weights = sorted({*WEIGHTS, config.keyword_weight})
     sums = {weight: [0.0, 0.0] for weight in weights}
-    for question, expected in pairs:
+    for question, expected in labels:
         log, _ = yield from start_retrieval(question, capabilities, clock)
         scored, _ = yield from search_channels(question, strict, capabilities, log)
         ranked = rank_channels(scored, strict.candidates_per_channel, strict.min_similarity)
@@ -200,7 +200,7 @@ def tune_flow(
             found_ranks = [place for place in ranks if place is not None]
             sums[weight][0] += sum(place < config.limit for place in found_ranks) / len(expected)
             sums[weight][1] += 1 / (1 + min(found_ranks)) if found_ranks else 0.0
-    trials = tuple(WeightTrial(weight, *(total / len(pairs) for total in sums[weight])) for weight in weights)
+    trials = tuple(WeightTrial(weight, *(total / len(labels) for total in sums[weight])) for weight in weights)
     best = max(
         trials,
         key=lambda one: (
@@ -209,33 +209,26 @@ def tune_flow(
             -abs(one.keyword_weight - config.keyword_weight),
         ),
     )
-    return TuneResult(replace(config, keyword_weight=best.keyword_weight), trials, len(pairs))
+    return TuneResult(replace(config, keyword_weight=best.keyword_weight), trials, len(labels))
 
 
-def _check_pairs(labeled_questions: Any) -> list[tuple[Question, list[str]]]:
-    given = list(labeled_questions.items()) if isinstance(labeled_questions, Mapping) else list(labeled_questions)
-    pairs = []
-    for pair in given:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise InputError(
-                f"labeled_questions must have pairs of a question and what answers it, got {safe_repr(pair)}"
-            )
-        query, expected = pair
+def _check_labels(labeled_questions: Any) -> list[tuple[Question, list[str]]]:
+    if not isinstance(labeled_questions, Mapping) or not labeled_questions:
+        raise InputError(
+            f"labeled_questions must map at least one question to what answers it, got {safe_repr(labeled_questions)}"
+        )
+    labels = []
+    for query, expected in labeled_questions.items():
         expectations = [expected] if isinstance(expected, str) else list(expected)
         if not expectations or not all(isinstance(entry, str) and entry.strip() for entry in expectations):
             raise InputError(
                 f"labeled_questions must name the chunks of each question by ids or texts, got {safe_repr(expected)}"
             )
-        pairs.append((query if isinstance(query, Question) else Question(query), expectations))
-    if not pairs:
-        raise InputError("labeled_questions must have a question at least, got none")
-    return pairs
+        labels.append((query if isinstance(query, Question) else Question(query), expectations))
+    return labels
 
 
 def _rank_of(found: Sequence[RetrievedChunk], expected: str) -> int | None:
     """Return the rank of the first chunk with this id or text."""
-    needle = normalize_wording(expected)
-    hits = (
-        at for at, one in enumerate(found) if one.chunk.id == expected or needle in normalize_wording(one.chunk.text)
-    )
-    return next(hits, None)
+    is_expected = _expected_test(expected)
+    return next((at for at, one in enumerate(found) if is_expected(one.chunk)), None)

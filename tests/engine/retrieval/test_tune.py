@@ -60,7 +60,7 @@ def test_ties_stay_at_the_weight_that_there_was():
 
 
 def test_recall_counts_each_expected_chunk_and_rank_the_first():
-    labeled = [("alpha", ["alpha#0", "stands well."]), (Question("beta"), ("gamma#0", "beta#0"))]
+    labeled = {Question("alpha"): ["alpha#0", "stands well."], Question("beta"): ("gamma#0", "beta#0")}
     tuned = tune(labeled, replace(ONE, keyword_weight=1.0), index=INDEX, embed=misleading)
     by_words = tuned.trials[-1]
     assert (tuned.questions, by_words.keyword_weight, by_words.recall) == (2, 1.0, 0.75)
@@ -89,11 +89,10 @@ def test_it_prints_a_table():
 @pytest.mark.parametrize(
     ("labeled", "message"),
     [
-        ({}, "labeled_questions must have a question at least, got none"),
+        ({}, "labeled_questions must map at least one question"),
         ({"alpha": []}, "labeled_questions must name the chunks of each question"),
         ({"alpha": [""]}, "labeled_questions must name the chunks of each question"),
-        ([("alpha",)], "labeled_questions must have pairs of a question"),
-        (["alpha"], "labeled_questions must have pairs of a question"),
+        (["alpha"], "labeled_questions must map at least one question"),
     ],
 )
 def test_wrong_labels_are_an_error(labeled: Any, message: str):
