@@ -250,10 +250,10 @@ def _limits(table: IndexedTable, info: TableInfo, keys: MetadataKeys, *, hnsw: b
     if table.dialect == "mapping" and not _position_columns(table, keys):
         limits.append("no columns of document and place: number_stored_chunks(vectorstore) makes an index of the JSON")
     if not info.has_hnsw and not (hnsw and table.can_have_hnsw):
-        remedy = f"it takes a column of up to {MAX_DIMENSIONS['halfvec']:,} dimensions, the same for all rows"
+        instruction = f"it takes a column of up to {MAX_DIMENSIONS['halfvec']:,} dimensions, the same for all rows"
         if table.can_have_hnsw:
-            remedy = "attach(..., hnsw=True) makes one"
-        limits.append(f"no HNSW index: vectors are compared one by one, exactly; {remedy}")
+            instruction = "attach(..., hnsw=True) makes one"
+        limits.append(f"no HNSW index: vectors are compared one by one, exactly; {instruction}")
     if not table.has_trigrams:
         limits.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
     if info.has_policies and info.readers_without_lexemes:
