@@ -22,9 +22,8 @@ from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATT
 from llama_index_instrumentation.span import active_span_id
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
-from ctxassembly.conversations.resolve import answer_reader
-from ctxassembly.conversations.resolve import resolve as resolved_over
-from ctxassembly.conversations.sources import get_field
+from ctxassembly.conversations.sources import answer_reader, get_field
+from ctxassembly.conversations.sources import resolve as resolved_over
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import WarnOnce, with_remedy

@@ -19,8 +19,7 @@ from langchain_core.messages.content import Annotation, ContentBlock, create_cit
 from langchain_core.messages.content import Citation as MessageCitation
 
 from ctxassembly.context import Context
-from ctxassembly.conversations.resolve import resolve
-from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, last_label
+from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, last_label, resolve
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys

@@ -19,15 +19,25 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from ctxassembly.answering.answer import Answer
+from ctxassembly.answering.requests import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.runtime.answer_run import check_answer_config
-from llamaindex_ctxassembly.answering.evidence import ContextRetrieverEvidence, RetrieverEvidence, evidence_of
+from ctxassembly.runtime.answer import check_question
+from ctxassembly.runtime.answer_run import check_answer_config, check_cache
+from llamaindex_ctxassembly.answering.evidence import ContextRetrieverEvidence, evidence_of
 from llamaindex_ctxassembly.answering.llm import wrap_llm
-from llamaindex_ctxassembly.answering.run import AnswerRequest, AnswerRun, ChainParts, apieces_of, pieces_of
+from llamaindex_ctxassembly.answering.run import (
+    AnswerRun,
+    ChainParts,
+    apieces_of,
+    exchanges_of,
+    labels_after,
+    messages_of,
+    pieces_of,
+)
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
@@ -54,18 +64,6 @@ def parameters_of(index: Any, retriever: Any) -> set[str]:
     parameters = (one for function in functions for one in signature(function).parameters.values())
     variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     return {one.name for one in parameters if one.kind not in variadic} - {"self"} | {"vector_store_kwargs"}
-
-
-def check_cache(cache: Any, evidence: RetrieverEvidence) -> None:
-    """Check the cache for the evidence of an engine.
-
-    Raises:
-        ConfigError: it is not a cache, or the postprocessor has labels, which a cached answer would not follow.
-    """
-    if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
-        raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
-    if cache is not None and evidence.labels is not None:
-        raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)
 
 
 def response_of(run: AnswerRun, answer: Answer) -> Response:
@@ -157,7 +155,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         for one in (mode, *models):
             config.mode(one)
         evidence = evidence_of(retriever, postprocessor)
-        check_cache(cache, evidence)
+        check_cache(cache, evidence.labels)
         self._parts = ChainParts(wrap_llm(llm, models), evidence, config, cache)
         self._mode, self._streaming = mode, streaming
         self._retriever = retriever
@@ -261,9 +259,17 @@ class AnswerQueryEngine(BaseQueryEngine):
         labels: Labels | None = None,
         is_streamed: bool = False,
     ) -> AnswerRun:
-        """Start a run, also for a chat engine."""
-        request = AnswerRequest(question, history, mode or self._mode, filters)
-        return AnswerRun(self._parts, request, labels, is_streamed=is_streamed)
+        """Start a run, also for a chat engine; without `labels` they follow the labels in `history`."""
+        messages = messages_of(history)
+        call = AnswerCall(
+            check_question(question),
+            exchanges_of(messages),
+            mode or self._mode,
+            self._parts.evidence.call_filters(filters),
+            is_streamed=is_streamed,
+            labels=labels_after(messages) if labels is None else labels,
+        )
+        return AnswerRun(self._parts, call)
 
     def _query(self, query_bundle: QueryBundle) -> Any:
         with self._event(query_bundle) as event:

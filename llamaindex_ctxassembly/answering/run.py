@@ -7,7 +7,7 @@ from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.schema import NodeWithScore
@@ -24,7 +24,6 @@ from ctxassembly.errors import InputError
 from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
 from ctxassembly.integrations.metadata import ContextPayload, answer_metadata
 from ctxassembly.runtime import answer_run
-from ctxassembly.runtime.answer import check_question
 from ctxassembly.safe_repr import safe_repr
 from llamaindex_ctxassembly.answering.evidence import RetrieverEvidence
 from llamaindex_ctxassembly.answering.llm import SyncLLM
@@ -61,7 +60,7 @@ def labels_after(messages: Sequence[ChatMessage]) -> Labels:
     return Labels.after([message for message in messages if MESSAGE_KEY in message.additional_kwargs])
 
 
-def _exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
+def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
     """Return the answered questions in `messages`."""
     return to_exchanges(
         HistoryMessage(
@@ -71,34 +70,17 @@ def _exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
     )
 
 
-class AnswerRequest(NamedTuple):
-    """The arguments of one call."""
-
-    question: str
-    history: Any
-    mode: str
-    filters: Any
-
-
 class AnswerRun(answer_run.AnswerRun):
     """One question to an engine, and the nodes and the metadata of its response."""
 
-    def __init__(
-        self, parts: ChainParts, request: AnswerRequest, labels: Labels | None = None, *, is_streamed: bool = False
-    ) -> None:
-        """Use the `labels` of the conversation; None means the labels that follow the history of `request`."""
-        question, messages = request.question, messages_of(request.history)
-        condition = parts.evidence.call_filters(request.filters)
-        self._labels = labels_after(messages) if labels is None else labels
-        self._evidence = replace(parts.evidence, question=check_question(question))
+    def __init__(self, parts: ChainParts, call: AnswerCall) -> None:
+        """Prepare the run of `call`, which has the labels of the conversation."""
+        self._labels, self._evidence = call.labels, replace(parts.evidence, question=call.question)
         self._payload: ContextPayload | None = None
         self.nodes: list[NodeWithScore] = []
         """One node per label, once the model is asked, or once an answer is read from the cache."""
         self.metadata: dict[str, Any] = {}
         """The metadata of the response, once there is an answer."""
-        call = AnswerCall(
-            question, _exchanges_of(messages), request.mode, condition, is_streamed=is_streamed, labels=self._labels
-        )
         super().__init__(replace(parts, evidence=self._evidence), call, FILTER_REMEDY)
 
     @override

@@ -144,7 +144,8 @@ def _chunk_origin(
     node: BaseNode, document_id: Any, source: str | None, near: int | None, keys: MetadataKeys
 ) -> ChunkOrigin | None:
     """Return the origin of `node` by its relationships and metadata; None if they add nothing."""
-    parent_id, children = related_id(node, NodeRelationship.PARENT), _related_nodes(node, NodeRelationship.CHILD)
+    parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
+    children = [one for one in children if isinstance(one, RelatedNodeInfo)] if isinstance(children, list) else []
     is_apart = source != to_id(document_id)  # as text, since an array can't be compared
     lookup_id = to_id(keys.read(node.metadata, "lookup_id")) or (source if is_apart else None)
     section: dict[str, Any] = {}
@@ -204,14 +205,12 @@ def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:
 
 def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
     """Return the one node in `relationship` to `node`; None also for any odd value that a caller assigned."""
-    related = node.relationships.get(relationship) if type(node.relationships) is dict else None
+    related = _related(node, relationship)
     return related if isinstance(related, RelatedNodeInfo) else None
 
 
-def _related_nodes(node: BaseNode, relationship: NodeRelationship) -> list[RelatedNodeInfo]:
-    """Return the nodes in `relationship` to `node`, if it has a list of them."""
-    related = node.relationships.get(relationship) if type(node.relationships) is dict else None
-    return [one for one in related if isinstance(one, RelatedNodeInfo)] if isinstance(related, list) else []
+def _related(node: BaseNode, relationship: NodeRelationship) -> Any:
+    return node.relationships.get(relationship) if type(node.relationships) is dict else None
 
 
 def text_of(node: BaseNode) -> Any:
@@ -230,12 +229,8 @@ def is_media(scored: NodeWithScore) -> bool:
     """
     if not isinstance(scored, NodeWithScore):
         raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(scored)}{hint_for_node(scored)}")
-    node, text = scored.node, text_of(scored.node)
-    if not isinstance(text, str) or str.strip(text):
-        return False
-    if isinstance(node, ImageNode):
-        return any((node.image, node.image_path, node.image_url))
-    return isinstance(node, Node) and any((node.image_resource, node.audio_resource, node.video_resource))
+    text = text_of(scored.node)
+    return isinstance(text, str) and not str.strip(text) and any(_resources(scored.node))
 
 
 MEDIA_KEY = "cited_media"
@@ -263,8 +258,8 @@ def media_of(node: BaseNode) -> list[dict[str, str | None]]:
         {
             "kind": kind,
             "chunk_id": node.node_id,
-            "path": None if resource.path is None else str(resource.path),
-            "url": None if resource.url is None else str(resource.url),
+            "path": _optional_text(resource.path),
+            "url": _optional_text(resource.url),
             "mimetype": resource.mimetype,
         }
         for kind, resource in _resources(node)
@@ -273,18 +268,19 @@ def media_of(node: BaseNode) -> list[dict[str, str | None]]:
 
 def image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
     """Return the fields of an ImageNode for the first image of `nodes`; None if they have none."""
-    for node in nodes:
-        if isinstance(node, ImageNode):
-            return {name: getattr(node, name) for name in ("image", "image_path", "image_url", "image_mimetype")}
-        for kind, resource in _resources(node):
-            if kind == "image":
-                return {
-                    "image": None if resource.data is None else resource.data.decode("ascii"),
-                    "image_path": None if resource.path is None else str(resource.path),
-                    "image_url": None if resource.url is None else str(resource.url),
-                    "image_mimetype": resource.mimetype,
-                }
-    return None
+    images = (resource for node in nodes for kind, resource in _resources(node) if kind == "image")
+    if (image := next(images, None)) is None:
+        return None
+    return {
+        "image": image.data.decode("ascii") if isinstance(image.data, bytes) else image.data,
+        "image_path": _optional_text(image.path),
+        "image_url": _optional_text(image.url),
+        "image_mimetype": image.mimetype,
+    }
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def media_by_chunk(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
@@ -311,10 +307,8 @@ def _resources(node: BaseNode) -> Iterator[tuple[str, Any]]:
     if isinstance(node, ImageNode):
         if any((node.image, node.image_path, node.image_url)):
             # As it was given: a MediaResource would check the URL and read the data.
-            yield (
-                "image",
-                MediaResource.model_construct(path=node.image_path, url=node.image_url, mimetype=node.image_mimetype),
-            )
+            place: Any = {"path": node.image_path, "url": node.image_url, "mimetype": node.image_mimetype}
+            yield "image", MediaResource.model_construct(data=node.image, **place)
     elif isinstance(node, Node):
         for kind in _MEDIA_KINDS:
             if (resource := getattr(node, f"{kind}_resource")) is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxassembly.config.retrieval import RetrievalConfig
     from ctxassembly.context import Context
     from ctxassembly.conversations.labels import Labels
-    from ctxassembly.conversations.resolve import resolve
+    from ctxassembly.conversations.sources import resolve
     from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
     from ctxassembly.data.citations import Block, Citation, Passage, Source
     from ctxassembly.data.metadata_keys import MetadataKeys
@@ -99,7 +99,7 @@ else:
         "ctxassembly.config.retrieval": "RetrievalConfig",
         "ctxassembly.context": "Context",
         "ctxassembly.conversations.labels": "Labels",
-        "ctxassembly.conversations.resolve": "resolve",
+        "ctxassembly.conversations.sources": "resolve",
         "ctxassembly.data.chunks": "Chunk ChunkRef Hit",
         "ctxassembly.data.citations": "Block Citation Passage Source",
         "ctxassembly.data.metadata_keys": "MetadataKeys",

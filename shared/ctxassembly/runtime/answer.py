@@ -21,11 +21,11 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import as_predicate, combine_filters
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.trace import StageBegan, StageEnded
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import InputError
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer_run import AnswerRun, AnswerServices, ChainParts, today
+from ctxassembly.runtime.answer_run import AnswerRun, AnswerServices, ChainParts, check_cache, today
 from ctxassembly.runtime.assemble import aassemble, assemble
 from ctxassembly.runtime.driver import Port, adrive, adrive_observed, drive, drive_observed
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
@@ -202,12 +202,7 @@ class AnswerChain:
     def __post_init__(self) -> None:
         if not isinstance(self.config, AnswerConfig):
             raise InputError(f"config must be an AnswerConfig, got {safe_repr(self.config)}")
-        if self.cache is not None and not (hasattr(self.cache, "get") and hasattr(self.cache, "set")):
-            raise InputError(f"cache must have get(key) and set(key, entry), got {safe_repr(self.cache)}")
-        if self.cache is not None and getattr(self.source, "labels", None) is not None:
-            raise ConfigError(
-                "cache", "None where the source has labels=: a kept answer has the labels it had", self.cache
-            )
+        check_cache(self.cache, getattr(self.source, "labels", None))
 
     @classmethod
     def from_index(

@@ -257,3 +257,15 @@ def check_answer_config(config: Any) -> AnswerConfig:
     if not (config is None or isinstance(config, AnswerConfig)):
         raise ConfigError("config", "an AnswerConfig or None", config)
     return config or AnswerConfig()
+
+
+def check_cache(cache: Any, labels: Any) -> None:
+    """Check the cache of a chain, and the labels of the conversation that its source may have.
+
+    Raises:
+        ConfigError: it is not a cache, or there are labels, which a kept answer would not follow.
+    """
+    if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
+        raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
+    if cache is not None and labels is not None:
+        raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)

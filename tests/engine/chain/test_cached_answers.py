@@ -17,7 +17,6 @@ from ctxassembly import (
     ConfigError,
     FilterNotSeenWarning,
     Hit,
-    InputError,
     Labels,
     MemoryIndex,
 )
@@ -304,7 +303,7 @@ async def test_an_awaited_answer_is_kept_too():
 
 
 def test_what_can_not_work_is_refused():
-    with pytest.raises(ConfigError, match="cache must be None where the source has labels="):
+    with pytest.raises(ConfigError, match="cache must be None where there are labels="):
         AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, labels=Labels(), cache=Shelf())
-    with pytest.raises(InputError, match=r"cache must have get\(key\) and set\(key, entry\)"):
+    with pytest.raises(ConfigError, match=r"cache must be an object with get\(key\) and set\(key, entry\)"):
         AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, cache=[])
