@@ -248,7 +248,7 @@ def _config_with_limit(config: RetrievalConfig, similarity_top_k: int | None) ->
 
 def _combine_filters(own: Any, other: Any) -> Any:
     return combine_filters(
-        own, other, "filters", "in the form of the retriever's own, beside which they hold", and_filters
+        own, other, "filters", "in the form of the retriever's own, which apply as well", and_filters
     )
 
 

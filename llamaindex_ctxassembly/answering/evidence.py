@@ -207,5 +207,5 @@ def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | No
     if not isinstance(retriever, ContextRetriever):
         return GenericRetrieverEvidence(retriever, postprocessor or ContextAssemblyPostprocessor())
     if postprocessor is not None:
-        raise ConfigError("postprocessor", "None beside a ContextRetriever, which has one", postprocessor)
+        raise ConfigError("postprocessor", "None with a ContextRetriever, which has one", postprocessor)
     return ContextRetrieverEvidence(retriever)

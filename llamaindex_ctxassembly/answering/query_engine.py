@@ -205,7 +205,7 @@ class AnswerQueryEngine(BaseQueryEngine):
                 f"{cls.__name__}.from_args", settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})"
             )
         elif settings:
-            raise ConfigError(next(iter(settings)), "left out beside a retriever=", next(iter(settings.values())))
+            raise ConfigError(next(iter(settings)), "left out if retriever= is given", next(iter(settings.values())))
         if postprocessor is None and not isinstance(retriever, ContextRetriever):
             postprocessor = ContextAssemblyPostprocessor.from_index(index)
         return cls(llm or Settings.llm, retriever, postprocessor=postprocessor, **own)

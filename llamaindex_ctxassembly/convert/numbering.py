@@ -71,7 +71,7 @@ def _check_nodes(nodes: Sequence[BaseNode]) -> None:
             raise InputError(f"nodes must be a list of nodes, got {safe_repr(node)}")
     ids = {node.node_id for node in nodes}
     if any(related_id(node, NodeRelationship.PARENT) in ids for node in nodes):
-        raise InputError("nodes stand among their own children: number get_leaf_nodes(nodes) alone")
+        raise InputError("nodes are given together with their children: number get_leaf_nodes(nodes) alone")
 
 
 def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:

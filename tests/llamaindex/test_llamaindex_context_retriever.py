@@ -106,9 +106,9 @@ class TestFilters:
     def test_of_another_form_are_refused(self) -> None:
         retriever = ContextRetriever(INDEX, embed, filters={"tenant": "x"})
         for ask in (retriever.hits, retriever.context):
-            with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, beside which"):
+            with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, which apply"):
                 ask(QUERY, filters=only("tenant", "x"))
-        with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, beside which"):
+        with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, which apply"):
             retriever.with_filter(only("tenant", "x"))
 
     def test_metadata_filters_hold_both_in_a_channel_with_filters_of_its_own(self) -> None:

@@ -53,7 +53,7 @@ def test_from_an_index_it_takes_the_settings_of_the_class(
     engine = AnswerQueryEngine.from_args(index, retriever=retriever)
     assert engine.retriever is retriever
     assert engine.query("dye").source_nodes[0].text == "[1] Source: unknown\nDye."
-    with pytest.raises(ConfigError, match=r"^similarity_top_k must be left out beside a retriever=, got 3$"):
+    with pytest.raises(ConfigError, match=r"^similarity_top_k must be left out if retriever= is given, got 3$"):
         AnswerQueryEngine.from_args(index, retriever=retriever, similarity_top_k=3)
     with pytest.raises(ConfigError, match=r"^node_postprocessors must be left out: give the assembly as post"):
         AnswerQueryEngine.from_args(index, node_postprocessors=[ContextAssemblyPostprocessor()])
