@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -248,16 +248,13 @@ class ContextRetriever(BaseRetriever):
             ConfigError: there is a filter, and the assembler's own store can't apply it.
         """
         store = self.assembler.store or self.index
-        if store is None or not hasattr(store, "with_filter"):
-            if (
-                store is not None
-                and condition is not None
-                and self.assembler.effective_config.neighbors != "unfiltered"
-            ):
+        if not hasattr(store, "with_filter"):
+            is_unfiltered = self.assembler.effective_config.neighbors == "unfiltered"
+            if store is not None and condition is not None and not is_unfiltered:
                 allowed = "one with a method with_filter, such as the index itself, where a call has a filter"
                 raise ConfigError("assembler.store", allowed, store)
             return self.assembler
-        assembler = self.assembler.model_copy(update={"store": store.with_filter(condition)})
+        assembler = self.assembler.model_copy(update={"store": cast(Any, store).with_filter(condition)})
         assembler.share_warnings_with(self.assembler)
         return assembler
 

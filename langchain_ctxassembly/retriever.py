@@ -109,20 +109,18 @@ class ContextAssemblyRetriever(BaseRetriever):
             instead = ": write ContextAssemblyRetriever(retriever=...)" if isinstance(vectorstore, Runnable) else ""
             raise ConfigError("vectorstore", "a VectorStore", vectorstore, instead)
         check_int("hits", hits, 1)
-        assembler_settings = (config, store, neighbors, transform_fetched, labels)
-        if assembler is not None and any(setting is not None for setting in assembler_settings):
-            raise ConfigError(
-                "assembler",
-                "given without config, store, neighbors, transform_fetched and labels, which are its own",
-                assembler,
-            )
-        assembler = assembler or ContextAssembler(
-            config=config or AssemblyConfig(),
-            store=store,
-            neighbors=neighbors,
-            transform_fetched=transform_fetched,
-            labels=labels,
-        )
+        settings: dict[str, Any] = {
+            "config": config,
+            "store": store,
+            "neighbors": neighbors,
+            "transform_fetched": transform_fetched,
+            "labels": labels,
+        }
+        given = {name: value for name, value in settings.items() if value is not None}
+        if assembler is not None and given:
+            allowed = "given without config, store, neighbors, transform_fetched and labels, which are its own"
+            raise ConfigError("assembler", allowed, assembler)
+        assembler = assembler or ContextAssembler(**given)
         options = {"k": hits, **(search_kwargs or {})}
         is_derived = assembler.store is None
         if is_derived:

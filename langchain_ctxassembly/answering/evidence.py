@@ -122,8 +122,8 @@ class GenericRetrieverEvidence:
         if search is None:
             return cited
         with suppress(NotImplementedError):  # the vector store can't be queried by ids
-            found = get_documents(search.vectorstore, _hit_ids(cited, request), search.filter)
-            return self._use_stored(cited, request, found)
+            ids = [hit.chunk.id for hit in (*cited, *request.found[:1])]  # one hit that it has just returned
+            return self._use_stored(cited, request, get_documents(search.vectorstore, ids, search.filter))
         return cited
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
@@ -132,8 +132,8 @@ class GenericRetrieverEvidence:
         if search is None:
             return cited
         with suppress(NotImplementedError):
-            found = await aget_documents(search.vectorstore, _hit_ids(cited, request), search.filter)
-            return self._use_stored(cited, request, found)
+            ids = [hit.chunk.id for hit in (*cited, *request.found[:1])]
+            return self._use_stored(cited, request, await aget_documents(search.vectorstore, ids, search.filter))
         return cited
 
     def reach(self, condition: Any) -> Reach:
@@ -233,11 +233,6 @@ def _apply_assembler_filter(assembler: ContextAssembler, cited: tuple[Hit, ...])
 
 def _filter_hits(cited: tuple[Hit, ...], accepts: Callable[[Document], bool]) -> tuple[Hit, ...]:
     return tuple(hit for hit in cited if accepts(document_of(hit)))
-
-
-def _hit_ids(cited: Sequence[Hit], request: Readmit) -> list[str]:
-    """Return the ids of `cited`, and of one hit that the vector store has just returned."""
-    return [hit.chunk.id for hit in (*cited, *request.found[:1])]
 
 
 def _can_take_k(retriever: Any) -> bool:

@@ -91,8 +91,9 @@ def location_of(vectorstore: Any) -> Location | None:
     return None if get_location is None else get_location(inner)
 
 
-def _table_location(store: Any) -> Location | None:
-    return ("table", _database_key(store.engine), store.schema_name, store.table_name)
+def _database_key(engine: Any) -> Hashable:
+    """Return server, database and user, whatever the driver. Users count, since each may see different rows."""
+    return engine.url.set(drivername="postgresql")  # type: ignore[no-any-return]
 
 
 def _collection_location(store: Any) -> Location | None:
@@ -100,23 +101,10 @@ def _collection_location(store: Any) -> Location | None:
     return None if engine is None else ("collection", _database_key(engine), store.collection_name)
 
 
-def _database_key(engine: Any) -> Hashable:
-    """Return server, database and user, whatever the driver. Users count, since each may see different rows."""
-    return engine.url.set(drivername="postgresql")  # type: ignore[no-any-return]
-
-
-def _chroma_location(store: Any) -> Location | None:
-    return ("chroma", store._collection.id)
-
-
-def _qdrant_location(store: Any) -> Location | None:
-    return ("qdrant", id(store.client), store.collection_name)
-
-
 LOCATION_GETTERS: Mapping[str, Callable[[Any], Location | None]] = {
-    "AsyncPGVectorStore": _table_location,
-    "Chroma": _chroma_location,
+    "AsyncPGVectorStore": lambda store: ("table", _database_key(store.engine), store.schema_name, store.table_name),
+    "Chroma": lambda store: ("chroma", store._collection.id),
     "PGVector": _collection_location,
-    "QdrantVectorStore": _qdrant_location,
+    "QdrantVectorStore": lambda store: ("qdrant", id(store.client), store.collection_name),
 }
 """Functions by the name of the class, so that no package is imported that isn't in use."""

@@ -185,9 +185,9 @@ class TestFilters:
     def test_of_another_form_than_the_retrievers_own_is_refused(self) -> None:
         retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "x"})
         for ask in (retriever.retrieve, retriever.context, retriever.invoke):
-            with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, beside"):
+            with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, which"):
                 ask(QUERY, filter=lambda chunk: True)
-        with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, beside"):
+        with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, which"):
             retriever.with_filter(lambda chunk: True)
 
     def test_of_a_question_holds_for_neighbors(self) -> None:

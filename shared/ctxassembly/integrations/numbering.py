@@ -137,9 +137,8 @@ def _check_one_file(name: str, chunks: Iterable[Chunk]) -> None:
     if len(paths) > 1 and not any(to_id(chunk.document_id) for chunk in chunks):
         first, second, *_ = sorted(paths)
         raise InputError(
-            f"two files are called {safe_repr(name)}, {safe_repr(first)} and {safe_repr(second)}: give their "
-            "chunks a document id, "
-            f"number_chunks(..., keys=MetadataKeys(document_id={_PATH_KEY!r}))"
+            f"two files are called {safe_repr(name)}, {safe_repr(first)} and {safe_repr(second)}: give their chunks a "
+            f"document id, number_chunks(..., keys=MetadataKeys(document_id={_PATH_KEY!r}))"
         )
 
 
@@ -150,8 +149,7 @@ def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None
         page = _page(chunk, keys) if chunk.index is None else None
         if page is not None and last is not None and page < last:
             raise InputError(
-                f"page {page} of document {safe_repr(name)} comes after page {last}: pass the chunks of a "
-                "document in "
+                f"page {page} of document {safe_repr(name)} comes after page {last}: pass the chunks of a document in "
                 "reading order, each once, or give two documents of one name a document id each"
             )
         last = page if page is not None else last
@@ -169,9 +167,8 @@ def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int
     for chunk, index in zip(chunks, known_indexes, strict=True):
         if index is not None and texts.setdefault(index, chunk.text) != chunk.text:
             raise InputError(
-                f"two texts of document {safe_repr(name)} have index {index}: a splitter copies the index to what "
-                "it makes "
-                f"of a chunk, so delete metadata[{keys.index[0]!r}] before it splits, or from all of its chunks"
+                f"two texts of document {safe_repr(name)} have index {index}: a splitter copies the index to what it "
+                f"makes of a chunk, so delete metadata[{keys.index[0]!r}] before it splits, or from all of its chunks"
             )
     if None not in known_indexes:
         return [index for index in known_indexes if index is not None]
@@ -180,9 +177,8 @@ def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int
         following = found[-1] + 1 if found else 0
         if index is not None and index < following:
             raise InputError(
-                f"chunks of document {safe_repr(name)} without an index come before one with index {index}, "
-                "where there "
-                f"is no room for them: number all of its chunks together, without metadata[{keys.index[0]!r}]"
+                f"chunks of document {safe_repr(name)} without an index come before one with index {index}, where "
+                f"there is no room for them: number all of its chunks together, without metadata[{keys.index[0]!r}]"
             )
         found.append(following if index is None else index)
     return found
