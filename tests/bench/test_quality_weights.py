@@ -11,7 +11,7 @@ import pytest
 
 from ctxassembly import Chunk
 from ctxassembly.assembly.rendering.excerpt import DocumentText
-from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.weights import WEIGHTS, Weights
 from ctxassembly.data.candidates import Candidate
 from quality.data import Question
@@ -25,7 +25,7 @@ def telling(name: str, *, against: str) -> Case:
     """The evidence is the first of some sentences: one signal says so, another one says the last."""
     text = "A sentence of some thirty letters. "
     line = "".join(text.replace("A", f"{n}") for n in range(SENTENCES))
-    units = split_and_score([DocumentText(Candidate(0, Chunk("d", "d", line), 0))], "")
+    units = score_sentences([DocumentText(Candidate(0, Chunk("d", "d", line), 0))], "")
     signals = np.zeros((len(NAMES), SENTENCES))
     signals[NAMES.index(name), 0] = 1.0 / getattr(WEIGHTS, name)
     signals[NAMES.index(against), -1] = 1.1 / getattr(WEIGHTS, against)

@@ -204,7 +204,7 @@ def test_a_lesser_hit_that_answers_better_is_named_in_the_note():
     hits = hits_of([Chunk("f", "fence", other), Chunk("r", "rent", "The rent is due on the third of the month.")])
     context = assemble(hits, AssemblyConfig(max_tokens=25), query="When is the rent due?")
     assert standing(context) == ["r"]
-    assert "budget: the best hit, 'f', makes room for 'r', worth more for the query" in context.trace.notes
+    assert "budget: the best hit, 'f', makes room for 'r', more relevant to the query" in context.trace.notes
 
 
 def test_a_best_hit_of_one_word_is_no_scrap_beside_a_long_chunk():

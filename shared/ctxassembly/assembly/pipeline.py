@@ -20,10 +20,10 @@ from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.expansion.long_chunks import LongChunks
 from ctxassembly.assembly.rendering.cite import CitedText, cite
 from ctxassembly.assembly.rendering.render import SEPARATOR
-from ctxassembly.assembly.selection.result import SelectionResult
+from ctxassembly.assembly.scoring.sentences import Relevance
+from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
 from ctxassembly.assembly.selection.select import select
-from ctxassembly.assembly.selection.selector import Selector
 from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
@@ -32,6 +32,7 @@ from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
     EMPTY,
     OUTSIDE_WINDOW,
+    REPEATED,
     Candidate,
     CitationBlock,
     HeaderDetail,
@@ -80,17 +81,18 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
 
     hits = tuple(candidate for candidate in candidates if candidate.is_hit)
     supplement = render_supplement(call.supplement, hits, query, config, counter)
-    selector = Selector(config, counter, query)
-    scores = (yield from request_scores(candidates, selector, supplement, log)) if services.can_score else {}
+    relevance = Relevance(candidates, query, config)
+    if services.can_score:
+        relevance = yield from request_scores(relevance, counter, supplement, log)
     reconsider_duplicates = partial(duplicates.reconsider, all_candidates)
     config, result = yield from _select_with_labels(
         call.labels,
         config,
         (*all_candidates, *candidates),
-        lambda config: select(
-            candidates, Selector(config, counter, query, scores), supplement, reconsider_duplicates, lineage, log
-        ),
+        lambda config: select(replace(relevance, config=config), counter, supplement, reconsider_duplicates, log),
     )
+    lineage.record_changes(result.candidates, result.shortened)
+    lineage.record_duplicates(result.candidates, result.repeated_by, REPEATED)
 
     yield from log.begin("render", len(result.selected))
     rendered = _render(result, config, counter)
@@ -109,8 +111,8 @@ def _select_with_labels(
     labels: Labels | None,
     config: AssemblyConfig,
     citable: Sequence[Candidate],
-    select_by: Callable[[AssemblyConfig], Generator[Request, Sequence[Any], SelectionResult]],
-) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, SelectionResult]]:
+    select_by: Callable[[AssemblyConfig], Generator[Request, Sequence[Any], Selection]],
+) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, Selection]]:
     """Return the selection and its config, whose first label is the next one of `labels`.
 
     A header is longer or shorter by its number, so the numbers are needed before the selection and their count is
@@ -136,7 +138,7 @@ def _select_with_labels(
 class _Rendered:
     """The rendered and cited selection."""
 
-    selection: SelectionResult
+    selection: Selection
     labels: Sequence[CitationBlock]
     shortened: Mapping[int, Shortened]
     """The candidates of which only a part is included, by key."""
@@ -145,7 +147,7 @@ class _Rendered:
     cited: CitedText
 
 
-def _render(selection: SelectionResult, config: AssemblyConfig, counter: TokenCounter) -> _Rendered:
+def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter) -> _Rendered:
     """Render and cite `selection`."""
     layout = selection.layout
     chars_per_token = sum(len(candidate.text) for candidate in selection.selected) / max(layout.token_count, 1)
@@ -208,8 +210,9 @@ def _build_trace(
 ) -> Trace:
     """Return the trace, with the figures of its summary."""
     selection = rendered.selection
-    below_cutoff = {key for key, exclusion in selection.exclusions.items() if exclusion.reason == BELOW_CUTOFF}
-    documents = {candidate.chunk.document_id for candidate in selection.candidates if candidate.key not in below_cutoff}
+    uncounted = {key for key, exclusion in selection.exclusions.items() if exclusion.reason == BELOW_CUTOFF}
+    uncounted |= selection.repeated_by.keys()
+    documents = {candidate.chunk.document_id for candidate in selection.candidates if candidate.key not in uncounted}
     return Trace(
         decisions=decisions,
         stages=tuple(log.stages),

@@ -24,6 +24,11 @@ class Lineage:
             self._current[after.key] = after
         return after
 
+    def record_changes(self, candidates: Iterable[Candidate], forms: Mapping[int, Candidate]) -> None:
+        """Record the final form of each of `candidates`: the one in `forms`, by key, or the one given."""
+        for candidate in candidates:
+            self._current[candidate.key] = forms.get(candidate.key, candidate)
+
     def merge_duplicates(
         self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: Reason
     ) -> tuple[Candidate, ...]:

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.selection.granularity import MAX_CHUNK_SHARE
+from ctxassembly.assembly.selection.by_relevance import MAX_CHUNK_SHARE
 from quality.data import QuestionSet, read
 from quality.filling import Case
 from quality.metrics import Meter, Score
@@ -50,7 +50,7 @@ def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: S
                 scores = []
                 for whole in KEPT_WHOLE:
                     with patch(
-                        "ctxassembly.assembly.selection.granularity.pick_granularity", _keeping(whole, pressures)
+                        "ctxassembly.assembly.selection.by_relevance.pick_granularity", _keeping(whole, pressures)
                     ):
                         answer = fill(budget)
                     if not pressures or not pressures[0]:

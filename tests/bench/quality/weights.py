@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
+from ctxassembly.assembly.scoring.features import score_sentences
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
 from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.tokens.counter import counter_for
@@ -38,7 +39,7 @@ LEAST_GAIN = 0.0005
 SAMPLE = 100
 """Chunks of which the characters of a token are learned."""
 _FIXED = "chunk"
-_ESTIMATED = empty_layout(AssemblyConfig(), counter_for(lambda text: len(text) // 4), {})
+_ESTIMATED = empty_layout(AssemblyConfig(), counter_for(lambda text: len(text) // 4))
 """One in which nothing is counted."""
 
 
@@ -87,12 +88,12 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
     def spy(lines: Iterable[DocumentText], query: str, *rest: Any) -> ScoredSentences:
         kept = list(lines)
         none = Weights(*[0.0] * len(Weights._fields))
-        alone = [split_and_score(kept, query, weights=none._replace(**{name: 1.0})).scores for name in Weights._fields]
-        found = split_and_score(kept, query, *rest)
+        alone = [score_sentences(kept, query, weights=none._replace(**{name: 1.0})).scores for name in Weights._fields]
+        found = score_sentences(kept, query, *rest)
         seen.append((found, np.array(alone)))
         return found
 
-    with patch("ctxassembly.assembly.selection.granularity.split_and_score", spy):
+    with patch("ctxassembly.assembly.scoring.features.score_sentences", spy):
         config = AssemblyConfig(max_tokens=min(BUDGETS), granularity="sentence")
         assemble(question.hits[:hits], config, query=question.text, store=store)
     if not seen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +13,8 @@ from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection import granularity as weigh
-from ctxassembly.assembly.selection import keep_hits, selector
-from ctxassembly.data.candidates import GAP, Candidate
+from ctxassembly.assembly.selection import by_relevance
+from ctxassembly.data.candidates import Candidate
 from strategies import words
 
 QUERY = "When is the deposit of the tenant paid back?"
@@ -76,27 +74,18 @@ def test_no_neighbor_takes_the_place_of_a_hit(limit: int, granularity: str, opti
     assert context.token_count <= limit
 
 
-@pytest.mark.parametrize("granularity", GRANULARITIES)
+@pytest.mark.parametrize("granularity", [granularity for granularity in GRANULARITIES if granularity != "passage"])
 def test_it_takes_what_a_hit_has_besides_its_best_sentence(granularity: str):
     context = read(HITS, STORED, 2 * WHOLE, QUERY, granularity=granularity)
     assert any(each.outcome in ("cut", "compressed") for each in context.trace.decisions)
     assert SPEAKING in context.text
 
 
-@pytest.mark.parametrize("limit", [WHOLE + 80, WHOLE + 360, 3 * WHOLE])
-def test_the_room_that_whole_chunks_leave_is_for_the_best_sentences_of_others(
-    limit: int, monkeypatch: pytest.MonkeyPatch
-):
-    taken = read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
-    monkeypatch.setattr(keep_hits, "pack_sentences", lambda *_: None)
-    assert taken > read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
-
-
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 def test_without_that_rule_hits_are_lost(granularity: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ScoredSentences, "best_sentence_per_hit", lambda *_: frozenset())
-    for module in (keep_hits, selector):
-        monkeypatch.setattr(module, "drops_a_hit", lambda *_: False)
+    for name in ("_lost", "_hits_after"):
+        monkeypatch.setattr(by_relevance, name, lambda *_: [])
     assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, granularity=granularity))
 
 
@@ -171,55 +160,6 @@ def test_whatever_the_documents(
     context = read(hits, stored, limit, QUERY, granularity=granularity)
     assert lost(context) == []
     assert context.token_count <= limit
-
-
-@pytest.mark.parametrize("granularity", ["chunk", "passage"])
-def test_a_neighbor_has_to_be_worth_more_by_a_margin(granularity: str, monkeypatch: pytest.MonkeyPatch):
-    """All chunks say the same: beside the first hit stands what is worth a little more than the last hit."""
-    book = document("A", [[True] * 4] * 32)
-    hits = [book[place] for place in (2, 10, 18, 26)]
-    limit = read(hits, (), 10_000, None).token_count + 60
-
-    def outcomes() -> list[str]:
-        context = read(hits, book, limit, QUERY, granularity=granularity)
-        return [each.outcome for each in context.trace.decisions if not each.distance]
-
-    assert outcomes() == ["kept"] * 4
-    monkeypatch.setattr(weigh, "HIT_MARGIN", 0.0)
-    assert "cut" in outcomes()
-
-
-def mixed(name: str, draw: random.Random) -> list[Chunk]:
-    """Five chunks of six sentences, each with up to two of the query's words; the one in the middle has none."""
-    asked = [
-        [draw.sample(["deposit", "tenant", "paid", "back"], draw.choice([0, 0, 1, 2])) for _ in range(6)]
-        if number != 2
-        else [["nothing"]] * 6
-        for number in range(5)
-    ]
-    return [
-        Chunk(
-            f"{name}{n}",
-            name,
-            " ".join(
-                f"Rule {name}{n}.{m} is of {' and '.join(['it', *said])}, and so on." for m, said in enumerate(each)
-            ),
-            index=n,
-        )
-        for n, each in enumerate(asked)
-    ]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_beside_the_hits_that_are_held_sentences_stand_in_long_runs(seed: int, monkeypatch: pytest.MonkeyPatch):
-    draw = random.Random(seed)
-    documents = [mixed(name, draw) for name in "ABCDEFGH"]
-    hits, stored = [each[2] for each in documents], [chunk for each in documents for chunk in each]
-    limit = 2 * read(hits, (), 10_000, None).token_count
-    context = read(hits, stored, limit, QUERY)
-    assert lost(context) == []
-    monkeypatch.setattr(keep_hits, "CONTINUITY_BONUS", 0.0)
-    assert context.text.count(GAP) < read(hits, stored, limit, QUERY).text.count(GAP)
 
 
 @pytest.mark.parametrize(("limit", "counted"), [(WHOLE + 5, True), (2 * WHOLE, False)])

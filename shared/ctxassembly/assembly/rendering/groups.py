@@ -12,18 +12,62 @@ no more to try than one of a few, and what was measured of a stretch is measured
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.join import JoinedPassage, join, trim_passage
+from ctxassembly.assembly.rendering.excerpt import DocumentText, build_document_texts
+from ctxassembly.assembly.rendering.join import JoinedPassage, find_join, join, trim_passage
 from ctxassembly.assembly.rendering.order import SortKeys
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.tokens.counter import TokenSpan
 
 GetJoin = Callable[[Chunk, Chunk, bool], "Join | None"]
 """From two chunks, and True if they are adjacent, to the joint at which the second continues the first, if any."""
+
+
+class Joins:
+    """The joints between pairs of chunks under one config, each searched once."""
+
+    def __init__(self, config: AssemblyConfig) -> None:
+        self._config = config
+        # By the identity of chunks, which are surely alive: they belong to the candidates of one assembly.
+        self._found: dict[tuple[int, int, bool], Join | None] = {}
+
+    def __call__(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
+        """Return the joint at which `second` continues `first`; None if there is a gap between them."""
+        key = (id(first), id(second), is_adjacent)
+        if key not in self._found:
+            config = self._config
+            self._found[key] = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+        return self._found[key]
+
+
+def document_texts(candidates: Iterable[Candidate], get_join: GetJoin) -> Iterator[DocumentText]:
+    """Yield the text that `candidates` make, by document, in the order of the documents' first candidates."""
+    members: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        members.setdefault(candidate.chunk.document_id, []).append(candidate)
+    for group in members.values():
+        yield from build_document_texts(sorted(group, key=reading_key), get_join)
+
+
+def added_lengths(candidates: Iterable[Candidate], get_join: GetJoin) -> Iterator[int]:
+    """Yield about how many characters each of `candidates` adds to those before it, without shared text."""
+    known: dict[tuple[str, int], Candidate] = {}
+    for candidate in candidates:
+        document_id, position = candidate.chunk.document_id, candidate.position
+        before, after = known.get((document_id, position - 1)), known.get((document_id, position + 1))
+        known[document_id, position] = candidate
+        length = len(candidate.text)
+        if before and (found_join := get_join(before.chunk, candidate.chunk, True)):
+            length -= found_join.overlap
+        if after and (found_join := get_join(candidate.chunk, after.chunk, True)):
+            length -= found_join.overlap
+        yield max(length, 0)
+
 
 MANY_PASSAGES = 32
 """Stretches of a document beyond which only those around a chunk are looked at."""

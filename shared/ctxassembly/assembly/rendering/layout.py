@@ -25,18 +25,21 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.groups import (
     MANY_PASSAGES,
     DocumentGroup,
+    GetJoin,
+    Joins,
     MeasuredGroup,
     Size,
+    added_lengths,
     added_texts,
     rank_key,
 )
 from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, MAX_PAGE_TOKENS_LOST, PlacedRun, Typesetter
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart
+from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.tokens.counter import MAX_TOKEN_CHARS, TokenCounter
 from ctxassembly.wording.metadata_labels import MetadataReader
 
@@ -72,6 +75,11 @@ class Layout:
     next. A cache, no part of the value."""
 
     @property
+    def config(self) -> AssemblyConfig:
+        """The settings of the assembly."""
+        return self.typesetter.config
+
+    @property
     def max_tokens(self) -> int:
         """The token budget."""
         return self.typesetter.config.token_limit
@@ -104,11 +112,11 @@ class Layout:
 
     def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
         """Return about how many characters each of `candidates` adds to those before it, without shared text."""
-        return self.typesetter.added_lengths(candidates)
+        return added_lengths(candidates, self.typesetter.get_join)
 
-    def document_texts(self, candidates: Iterable[Candidate]) -> Iterator[DocumentText]:
-        """Yield the text that `candidates` make, by document, in the order of the documents' first candidates."""
-        return self.typesetter.document_texts(candidates)
+    def cleared(self) -> Layout:
+        """Return the layout of nothing but the supplement."""
+        return Layout(self.typesetter, self.typesetter.counter.tokens(self.typesetter.supplement))
 
     def labels(self) -> list[CitationBlock]:
         """Return the labels, from the first one on."""
@@ -326,11 +334,37 @@ class Layout:
 
 
 def empty_layout(
-    config: AssemblyConfig, counter: TokenCounter, summaries: Mapping[str, str], supplement: Sequence[RenderedPart] = ()
+    config: AssemblyConfig,
+    counter: TokenCounter,
+    candidates: Iterable[Candidate] = (),
+    supplement: Sequence[RenderedPart] = (),
+    get_join: GetJoin | None = None,
 ) -> Layout:
-    """Return the layout of nothing but a `supplement`; `summaries` has the page summaries by document id."""
-    typesetter = Typesetter(config, counter, summaries, supplement)
+    """Return the layout of nothing but a `supplement`, for some of `candidates` to be added."""
+    summaries = _summaries(candidates, config.summary_key)
+    typesetter = Typesetter(config, counter, get_join or Joins(config), summaries, supplement)
     return Layout(typesetter, counter.tokens(typesetter.supplement))
+
+
+def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[str, str]:
+    """Return the first summary among each document's chunks, by document id."""
+    found: dict[str, tuple[int, str]] = {}
+    for candidate in candidates:
+        if summary := _summary(candidate, keys):
+            document_id, position = candidate.chunk.document_id, candidate.position
+            if document_id not in found or position < found[document_id][0]:
+                found[document_id] = (position, summary)
+    return {document_id: summary for document_id, (_, summary) in found.items()}
+
+
+def _summary(candidate: Candidate, keys: Iterable[str]) -> str:
+    """Return the page summary in the candidate's metadata; "" if there is none."""
+    chunk = candidate.chunk
+    for key in keys:
+        value = get_path(chunk.metadata, key)
+        if isinstance(value, str) and value.strip() and not chunk.is_hidden_from_model(key):
+            return str.__str__(value)
+    return ""
 
 
 def _sort_key(group: DocumentGroup) -> tuple[tuple[int, int], str, int]:

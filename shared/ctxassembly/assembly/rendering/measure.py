@@ -6,13 +6,13 @@ layouts of one assembly share one typesetter and its caches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import DocumentText, build_document_texts
 from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
+    GetJoin,
     LabelRun,
     MeasuredGroup,
     Page,
@@ -24,12 +24,11 @@ from ctxassembly.assembly.rendering.groups import (
     rank_key,
     reading_key,
 )
-from ctxassembly.assembly.rendering.join import JoinedPassage, find_join
+from ctxassembly.assembly.rendering.join import JoinedPassage
 from ctxassembly.assembly.rendering.order import arrange
 from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATOR, Renderer
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.tokens.counter import TokenCounter, TokenSpan, lower_bound
 from ctxassembly.wording.formats import shows_labels
 
@@ -306,6 +305,7 @@ class Typesetter:
         self,
         config: AssemblyConfig,
         counter: TokenCounter,
+        get_join: GetJoin,
         summaries: Mapping[str, str],
         supplement: Sequence[RenderedPart] = (),
     ) -> None:
@@ -318,8 +318,7 @@ class Typesetter:
         self.meter = SizeMeter(config, counter, self.renderer)
         self.separator = counter.measure(SEPARATOR)
         self._summaries = summaries
-        # By the identity of chunks, which are surely alive: they belong to the candidates that may be selected.
-        self._joins: dict[tuple[int, int, bool], Join | None] = {}
+        self.get_join = get_join
         self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self.opening = self.closing = EMPTY_SPAN
         if supplement and config.supplement_position == "before":
@@ -350,33 +349,6 @@ class Typesetter:
             key: extend_group(key, groups.get(key), sorted(new, key=reading_key), self.get_join)
             for key, new in self.group_candidates(candidates).items()
         }
-
-    def get_join(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
-        """Return the joint at which `second` continues `first`; None if there is a gap between them."""
-        key = (id(first), id(second), is_adjacent)
-        if key not in self._joins:
-            config = self.config
-            self._joins[key] = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
-        return self._joins[key]
-
-    def document_texts(self, candidates: Iterable[Candidate]) -> Iterator[DocumentText]:
-        """Yield the text that `candidates` make, by document, in the order of the documents' first candidates."""
-        for members in self.group_candidates(candidates).values():
-            yield from build_document_texts(sorted(members, key=reading_key), self.get_join)
-
-    def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
-        """Return about how many characters each of `candidates` adds to those before it, without shared text."""
-        known: dict[tuple[str, int], Candidate] = {}
-        for candidate in candidates:
-            document_id, position = candidate.chunk.document_id, candidate.position
-            before, after = known.get((document_id, position - 1)), known.get((document_id, position + 1))
-            known[document_id, position] = candidate
-            length = len(candidate.text)
-            if before and (found_join := self.get_join(before.chunk, candidate.chunk, True)):
-                length -= found_join.overlap
-            if after and (found_join := self.get_join(candidate.chunk, after.chunk, True)):
-                length -= found_join.overlap
-            yield max(length, 0)
 
     def header_tokens(self, candidate: Candidate) -> int:
         """Return the tokens of what is written above the text of `candidate`, if it has a label of its own."""

@@ -14,14 +14,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText
-from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
-from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, Weights, normalize_scores, stop_word_weights
+from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text.query_terms import Bm25, QueryTerms, TextIndex, index_text
 from ctxassembly.text.sentences import is_wrapped_line
@@ -184,11 +185,15 @@ MAX_SECTION_CHARS = 4_000
 def score_sentences(
     document_texts: Iterable[DocumentText],
     query: str,
-    min_relevance: float | None,
-    weights: Weights,
-    scorer_scores: Mapping[str, float],
+    min_relevance: float | None = None,
+    weights: Weights = WEIGHTS,
+    scorer_scores: Mapping[str, float] = MappingProxyType({}),
 ) -> ScoredSentences:
-    """Return the sentences of all `document_texts`, scored for `query`: see `split_and_score`."""
+    """Split `document_texts` into sentences and score them for `query`.
+
+    `scorer_scores` are the scores of a scorer by sentence text. The cutoff is below the best score by
+    (1 - `min_relevance`) x the most that the words of the query and the scorer can make.
+    """
     query_terms = QueryTerms(query)
     candidate_text = join_candidates(document_texts, query_terms)
     boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
@@ -218,7 +223,7 @@ def score_sentences(
         lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
         max_lexical_score += SCORER_WEIGHT
     scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
-    cutoff = -math.inf
+    cutoff = EVERY_SENTENCE
     if min_relevance is not None:
         cutoff = max(scores.tolist(), default=0.0) - (1 - min_relevance) * max_lexical_score
     return ScoredSentences(

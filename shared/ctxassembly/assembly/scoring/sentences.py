@@ -12,14 +12,15 @@ speaker that the query names score higher (`speakers.py`).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ctxassembly.assembly.rendering.excerpt import DocumentText
-from ctxassembly.assembly.scoring.weights import WEIGHTS, Weights
+from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
+EVERY_SENTENCE = -sys.float_info.max
+"""The cutoff that no score is below; only sentences that may not be included score less."""
 MIN_CHARS = 13
 """Length of the shortest sentence that may represent its chunk; a shorter one says no more than a gap marker."""
 
@@ -51,15 +54,31 @@ class ScoredSentences:
     term_scores: FloatArray
     """The weights of the query's words in each sentence itself."""
     candidate_spans: Sequence[CandidateSpan]
-    cutoff: float = -math.inf
+    cutoff: float = EVERY_SENTENCE
     """The minimum score of a sentence that may be included."""
     max_lexical_score: float = 1.0
     """The largest difference that the words of the query and a scorer can make."""
 
+    def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
+        """Return the sentences with only those of `candidates` to choose from; scores and cutoff stay the same."""
+        forms = {candidate.key: candidate for candidate in candidates}
+        spans = [
+            span._replace(candidate=forms[span.candidate.key])
+            for span in self.candidate_spans
+            if span.candidate.key in forms
+        ]
+        scores = self.scores.copy()
+        scores.fill(-math.inf)
+        for span in spans:
+            indexes = slice(span.sentence_range.start, span.sentence_range.stop)
+            scores[indexes] = self.scores[indexes]
+        return replace(self, scores=scores, candidate_spans=spans)
+
     @cached_property
     def indexes_by_score(self) -> Sequence[int]:
-        """The indexes of all sentences, best first; ties keep their order in the text."""
-        indexes: list[int] = (-self.scores).argsort(kind="stable").tolist()
+        """The indexes of all sentences that may be included, best first; ties keep their order in the text."""
+        count = int((self.scores >= EVERY_SENTENCE).sum())
+        indexes: list[int] = (-self.scores).argsort(kind="stable")[:count].tolist()
         return indexes
 
     def sentence_text(self, index: int) -> str:
@@ -121,8 +140,6 @@ class ScoredSentences:
 
     def below_cutoff(self) -> set[int]:
         """Return the keys of the candidates all of whose sentences are below the cutoff."""
-        if self.cutoff == -math.inf:
-            return set()
         return {key for key, best in self._best_scores.items() if best < self.cutoff}
 
     @cached_property
@@ -138,31 +155,49 @@ class ScoredSentences:
         Half of each: many chunks that answer say much else as well.
         """
         values = scores.tolist()
-        cumulative = [0.0, *scores.cumsum().tolist()]
         ranking_scores: dict[int, float] = {}
         for span in self.candidate_spans:
-            start, stop = span.sentence_range.start, span.sentence_range.stop
-            mean_and_best = (
-                (cumulative[stop] - cumulative[start]) / (stop - start) + max(values[start:stop])
-                if span.sentence_range
-                else 0.0
-            )
-            ranking_scores[span.candidate.key] = mean_and_best / 2
+            own = values[span.sentence_range.start : span.sentence_range.stop]
+            ranking_scores[span.candidate.key] = (sum(own) / len(own) + max(own)) / 2 if own else 0.0
         return ranking_scores
 
 
-def split_and_score(
-    document_texts: Iterable[DocumentText],
-    query: str,
-    min_relevance: float | None = None,
-    weights: Weights = WEIGHTS,
-    scorer_scores: Mapping[str, float] = MappingProxyType({}),
-) -> ScoredSentences:
-    """Split `document_texts` into sentences and score them for `query`.
+@dataclass(frozen=True)
+class Relevance:
+    """The relevance of all candidates to the query. Their sentences are scored once, when they are first needed."""
 
-    `scorer_scores` are the scores of a scorer by sentence text. The cutoff is below the best score by
-    (1 - `min_relevance`) x the most that the words of the query and the scorer can make.
+    candidates: Sequence[Candidate]
+    query: str | None
+    config: AssemblyConfig
+    scorer_scores: Mapping[str, float] = field(default_factory=dict)
+    """The scores of a scorer by sentence text."""
+
+    @property
+    def decides(self) -> bool:
+        """True if the words of the query decide when not everything fits, and not the rank alone."""
+        return self.config.granularity != "document" and self.config.is_query_aware(self.query)
+
+    @cached_property
+    def joins(self) -> Joins:
+        """The joints between the chunks."""
+        return Joins(self.config)
+
+    @cached_property
+    def sentences(self) -> ScoredSentences:
+        """The sentences of all candidates."""
+        from ctxassembly.assembly.scoring.features import score_sentences  # imports numpy, which only queries need
+
+        lines = document_texts(self.candidates, self.joins)
+        weights = choose_weights(self.candidates, self.config)
+        return score_sentences(lines, self.query or "", self.config.min_relevance, weights, self.scorer_scores)
+
+
+def choose_weights(candidates: Iterable[Candidate], config: AssemblyConfig) -> Weights:
+    """Return the weights of sentences for how the hits among `candidates` were found.
+
+    They are `FUSED_WEIGHTS` for more than `MAX_FEW_HITS` hits if the metadata of some says that a keyword search found
+    them. With `min_relevance` they are always `WEIGHTS`, so that its scale stays the same.
     """
-    from ctxassembly.assembly.scoring.features import score_sentences  # imports numpy, which only queries need
-
-    return score_sentences(document_texts, query, min_relevance, weights, scorer_scores)
+    hits = [candidate for candidate in candidates if candidate.is_hit]
+    is_fused = len(hits) > MAX_FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
+    return FUSED_WEIGHTS if is_fused and config.min_relevance is None else WEIGHTS

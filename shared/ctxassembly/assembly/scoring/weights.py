@@ -88,12 +88,6 @@ class Weights(NamedTuple):
 
 
 WEIGHTS = Weights()
-HIT_MARGIN = 0.5
-"""How much higher a neighbor has to score than a hit where all hits fit whole, since it takes room from one.
-
-Without a margin, hard questions find less; between 0.5 and 0.9 there is no measurable difference
-(`tests/bench/README.md`).
-"""
 FUSED_WEIGHTS = Weights(
     rank=1.3, neighbor=1.3, distance=0.25, chunk=2.5, sentence=1.2, surroundings=3.3, section=3.3, document=1.6
 )

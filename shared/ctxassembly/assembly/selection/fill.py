@@ -17,7 +17,6 @@ from collections.abc import Container, Sequence
 from itertools import accumulate, islice
 
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.selection.granularity import group_by_granularity
 from ctxassembly.assembly.selection.result import FillResult
 from ctxassembly.assembly.selection.shorten import ShortenPolicy, shorten_best, shorten_item
 from ctxassembly.config.assembly import Granularity
@@ -75,7 +74,7 @@ def fill(
     """
     exclusions: dict[int, Exclusion] = {}
     for finer in _FALLBACK_GRANULARITIES[granularity] if candidates else ():
-        items = group_by_granularity(candidates, finer)
+        items = _group_by_granularity(candidates, finer)
         result = _fill_level(layout, items, finer, policy, cut_first=granularity == "document")
         exclusions |= result.exclusions
         if result.layout is not layout:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
@@ -197,3 +196,31 @@ def _exclusions(item: Sequence[Candidate], tokens: int, selected_keys: Container
 
 def _text_length(item: Sequence[Candidate]) -> int:
     return sum([len(candidate.text) for candidate in item])
+
+
+def _group_by_granularity(candidates: Sequence[Candidate], granularity: Granularity) -> list[list[Candidate]]:
+    """Return `candidates` grouped into items of that size, ordered by the first candidate of each."""
+    if granularity == "chunk":
+        return [[candidate] for candidate in candidates]
+    if granularity == "passage":
+        return group_by_passage(candidates)
+    return _group_by_keys(candidates, [candidate.chunk.document_id for candidate in candidates])
+
+
+def group_by_passage(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Return `candidates` grouped by passage: chunks of one document at consecutive positions."""
+    passage_numbers: dict[int, int] = {}
+    passage, before = 0, None
+    for candidate in sorted(candidates, key=lambda c: (c.chunk.document_id, c.position)):
+        at = (candidate.chunk.document_id, candidate.position)
+        passage += before not in (at, (at[0], at[1] - 1))
+        passage_numbers[candidate.key] = passage
+        before = at
+    return _group_by_keys(candidates, [passage_numbers[candidate.key] for candidate in candidates])
+
+
+def _group_by_keys(candidates: Sequence[Candidate], keys: Sequence[object]) -> list[list[Candidate]]:
+    groups: dict[object, list[Candidate]] = {}
+    for candidate, key in zip(candidates, keys, strict=True):
+        groups.setdefault(key, []).append(candidate)
+    return list(groups.values())

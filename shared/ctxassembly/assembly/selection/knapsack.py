@@ -1,8 +1,8 @@
 """Packing of the best sentences into the budget, a greedy knapsack.
 
 The sentences of all candidates compete. `pick_greedily` adds them by score up to a number of tokens; it closes gaps of
-one sentence, and can prefer sentences that continue what is picked. The result is the candidates reduced to these
-sentences, which are joined, cited and traced like any other.
+one sentence. The result is the candidates reduced to these sentences, which are joined, cited and traced like any
+other.
 
 Convergence: the tokens of a sentence are counted before it is picked; header and gap marker tokens are estimated.
 So the whole is rendered and counted after each try, and if it exceeds the budget or leaves much of it, the next try
@@ -14,9 +14,8 @@ Only a try that fits is used, so the budget is kept however wrong the estimates 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
@@ -108,20 +107,15 @@ def pick_greedily(
     order: Sequence[int],
     max_tokens: float,
     costs: TokenCosts,
-    adjacency_ranks: Mapping[int, float] = MappingProxyType({}),
 ) -> Picked:
-    """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`.
-
-    Next to one that is picked, a sentence has its rank in `adjacency_ranks`, if any.
-    """
+    """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`."""
     boundaries, document_ids = sentences.boundaries, sentences.document_ids
     free_tokens, max_length = max_tokens, costs.max_length(max_tokens)
     picked: set[int] = set()
     open_documents: set[str] = set()
     picked_texts: set[str] = set()
-    promoted: list[tuple[float, int]] = []
     all_fit = True
-    for index in _merge_promoted(order, promoted):
+    for index in order:
         if free_tokens < MIN_TOKENS:
             return Picked(picked, max_tokens - free_tokens, False)
         if index in picked:
@@ -147,20 +141,7 @@ def pick_greedily(
         picked.update(added)
         open_documents.add(document_ids[index])
         picked_texts.add(text)
-        for neighbor in (min(added) - 1, max(added) + 1) if adjacency_ranks else ():
-            if neighbor in adjacency_ranks and _touches_picked(sentences, neighbor, picked):
-                insort(promoted, (-adjacency_ranks[neighbor], neighbor))
     return Picked(picked, max_tokens - free_tokens, all_fit)
-
-
-def _merge_promoted(order: Sequence[int], promoted: list[tuple[float, int]]) -> Iterator[int]:
-    """Yield `order`, and at their rank the indexes in `promoted`, which is sorted by descending rank."""
-    for rank, index in enumerate(order):
-        while promoted and -promoted[-1][0] < rank:
-            yield promoted.pop()[1]
-        yield index
-    while promoted:
-        yield promoted.pop()[1]
 
 
 def _joining_cost(
@@ -300,25 +281,21 @@ def pack_sentences(
     sentences: ScoredSentences,
     chars_per_token: float,
     required: Collection[int] = frozenset(),
-    excluded: Collection[int] = frozenset(),
-    continuity_bonus: float = 0.0,
 ) -> PackResult | None:
-    """Pack the best sentences that fit, `required` ones first and no `excluded` ones; None if none fits.
+    """Pack the best sentences that fit, `required` ones first; None if none fits.
 
-    `chars_per_token` is an initial guess. A sentence scores `continuity_bonus` higher next to a picked one.
+    `chars_per_token` is an initial guess.
     """
     best: PackResult | None = None
     order = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
-    if required or excluded:
-        others = [index for index in order if index not in required and index not in excluded]
-        order = [*(index for index in sentences.indexes_by_score if index in required), *others]
-    adjacency_ranks = _adjacency_ranks(order, sentences, len(required), continuity_bonus) if continuity_bonus else {}
+    if required:
+        order = sorted(order, key=lambda index: index not in required)
     costs = TokenCosts(layout, sentences, chars_per_token)
     free_tokens = layout.max_tokens - layout.token_count
     trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)
     too_few, too_many = 0.0, math.inf
     for _ in range(MAX_TRIES):
-        picked = pick_greedily(sentences, order, trial_tokens, costs, adjacency_ranks)
+        picked = pick_greedily(sentences, order, trial_tokens, costs)
         forms = restrict_to_sentences(sentences, picked.indexes, required)
         if not forms:
             break
@@ -338,13 +315,3 @@ def pack_sentences(
         if too_many - too_few < MIN_TOKENS:
             break
     return best
-
-
-def _adjacency_ranks(
-    order: Sequence[int], sentences: ScoredSentences, required_count: int, continuity_bonus: float
-) -> dict[int, float]:
-    """Return the rank in `order` of each sentence with `continuity_bonus` added, but after the required ones."""
-    others = order[required_count:]
-    ascending = -sentences.scores[others]
-    ranks = ascending.searchsorted(ascending - continuity_bonus) + (required_count - 0.5)
-    return dict(zip(others, ranks.tolist(), strict=True))

@@ -1,34 +1,27 @@
-"""Removal of sentences that another passage of the context repeats, and refilling of the freed room.
+"""Removal of sentences that another passage of the context repeats.
 
 It runs after the budget: a copy may be removed only if the other one is in the context.
-
-Each round finds repeated sentences, removes them, restores what the budget had cut as far as it fits now, and offers
-the remaining room to the best excluded candidates. What was added may repeat what is there, so the next round checks
-it.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
 from sys import getsizeof
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText, subtract_spans
-from ctxassembly.assembly.rendering.groups import rank_key
-from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.selection.result import SelectionResult, over_budget_keys
-from ctxassembly.assembly.selection.selector import Selector
+from ctxassembly.assembly.rendering.groups import document_texts, rank_key
+from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import OVER_BUDGET, REPEATED, Candidate, Exclusion
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import FULL_STOPS, ClassifiedSentence, classify_sentences
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.tracing.lineage import Lineage
 
 # Most contexts repeat nothing, and comparing bytes takes far less time than classifying sentences. So the text between
 # two stops is compared first, and only documents that share some of it are read. Text that was cut out is ignored.
@@ -191,7 +184,7 @@ class RepeatedSentences(NamedTuple):
     covered_by: dict[int, Candidate]
     """For each of `forms`, the candidate that has most of the removed text."""
     removed_spans: dict[int, tuple[Span, ...]]
-    """The removed spans of the chunk's text."""
+    """The removed spans of each chunk's text."""
 
 
 class _SharedRun(NamedTuple):
@@ -349,28 +342,16 @@ def _remove_runs(
         run = max(runs[first:last], key=_run_chars, default=longest)
         owner = texts[run.other_line].owners[run.other_start]
         assert owner is not None  # noqa: S101 - every kept sentence has an owner
-        lost_spans = tuple(gap for span in slices for gap in subtract_spans(span, kept))
-        _record(repeated, candidate, owner, _shift_spans(kept, -begin), _shift_spans(lost_spans, -begin))
-
-
-def _record(
-    repeated: RepeatedSentences,
-    candidate: Candidate,
-    owner: Candidate,
-    remaining: tuple[Span, ...],
-    lost_spans: tuple[Span, ...],
-) -> None:
-    repeated.removed_spans[candidate.key] = lost_spans
-    if any(candidate.chunk.text[start:end].strip() for start, end in remaining):
-        reason = candidate.shortened_by or REPEATED
-        repeated.forms[candidate.key] = candidate._replace(kept_spans=remaining, shortened_by=reason)
-        repeated.covered_by[candidate.key] = owner
-    else:
-        repeated.fully_covered_by[candidate.key] = owner
-
-
-def _shift_spans(spans: Iterable[Span], offset: int) -> tuple[Span, ...]:
-    return tuple((start + offset, end + offset) for start, end in spans)
+        remaining = tuple((start - begin, end - begin) for start, end in kept)
+        repeated.removed_spans[candidate.key] = tuple(
+            (start - begin, end - begin) for span in slices for start, end in subtract_spans(span, kept)
+        )
+        if any(candidate.chunk.text[start:end].strip() for start, end in remaining):
+            reason = candidate.shortened_by or REPEATED
+            repeated.forms[candidate.key] = candidate._replace(kept_spans=remaining, shortened_by=reason)
+            repeated.covered_by[candidate.key] = owner
+        else:
+            repeated.fully_covered_by[candidate.key] = owner
 
 
 def _run_chars(run: _RepeatedRun) -> int:
@@ -393,167 +374,50 @@ def _is_needless(text: str, other: LineSentences) -> bool:
     return (text in other.texts and _CODE_CHARACTERS.isdisjoint(text)) or not any(map(str.isalnum, text))
 
 
-MAX_ROUNDS = 3
-"""Maximum number of rounds; the last one adds nothing."""
-
-MAX_OFFERED = 160
-"""Maximum number of excluded candidates that are offered the freed room: about as many as 20 hits have with three
-chunks on each side. Scoring all of 1,000 hits again would double the time, for the last few hundred tokens."""
-
-
-@dataclass(frozen=True)
-class _Round:
-    """The state between two rounds."""
-
-    result: SelectionResult
-    unshortened: Mapping[int, Candidate]
-    """The candidates that the budget shortened, in their form before that, by key."""
-    late_keys: frozenset[int] = frozenset()
-    """The keys of candidates added or restored in the last round: they rank below all others."""
-
-
-@dataclass(frozen=True)
-class _TrimmedLayout:
-    """A layout without repeated sentences."""
-
-    layout: Layout
-    forms: Mapping[int, Candidate]
-    """Its candidates, by key."""
-    restored_keys: frozenset[int] = frozenset()
-    """The keys of the candidates of which it restores what the budget had cut."""
-
-
 def remove_repeated(
-    result: SelectionResult, unshortened: Mapping[int, Candidate], selector: Selector, lineage: Lineage
-) -> SelectionResult:
-    """Return `result` without repeated sentences, and with the freed room filled.
+    selection: Selection,
+    late_keys: Collection[int],
+    must_stay: Callable[[Candidate], bool],
+    cache: dict[str, Sequence[ClassifiedSentence]],
+) -> Selection:
+    """Return `selection` without repeated sentences; the same one if there are none, or their removal saves nothing.
 
-    `unshortened` has the shortened candidates in their form before that, by key: they are restored if they fit, before
-    any excluded candidate is added.
+    Candidates in `late_keys` were added last and rank below all others; those that `must_stay` lose nothing. `cache`
+    keeps the sentences of texts for the next call. If a candidate was shortened and loses all that was kept of it, the
+    rest is over budget, since it may say something else.
     """
-    state = _Round(result, unshortened)
-    cache: dict[str, Sequence[ClassifiedSentence]] = {}
-    for rounds_left in reversed(range(MAX_ROUNDS)):
-        lines = state.result.layout.document_texts(state.result.selected)
-        repeated = find_repeated(lines, selector.must_keep_whole, state.late_keys, cache)
-        trimmed = _trim_layout(state, repeated, selector) if repeated else None
-        if repeated is None or trimmed is None:
-            break
-        if rounds_left:
-            trimmed = _restore_shortened(state, repeated, trimmed, selector)
-        state = _commit(state, repeated, trimmed, lineage)
-        if rounds_left:
-            state = _refill(state, selector, lineage)
-        if not state.late_keys:
-            break
-    return state.result
-
-
-def _trim_layout(state: _Round, repeated: RepeatedSentences, selector: Selector) -> _TrimmedLayout | None:
-    """Return the layout without repeated sentences; None if it isn't smaller."""
-    result = state.result
-    forms = {
-        candidate.key: repeated.forms.get(candidate.key, candidate)
-        for candidate in result.selected
-        if candidate.key not in repeated.fully_covered_by
-    }
-    layout = selector.layout_of(tuple(forms.values()), result.candidates, result.supplement)
-    if layout is None or layout.token_count >= result.layout.token_count:
-        return None
-    return _TrimmedLayout(layout, forms)
-
-
-def _restore_shortened(
-    state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout, selector: Selector
-) -> _TrimmedLayout:
-    """Return the layout with all that the budget had cut, except repeated sentences, if that fits."""
-    shortened_keys = (
-        key for key, form in trimmed.forms.items() if form.shortened_by == OVER_BUDGET and key in state.unshortened
-    )
-    restorable = {
-        key: _without_spans(state.unshortened[key], repeated.removed_spans.get(key, ())) for key in shortened_keys
-    }
-    restored = {key: rest for key, rest in restorable.items() if rest is not None}
-    if not restored:
-        return trimmed
-    forms = {**trimmed.forms, **restored}
-    layout = selector.layout_of(tuple(forms.values()), state.result.candidates, state.result.supplement)
-    return trimmed if layout is None else _TrimmedLayout(layout, forms, frozenset(restored))
-
-
-def _commit(state: _Round, repeated: RepeatedSentences, trimmed: _TrimmedLayout, lineage: Lineage) -> _Round:
-    """Return the state with `trimmed` applied; candidates without remaining text are recorded as duplicates."""
-    result, unshortened = state.result, state.unshortened
-    deferred = _deferred_rests(state, repeated)
-    lineage.record_duplicates(
-        (candidate for candidate in result.selected if candidate.key not in deferred),
-        repeated.fully_covered_by,
-        REPEATED,
-    )
-    forms = {**trimmed.forms, **deferred}
-    # Candidates changed here no longer have the form that the budget gave them.
-    changed_keys = {
-        candidate.key for candidate in result.candidates if forms.get(candidate.key, candidate) is not candidate
-    }
-    candidates = tuple(
-        lineage.record_change(candidate, forms.get(candidate.key, candidate))
-        for candidate in result.candidates
-        if candidate.key not in repeated.fully_covered_by or candidate.key in deferred
-    )
-    exclusions = {
-        key: Exclusion(OVER_BUDGET, trimmed.layout.text_tokens(candidate)) for key, candidate in deferred.items()
-    }
-    committed = replace(
-        result,
-        layout=trimmed.layout,
-        candidates=candidates,
-        selected=tuple(trimmed.forms.values()),
-        exclusions=result.exclusions | exclusions,
-        covered_by={**result.covered_by, **repeated.covered_by},
-    )
-    return _Round(
-        committed,
-        {key: candidate for key, candidate in unshortened.items() if key not in changed_keys},
-        trimmed.restored_keys,
-    )
-
-
-def _deferred_rests(state: _Round, repeated: RepeatedSentences) -> dict[int, Candidate]:
-    """Return what the budget had cut of the candidates that are removed, by key: it may say something else."""
+    lines = document_texts(selection.selected, selection.layout.typesetter.get_join)
+    repeated = find_repeated(lines, must_stay, late_keys, cache)
+    if repeated is None:
+        return selection
     rests = {
-        key: _without_spans(state.unshortened[key], repeated.removed_spans[key])
-        for key in repeated.fully_covered_by
-        if key in state.unshortened
+        candidate.key: _without_spans(candidate, repeated.removed_spans[candidate.key])
+        for candidate in selection.candidates
+        if candidate.key in repeated.removed_spans
     }
-    return {key: rest for key, rest in rests.items() if rest is not None}
-
-
-def _refill(state: _Round, selector: Selector, lineage: Lineage) -> _Round:
-    """Return the state with the excluded candidates that fit now."""
-    result = state.result
-    over_budget = over_budget_keys(result.exclusions)
-    deferred = [candidate for candidate in result.candidates if candidate.key in over_budget][:MAX_OFFERED]
-    layout, added = selector.refill(result.layout, deferred)
-    unshortened = {
-        **state.unshortened,
-        **{candidate.key: candidate for candidate in result.candidates if candidate.key in added},
+    layout = selection.layout.cleared()
+    gone = {key: other for key, other in repeated.fully_covered_by.items() if rests[key] is None}
+    deferred = {
+        key: Exclusion(OVER_BUDGET, layout.text_tokens(rest))
+        for key, rest in rests.items()
+        if rest is not None and key in repeated.fully_covered_by
     }
-    refilled = replace(
-        result,
-        layout=layout,
-        candidates=tuple(
-            lineage.record_change(candidate, added.get(candidate.key, candidate)) for candidate in result.candidates
-        ),
-        selected=(*result.selected, *added.values()),
-        exclusions={key: exclusion for key, exclusion in result.exclusions.items() if key not in added},
+    trimmed = replace(
+        selection,
+        candidates=tuple(rests.get(candidate.key) or candidate for candidate in selection.candidates),
+        exclusions={**selection.exclusions, **deferred},
+        shortened={**selection.shortened, **repeated.forms},
+        repeated_by={**selection.repeated_by, **gone},
+        covered_by={**selection.covered_by, **repeated.covered_by},
     )
-    return _Round(refilled, unshortened, state.late_keys | added.keys())
+    remaining = trimmed.selected
+    if not layout.fits(remaining) or layout.token_count_with(remaining) >= selection.token_count:
+        return selection
+    return replace(trimmed, layout=layout.with_candidates(remaining))
 
 
-def _without_spans(candidate: Candidate, lost_spans: Iterable[Span]) -> Candidate | None:
-    """Return `candidate` without `lost_spans`; None if nothing remains."""
-    kept = tuple(part for span in candidate.spans for part in subtract_spans(span, tuple(lost_spans)))
-    if kept == candidate.spans:
-        return candidate
+def _without_spans(candidate: Candidate, removed: Sequence[Span]) -> Candidate | None:
+    """Return `candidate` without the spans `removed` of its chunk's text; None if nothing remains."""
+    kept = tuple(part for span in candidate.spans for part in subtract_spans(span, removed))
     remaining = candidate._replace(kept_spans=kept, shortened_by=candidate.shortened_by or REPEATED)
     return remaining if remaining.text.strip() else None

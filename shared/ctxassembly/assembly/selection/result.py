@@ -1,9 +1,9 @@
-"""Results of selection and of filling: the layout, and the exclusion of each candidate that isn't in it."""
+"""The results of selection: a layout, and the exclusion of each candidate that isn't in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
@@ -13,23 +13,49 @@ from ctxassembly.data.candidates import BELOW_CUTOFF, OVER_BUDGET, Candidate, Ex
 
 
 @dataclass(frozen=True)
-class SelectionResult:
-    """The selected and the excluded candidates."""
+class Selection:
+    """The selected candidates, in their layout, and the excluded ones. All maps are by candidate key."""
 
     layout: Layout
-    header_detail: HeaderDetail
-    """The amount of header above each block."""
-    supplement: RenderedSupplement
     candidates: tuple[Candidate, ...]
-    """All candidates, in their present form."""
-    selected: tuple[Candidate, ...]
-    """The selected ones, as they are rendered."""
-    exclusions: dict[int, Exclusion]
-    """The excluded ones, by key."""
-    covered_by: Mapping[int, Candidate]
-    """For each of `selected` that lost repeated sentences, by key: the candidate that has most of them."""
-    relevance: Mapping[int, float]
-    """The relevance of each to the query, by key; empty if the query wasn't used."""
+    """All candidates in their order, as they were offered; some shortened to `max_chunk_tokens`."""
+    supplement: RenderedSupplement
+    exclusions: Mapping[int, Exclusion] = field(default_factory=dict)
+    shortened: Mapping[int, Candidate] = field(default_factory=dict)
+    """The forms of those that are included in part."""
+    notes: tuple[str, ...] = ()
+    relevance: Mapping[int, float] = field(default_factory=dict)
+    """The relevance of each to the query; empty if the query wasn't used."""
+    header_detail: HeaderDetail = HeaderDetail.FULL
+    """The amount of header above each block."""
+    repeated_by: Mapping[int, Candidate] = field(default_factory=dict)
+    """For each that lost all its text as repeated sentences: the candidate that has most of them."""
+    covered_by: Mapping[int, Candidate] = field(default_factory=dict)
+    """For each that lost a part of its text as repeated sentences: the candidate that has most of them."""
+
+    @property
+    def selected(self) -> tuple[Candidate, ...]:
+        """The selected candidates, as they are rendered."""
+        return tuple(
+            self.shortened.get(candidate.key, candidate)
+            for candidate in self.candidates
+            if candidate.key not in self.exclusions and candidate.key not in self.repeated_by
+        )
+
+    @property
+    def undecided(self) -> list[Candidate]:
+        """The candidates that are neither in the layout nor excluded."""
+        return [
+            candidate
+            for candidate in self.candidates
+            if candidate.key not in self.exclusions and not self.layout.has_candidate(candidate)
+        ]
+
+    @property
+    def over_budget(self) -> tuple[Candidate, ...]:
+        """The candidates that were excluded only for lack of room, best first."""
+        reasons = {key: exclusion.reason for key, exclusion in self.exclusions.items()}
+        return tuple(candidate for candidate in self.candidates if reasons.get(candidate.key) == OVER_BUDGET)
 
     @property
     def token_count(self) -> int:
@@ -49,11 +75,6 @@ class FillResult(NamedTuple):
     """By key."""
     shortened: dict[int, Candidate]
     """The forms of candidates that are included in part, by key."""
-
-
-def over_budget_keys(exclusions: Mapping[int, Exclusion]) -> set[int]:
-    """Return the keys of the candidates that were excluded only for lack of room."""
-    return {key for key, exclusion in exclusions.items() if exclusion.reason == OVER_BUDGET}
 
 
 def fill_result(

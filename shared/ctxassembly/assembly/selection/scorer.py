@@ -7,16 +7,18 @@ long as keyword matching, so only the sentences that are best without it are sco
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection.selector import Selector
+from ctxassembly.assembly.scoring.sentences import Relevance, ScoredSentences
+from ctxassembly.assembly.selection.select import fits_whole
 from ctxassembly.assembly.selection.supplement import RenderedSupplement
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, pluralize
+from ctxassembly.tokens.counter import TokenCounter
 from ctxassembly.tracing.recorder import TraceRecorder
 
 MAX_SENTENCES = 200
@@ -24,25 +26,27 @@ MAX_SENTENCES = 200
 
 
 def request_scores(
-    candidates: Sequence[Candidate], selector: Selector, supplement: RenderedSupplement, log: TraceRecorder
-) -> Generator[Request, Any, Mapping[str, float]]:
-    """Return the scores of the best sentences of `candidates`, by text; empty if there is nothing to choose.
+    relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement, log: TraceRecorder
+) -> Generator[Request, Any, Relevance]:
+    """Return `relevance` with the scores of its best sentences; unchanged if there is nothing to choose.
 
     Raises:
         StoreError: the scorer failed and `on_store_error="raise"`.
     """
-    sentences = selector.scored_sentences(candidates, supplement)
-    if sentences is None:
-        return {}
+    candidates, config = relevance.candidates, relevance.config
+    if not (relevance.decides and candidates):
+        return relevance
+    if config.min_relevance is None and fits_whole(relevance, counter, supplement):
+        return relevance
     yield from log.begin("score", len(candidates))
-    texts = best_texts(sentences)
-    request = ScoreTexts(selector.query or "", texts, _vectors(candidates, frozenset(texts)))
+    texts = best_texts(relevance.sentences)
+    request = ScoreTexts(relevance.query or "", texts, _vectors(candidates, frozenset(texts)))
     scores: dict[str, float] = {}
     counts = {"sentences": len(texts), "asked": 0}
     try:
         reply: TextScores = yield request
     except Exception as error:
-        if selector.config.on_store_error == "raise":
+        if config.on_store_error == "raise":
             raise StoreError(f"sentences could not be scored: {describe_error(error)}") from error
         log.notes.append(f"scorer: no scores ({describe_error(error)}), chosen by words alone")
     else:
@@ -52,7 +56,7 @@ def request_scores(
             missing_text = pluralize(missing, "sentence has", "sentences have")
             log.notes.append(f"scorer: {missing_text} no finite score, left to its words" if scores else _NO_SCORES)
     yield from log.end(len(candidates), counts=counts)
-    return scores
+    return replace(relevance, scorer_scores=scores)
 
 
 _NO_SCORES = "scorer: no score is finite, chosen by words alone"

@@ -1,161 +1,392 @@
-"""Selection: from all usable candidates to the ones in the context.
+"""Selection: from all usable candidates to the ones in the context, as a pipe of steps from value to value.
 
-First the budget is filled (`selector.py`), with the answers of a language model if one compresses. Then the remaining
-room is offered to duplicates of what was excluded. If nothing fits at all, the best hit is included by itself. At the
-end, sentences that two passages share are removed from one of them.
+1. What must be kept whole comes first, then everything in the window if that fits.
+2. Otherwise weak candidates are dropped, and the others fill the room by relevance to the query, or by rank without
+   one. If a language model compresses, it reads what doesn't fit, and the room is filled again.
+3. The remaining room is offered to duplicates of what was excluded.
+4. If nothing fits at all, the best hit is included by itself, below a shorter header.
+5. Sentences that two passages share are removed from one of them, and the freed room is filled.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
+from ctxassembly.assembly.rendering.layout import Layout, empty_layout
+from ctxassembly.assembly.scoring.sentences import Relevance
+from ctxassembly.assembly.selection.by_relevance import fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
+from ctxassembly.assembly.selection.fill import fill
+from ctxassembly.assembly.selection.knapsack import CLOSE_ENOUGH
+from ctxassembly.assembly.selection.prefilter import drop_weak, must_keep_whole, place_keep_whole
 from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
-from ctxassembly.assembly.selection.result import SelectionResult, over_budget_keys
-from ctxassembly.assembly.selection.selector import Selection, Selector
-from ctxassembly.assembly.selection.shorten import shorten_with_header
+from ctxassembly.assembly.selection.result import FillResult, Selection
+from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy, sentence_ranker, shorten_with_header
 from ctxassembly.assembly.selection.supplement import RenderedSupplement
-from ctxassembly.data.candidates import BELOW_CUTOFF, OVER_BUDGET, Candidate, HeaderDetail
+from ctxassembly.data.candidates import (
+    BELOW_CUTOFF,
+    IRRELEVANT,
+    OUTSIDE_WINDOW,
+    OVER_BUDGET,
+    Candidate,
+    Exclusion,
+    HeaderDetail,
+)
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing.lineage import Lineage
+from ctxassembly.text.sentences import ClassifiedSentence
+from ctxassembly.tokens.counter import TokenCounter
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
 ReconsiderDuplicates = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
 """Maps the selected candidates and the keys of those over budget to the duplicates that may replace the latter."""
 
+TYPICAL_CHARS_PER_TOKEN = 4.0
+"""For English prose. It only decides how many texts a language model reads."""
+MAX_REFILLS = 2
+"""How often room freed by removing repeated sentences is filled: what is added may repeat what is there."""
+MAX_OFFERED = 160
+"""Maximum number of excluded candidates that are offered the freed room: about as many as 20 hits have with three
+chunks on each side."""
+
 
 def select(
-    candidates: Sequence[Candidate],
-    selector: Selector,
+    relevance: Relevance,
+    counter: TokenCounter,
     supplement: RenderedSupplement,
     reconsider_duplicates: ReconsiderDuplicates,
-    lineage: Lineage,
     log: TraceRecorder,
-) -> Generator[Request, Sequence[Any], SelectionResult]:
-    """Select from `candidates`, best first, what fits next to `supplement`."""
+) -> Generator[Request, Sequence[Any], Selection]:
+    """Select from the candidates of `relevance`, best first, what fits next to `supplement`."""
+    config, candidates = relevance.config, relevance.candidates
+    granularity = config.effective_granularity(relevance.query)
     yield from log.begin("budget", len(candidates))
-    selection = yield from _select_and_compress(candidates, selector, supplement, log)
+    selection = _fill_next_to_supplement(relevance, counter, supplement)
+    if config.compress == "llm" and granularity != "sentence":
+        selection = yield from _compress_and_fill(selection, relevance, log)
     log.notes += (*selection.notes, *selection.supplement.notes)
-    for before, after in zip(candidates, selection.candidates, strict=True):
-        lineage.record_change(before, after)
-    if selector.can_continue_filling:
-        selection = _fill_with_duplicates(selection, selector, reconsider_duplicates)
-    result = _select_best_hit_alone(selection, lineage, log) or _selection_result(selection, lineage, log)
-    log.chunks_in = len(result.candidates)  # more than there were, if duplicates had a second chance
-    yield from log.end(len(result.selected), partial(_selection_outcome, result, selector))
-    if selector.should_remove_repeats and result.header_detail is HeaderDetail.FULL:
-        yield from log.begin("repeats", len(result.selected))
-        unshortened = {
-            candidate.key: candidate for candidate in selection.candidates if candidate.key in selection.shortened
-        }
-        deduped = remove_repeated(result, unshortened, selector, lineage)
-        is_noted = deduped.layout is not result.layout
-        yield from log.end(len(deduped.selected), partial(_selection_outcome, deduped, selector), is_recorded=is_noted)
-        result = deduped
-    log.notes += _best_hit_notes(result)
-    return result
+    if config.overflow == "skip" and granularity in ("passage", "chunk"):
+        selection = _fill_with_duplicates(selection, reconsider_duplicates)
+    selection = selection if selection.selected else _select_best_alone(selection, log)
+    log.notes += _cut_best_notes(selection)
+    log.chunks_in = len(selection.candidates)  # more than there were, if duplicates had a second chance
+    yield from log.end(len(selection.selected), partial(_outcome, selection))
+    removes_repeats = config.enabled and config.dedup_sentences and config.dedup != "none"
+    if removes_repeats and granularity != "document" and selection.header_detail is HeaderDetail.FULL:
+        yield from log.begin("repeats", len(selection.selected))
+        trimmed = _remove_repeated_and_refill(selection, relevance)
+        is_changed = trimmed is not selection
+        yield from log.end(len(trimmed.selected), partial(_outcome, trimmed), is_recorded=is_changed)
+        selection = trimmed
+    log.notes += _left_out_best_notes(selection)
+    return selection
 
 
-def _selection_outcome(result: SelectionResult, selector: Selector) -> Mapping[str, Any]:
+def fits_whole(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> bool:
+    """Return whether all candidates fit next to `supplement`, so that there is nothing to select."""
+    layout = empty_layout(relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
+    return layout.might_fit(relevance.candidates) and layout.fits(relevance.candidates)
+
+
+def _outcome(selection: Selection) -> Mapping[str, Any]:
     """Return the figures of a selection for its stage in the trace."""
-    shortened = sum(candidate.kept_spans is not None for candidate in result.selected)
+    shortened = sum(candidate.kept_spans is not None for candidate in selection.selected)
     return {
-        **count_by_reason(exclusion.reason for exclusion in result.exclusions.values()),
+        **count_by_reason(exclusion.reason for exclusion in selection.exclusions.values()),
         **({"shortened": shortened} if shortened else {}),
-        "tokens": result.token_count,
-        "max_tokens": selector.config.token_limit,
+        "tokens": selection.token_count,
+        "max_tokens": selection.layout.max_tokens,
     }
 
 
-def _select_and_compress(
-    candidates: Sequence[Candidate], selector: Selector, supplement: RenderedSupplement, log: TraceRecorder
-) -> Generator[CompressTexts, Sequence[Any], Selection]:
-    """Select; if a language model compresses, have it read the candidates that don't fit whole and select again."""
-    selection = selector.select(candidates, supplement)
-    if selector.config.compress != "llm" or selector.granularity == "sentence" or not selection.deferred:
-        return selection
-    free_tokens = selector.remaining_tokens(selection)
-    extraction = yield from extract_relevant(
-        selection.deferred, free_tokens, selector.query, selector.config, log.notes
+def _fill_next_to_supplement(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> Selection:
+    """Fill the budget next to `supplement`, or without it if the best hit would be excluded, cut or lose its header."""
+    config, candidates = relevance.config, relevance.candidates
+
+    def filled(supplement: RenderedSupplement) -> Selection:
+        layout = empty_layout(config, counter, candidates, supplement.parts, relevance.joins)
+        return _fill_budget(Selection(layout, tuple(candidates), supplement), relevance)
+
+    def keeps(selection: Selection, hit: Candidate, *, whole: bool) -> bool:
+        is_excluded = hit.key in selection.exclusions or not any(own is hit for own in selection.candidates)
+        return not is_excluded and not (whole and hit.key in selection.shortened)
+
+    def keeps_required(selection: Selection) -> bool:
+        hits = (hit for hit in selection.candidates if hit.is_hit and must_keep_whole(hit, config))
+        return all(keeps(selection, hit, whole=True) for hit in hits)
+
+    # At granularity "sentence" the best hit may be included in part.
+    keeps_best = (
+        partial(keeps, hit=candidates[0], whole=config.effective_granularity(relevance.query) != "sentence")
+        if candidates
+        else bool
     )
-    return selector.reselect_after_compression(selection, extraction)
+    selection = filled(supplement)
+    if not supplement.parts or not candidates or (keeps_best(selection) and keeps_required(selection)):
+        return selection
+    note = "supplement: left out, the best hit does not fit next to it"
+    without_supplement = filled(RenderedSupplement(notes=(note,)))
+    is_better = keeps_required(without_supplement) and not keeps_required(selection)
+    if is_better or keeps_best(without_supplement) or not selection.layout.labels():
+        return without_supplement
+    return selection
 
 
-def _fill_with_duplicates(
-    selection: Selection, selector: Selector, reconsider_duplicates: ReconsiderDuplicates
+def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
+    """Fill the empty layout of a selection: with everything in the window, or with what is best of it."""
+    config, candidates = relevance.config, empty.candidates
+    layout = place_keep_whole(empty.layout, candidates) if config.enabled else empty.layout
+    others = [candidate for candidate in candidates if not layout.has_candidate(candidate)]
+    in_window = [candidate for candidate in others if candidate.distance <= config.window]
+    has_no_cutoff = relevance.decides and config.min_relevance is None
+    if has_no_cutoff and layout.might_fit(in_window) and layout.fits(in_window):
+        return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
+    prefiltered = drop_weak(layout, others, _compression_ranker(relevance))
+    forms = {candidate.key: form for candidate, form in zip(others, prefiltered.candidates, strict=True)}
+    undecided = replace(
+        empty,
+        layout=layout,
+        candidates=tuple(forms.get(candidate.key, candidate) for candidate in candidates),
+        exclusions=prefiltered.exclusions,
+        notes=(*prefiltered.notes, *_not_whole_notes(others, relevance)),
+    )
+    return _fill_with_undecided(undecided, relevance)
+
+
+def _add_better_outside_window(selection: Selection, relevance: Relevance) -> Selection:
+    """Add from outside a window that fits whole, only what is more relevant than the last hit."""
+    config, candidates = relevance.config, selection.candidates
+    outside = {candidate.key for candidate in candidates if candidate.distance > config.window}
+    if not outside:
+        return selection
+    better = relevance.sentences.outside_window_better(candidates, config.window)
+    policy = ShortenPolicy(overflow=config.overflow, min_chunk_tokens=config.min_chunk_tokens)
+    result = fill(selection.layout, better, "chunk", policy)
+    worse = dict.fromkeys(outside - {candidate.key for candidate in better}, Exclusion(OUTSIDE_WINDOW, 0))
+    return _with_result(selection, result._replace(exclusions=worse | result.exclusions), relevance)
+
+
+def _fill_with_undecided(
+    selection: Selection, relevance: Relevance, model_excerpts: Mapping[int, Candidate] = MappingProxyType({})
 ) -> Selection:
+    """Fill the layout of `selection` with its candidates that aren't excluded already.
+
+    Neighbors that must be kept whole and didn't fit are excluded; a hit may be kept in part.
+    """
+    cut_neighbors = {
+        candidate.key: Exclusion(OVER_BUDGET, selection.layout.text_tokens(candidate))
+        for candidate in selection.undecided
+        if not candidate.is_hit and must_keep_whole(candidate, relevance.config)
+    }
+    selection = replace(selection, exclusions={**selection.exclusions, **cut_neighbors})
+    result = _fill(selection.layout, selection.undecided, relevance, model_excerpts)
+    return replace(
+        _with_result(selection, result, relevance),
+        relevance=relevance.sentences.relevance() if relevance.decides else {},
+    )
+
+
+def _fill(
+    layout: Layout,
+    candidates: Sequence[Candidate],
+    relevance: Relevance,
+    model_excerpts: Mapping[int, Candidate] = MappingProxyType({}),
+) -> FillResult:
+    """Add what fits of `candidates`, by relevance if the query decides, else in their order."""
+    config = relevance.config
+    policy = ShortenPolicy(
+        overflow=config.overflow,
+        may_shorten_hits=config.may_shorten_hits,
+        min_chunk_tokens=config.min_chunk_tokens,
+        model_excerpts=model_excerpts,
+        rank_sentences=_compression_ranker(relevance),
+        rank_best_hit=sentence_ranker(relevance) if relevance.decides else None,
+    )
+    granularity = config.effective_granularity(relevance.query)
+    if relevance.decides and candidates:
+        return fill_by_relevance(layout, candidates, relevance.sentences, granularity, policy)
+    return fill(layout, candidates, granularity, policy)
+
+
+def _with_result(selection: Selection, result: FillResult, relevance: Relevance) -> Selection:
+    """Return `selection` after a fill; candidates outside the window are excluded for that reason."""
+    window = relevance.config.window
+    outside = {candidate.key for candidate in selection.candidates if candidate.distance > window}
+    exclusions = {
+        key: exclusion._replace(reason=OUTSIDE_WINDOW) if key in outside else exclusion
+        for key, exclusion in {**selection.exclusions, **result.exclusions}.items()
+    }
+    shortened = {**selection.shortened, **result.shortened}
+    return replace(selection, layout=result.layout, exclusions=exclusions, shortened=shortened)
+
+
+def _compression_ranker(relevance: Relevance) -> SentenceRanker | None:
+    return None if relevance.config.compress == "none" else sentence_ranker(relevance)
+
+
+def _not_whole_notes(candidates: Iterable[Candidate], relevance: Relevance) -> list[str]:
+    """Return a note for each hit that must be kept whole and doesn't fit."""
+    return [
+        f"keep_whole: {safe_repr(candidate.chunk.id, 80)} does not fit whole, treated as any other"
+        for candidate in candidates
+        if candidate.is_hit and must_keep_whole(candidate, relevance.config)
+    ]
+
+
+def _compress_and_fill(
+    selection: Selection, relevance: Relevance, log: TraceRecorder
+) -> Generator[CompressTexts, Sequence[Any], Selection]:
+    """Have a language model read what doesn't fit whole, and select again without what it found irrelevant.
+
+    Its excerpts are used only for candidates that don't fit whole, now that there may be more room.
+    """
+    over_budget = {candidate.key for candidate in selection.over_budget}
+    deferred = [own for own in selection.candidates if own.key in over_budget or own.key in selection.shortened]
+    if not deferred:
+        return selection
+    config, candidates = relevance.config, selection.candidates
+    whole = [candidate for candidate in selection.selected if candidate.key not in selection.shortened]
+    max_tokens = min(config.token_limit, (config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
+    free_tokens = int(max_tokens - sum(map(selection.layout.text_tokens, whole)))
+    extraction = yield from extract_relevant(deferred, free_tokens, relevance.query, config, log.notes)
+    layout = place_keep_whole(selection.layout.cleared(), candidates) if config.enabled else selection.layout.cleared()
+    exclusions = {key: found for key, found in selection.exclusions.items() if found.reason != OVER_BUDGET}
+    notes = selection.notes
+    irrelevant = [candidate for candidate in candidates if candidate.key in extraction.irrelevant_keys]
+    if len(irrelevant) == len(candidates) - len(exclusions):
+        notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
+    else:
+        exclusions |= {candidate.key: Exclusion(IRRELEVANT, layout.text_tokens(candidate)) for candidate in irrelevant}
+    undecided = replace(selection, layout=layout, exclusions=exclusions, shortened={}, notes=notes)
+    return _fill_with_undecided(undecided, relevance, extraction.forms)
+
+
+def _fill_with_duplicates(selection: Selection, reconsider_duplicates: ReconsiderDuplicates) -> Selection:
     """Offer the remaining room to duplicates of the candidates that are over budget, until there are no more.
 
-    A candidate that the budget excludes must not exclude its duplicates as well.
+    A candidate that the budget excludes must not exclude its duplicates as well. They are included whole.
     """
-    while duplicates := reconsider_duplicates(selection.selected, over_budget_keys(selection.exclusions)):
-        result = selector.fill_more(selection.layout, duplicates)
+    while True:
+        over_budget = {candidate.key for candidate in selection.over_budget}
+        duplicates = reconsider_duplicates(selection.selected, over_budget)
+        if not duplicates:
+            return selection
+        result = fill(selection.layout, duplicates, "chunk", ShortenPolicy())
         selection = replace(
             selection,
             layout=result.layout,
             candidates=(*selection.candidates, *duplicates),
-            exclusions=selection.exclusions | result.exclusions,
-            shortened=selection.shortened | result.shortened,
+            exclusions={**selection.exclusions, **result.exclusions},
+            shortened={**selection.shortened, **result.shortened},
         )
-    return selection
 
 
-def _selection_result(selection: Selection, lineage: Lineage, log: TraceRecorder) -> SelectionResult:
-    """Return the result of `selection`, and add a note if the best hit is shortened."""
-    shortened, candidates = selection.shortened, selection.candidates
-    selected = tuple(
-        lineage.record_change(candidate, shortened.get(candidate.key, candidate)) for candidate in selection.selected
-    )
-    best = shortened.get(candidates[0].key) if candidates else None
-    if best and best.shortened_by == "budget":
-        log.notes.append(_shortening_note(best, HeaderDetail.FULL, alone=len(selected) == 1))
-    usable = tuple(shortened.get(candidate.key, candidate) for candidate in candidates)
-    return SelectionResult(
-        selection.layout,
-        HeaderDetail.FULL,
-        selection.supplement,
-        usable,
-        selected,
-        selection.exclusions,
-        {},
-        selection.relevance,
-    )
-
-
-def _select_best_hit_alone(selection: Selection, lineage: Lineage, log: TraceRecorder) -> SelectionResult | None:
-    """Return the best hit of which anything fits, below a shorter header; None if something is selected already."""
-    if selection.selected:
-        return None
-    over_budget = over_budget_keys(selection.exclusions)
+def _select_best_alone(selection: Selection, log: TraceRecorder) -> Selection:
+    """Select the best hit of which anything fits, below a shorter header; nothing if there is none."""
+    over_budget = {candidate.key for candidate in selection.over_budget}
     hits = (candidate for candidate in selection.candidates if candidate.is_hit)
     for hit in sorted(hits, key=lambda hit: hit.key not in over_budget):
         if shortened := shorten_with_header(selection.layout, hit):
             form, detail = shortened
-            log.notes.append(_shortening_note(form, detail, alone=True))
-            layout, selected = selection.layout.with_candidates((form,)), (lineage.record_change(hit, form),)
-            exclusions, relevance = selection.exclusions, selection.relevance
-            return SelectionResult(
-                layout, detail, selection.supplement, selection.candidates, selected, exclusions, {}, relevance
+            log.notes.append(_alone_note(form, detail))
+            return replace(
+                selection,
+                layout=selection.layout.with_candidates((form,)),
+                header_detail=detail,
+                exclusions={key: found for key, found in selection.exclusions.items() if key != hit.key},
+                shortened={hit.key: form} if form is not hit else {},
             )
-    return None
+    return selection
 
 
-def _best_hit_notes(result: SelectionResult) -> Sequence[str]:
-    """Return a note if the best hit has no text in the context and others do, naming the most relevant one."""
-    best = result.candidates[0] if result.candidates else None
-    exclusion = result.exclusions.get(best.key) if best else None
-    # All other reasons have notes of their own, or name the chunk that has the text.
-    if best is None or exclusion is None or exclusion.reason not in (OVER_BUDGET, BELOW_CUTOFF) or not result.selected:
+def _remove_repeated_and_refill(selection: Selection, relevance: Relevance) -> Selection:
+    """Remove repeated sentences, and offer the freed room to what was over budget."""
+    cache: dict[str, Sequence[ClassifiedSentence]] = {}
+
+    def must_stay(candidate: Candidate) -> bool:
+        return must_keep_whole(candidate, relevance.config)
+
+    late_keys: frozenset[int] = frozenset()
+    for _ in range(MAX_REFILLS):
+        trimmed = remove_repeated(selection, late_keys, must_stay, cache)
+        if trimmed is selection:
+            return selection
+        selection = _refill(_restore_cut(trimmed), relevance)
+        late_keys = _longer_keys(trimmed.selected, selection.selected)
+        if not late_keys:
+            return selection
+    return remove_repeated(selection, late_keys, must_stay, cache)
+
+
+def _longer_keys(before: Sequence[Candidate], after: Sequence[Candidate]) -> frozenset[int]:
+    """Return the keys of the candidates `after` a step that were not there before, or in a shorter form."""
+    forms = {candidate.key: candidate for candidate in before}
+    return frozenset(candidate.key for candidate in after if forms.get(candidate.key) != candidate)
+
+
+def _restore_cut(selection: Selection) -> Selection:
+    """Return `selection` with all that the budget had cut of what it includes, if that fits now; else unchanged."""
+    cut = {candidate.key for candidate in selection.selected if candidate.shortened_by == OVER_BUDGET}
+    shortened = {key: form for key, form in selection.shortened.items() if key not in cut}
+    restored, layout = replace(selection, shortened=shortened), selection.layout.cleared()
+    if not cut or not layout.fits(restored.selected):
+        return selection
+    return replace(restored, layout=layout.with_candidates(restored.selected))
+
+
+def _refill(selection: Selection, relevance: Relevance) -> Selection:
+    """Return `selection` with what fits of the candidates over budget, if there is enough room; else unchanged."""
+    config, layout = relevance.config, selection.layout
+    if layout.token_count >= CLOSE_ENOUGH * layout.max_tokens:
+        return selection
+    if config.overflow != "skip" or config.min_relevance is not None:
+        return selection
+    known = {candidate.key for candidate in relevance.candidates}
+    offered = [
+        candidate
+        for candidate in selection.over_budget[:MAX_OFFERED]
+        if candidate.key in known and not must_keep_whole(candidate, config)
+    ]
+    result = _fill(layout, offered, relevance)
+    added = {candidate.key for candidate in offered} - result.exclusions.keys()
+    if not added:
+        return selection
+    kept_exclusions = {key: exclusion for key, exclusion in selection.exclusions.items() if key not in added}
+    shortened = {key: form for key, form in selection.shortened.items() if key not in added} | result.shortened
+    return replace(selection, layout=result.layout, exclusions=kept_exclusions, shortened=shortened)
+
+
+def _cut_best_notes(selection: Selection) -> Sequence[str]:
+    """Return a note if the best hit is cut and others are included, too."""
+    best = selection.shortened.get(selection.candidates[0].key) if selection.candidates else None
+    if best is None or best.shortened_by != "budget" or selection.header_detail is not HeaderDetail.FULL:
         return ()
-    relevance, lowest = result.relevance, -math.inf
-    first = max(result.selected, key=lambda candidate: relevance.get(candidate.key, lowest))
+    if len(selection.selected) == 1:
+        return (_alone_note(best, HeaderDetail.FULL),)
+    return (f"budget: the best hit, {safe_repr(best.chunk.id, 80)}, does not fit whole; its text is cut",)
+
+
+def _left_out_best_notes(selection: Selection) -> Sequence[str]:
+    """Return a note if the best hit has no text in the context and others do, naming the most relevant one."""
+    best = selection.candidates[0] if selection.candidates else None
+    exclusion = selection.exclusions.get(best.key) if best else None
+    # All other reasons have notes of their own, or name the chunk that has the text.
+    if (
+        best is None
+        or exclusion is None
+        or exclusion.reason not in (OVER_BUDGET, BELOW_CUTOFF)
+        or not selection.selected
+    ):
+        return ()
+    relevance, lowest = selection.relevance, -math.inf
+    first = max(selection.selected, key=lambda candidate: relevance.get(candidate.key, lowest))
     is_better = relevance.get(first.key, lowest) > relevance.get(best.key, math.inf)
-    winner = f"{safe_repr(first.chunk.id, 80)}, worth more for the query" if is_better else "others"
+    winner = f"{safe_repr(first.chunk.id, 80)}, more relevant to the query" if is_better else "others"
     return (f"{exclusion.reason}: the best hit, {safe_repr(best.chunk.id, 80)}, makes room for {winner}",)
 
 
@@ -167,9 +398,7 @@ _MISSING_HEADER_PARTS = {
 }
 
 
-def _shortening_note(candidate: Candidate, detail: HeaderDetail, *, alone: bool) -> str:
-    name = safe_repr(candidate.chunk.id, 80)
-    if not alone:
-        return f"budget: the best hit, {name}, does not fit whole; its text is cut"
-    cut_note = ", its text cut" if candidate.kept_spans is not None else ""
-    return f"budget: no item fits whole; {name} stands alone, with {_MISSING_HEADER_PARTS[detail]}{cut_note}"
+def _alone_note(candidate: Candidate, detail: HeaderDetail) -> str:
+    """Return the note for the only candidate included, with `detail` of its header."""
+    name, cut_note = safe_repr(candidate.chunk.id, 80), ", its text cut" if candidate.kept_spans is not None else ""
+    return f"budget: no item fits whole; {name} is included alone, with {_MISSING_HEADER_PARTS[detail]}{cut_note}"

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.scoring.sentences import Relevance, ScoredSentences
 from ctxassembly.config.assembly import Overflow
 from ctxassembly.data.candidates import Candidate, CandidateSpan, HeaderDetail, Shortening
 from ctxassembly.data.chunks import Span
@@ -168,17 +168,17 @@ MAX_FACTS = 5
 """Maximum number of numbers and names that count: tables are full of them."""
 
 
-def sentence_ranker(get_sentences: Callable[[], ScoredSentences], query: str | None) -> SentenceRanker:
-    """Return a function that maps candidates in `get_sentences()` to their sentences, best for `query` first.
+def sentence_ranker(relevance: Relevance) -> SentenceRanker:
+    """Return a function that maps candidates of `relevance` to their sentences, best for its query first.
 
-    Sentences without a word of the query are left out, unless none has any. Ties keep their order. `get_sentences` is
-    called when the function is first used.
+    Sentences without a word of the query are left out, unless none has any. Ties keep their order. Nothing is scored
+    before the function is first called.
     """
-    query_facts = frozenset(_facts(query or ""))
+    query_facts = frozenset(_facts(relevance.query or ""))
 
     @cache
     def load_table() -> _SentenceTable:
-        scored_sentences = get_sentences()
+        scored_sentences = relevance.sentences
         max_term_score = float(scored_sentences.term_scores.max(initial=0.0)) or 1.0
         values = (scored_sentences.scores + OWN_TERMS_BONUS * scored_sentences.term_scores / max_term_score).tolist()
         return _SentenceTable(

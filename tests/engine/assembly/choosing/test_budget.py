@@ -142,7 +142,9 @@ def test_under_a_tiny_budget(rule: str, limit: int, text: str):
     assert context.text == text
     assert len(context.citations) == 1
     if limit < 35:
-        assert any(note.startswith("budget: no item fits whole; 'A0' stands alone") for note in context.trace.notes)
+        assert any(
+            note.startswith("budget: no item fits whole; 'A0' is included alone") for note in context.trace.notes
+        )
     assert decision(context, "A0").outcome == ("kept" if SENTENCES in text else "cut")
 
 

@@ -10,14 +10,15 @@ from builders import candidate_of, count
 from ctxassembly import AssemblyConfig, Chunk
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
-from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
+from ctxassembly.assembly.scoring.features import score_sentences
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.knapsack import TokenCosts
 from ctxassembly.tokens.counter import counter_for
 
 
 def laid_out(text: str) -> tuple[Layout, ScoredSentences]:
-    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
-    return layout, split_and_score([DocumentText(candidate_of(Chunk("A", "A", text), 0))], "water")
+    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"))
+    return layout, score_sentences([DocumentText(candidate_of(Chunk("A", "A", text), 0))], "water")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_counts_of_sentences_in_a_row_add_up(text: str):
 
 def test_where_counts_do_not_add_up_it_is_a_guess_by_characters():
     _, units = laid_out("Drink water. Eat nothing.")
-    layout = empty_layout(AssemblyConfig(encoding=lambda text: len(text.split())), counter_for(len), {})
+    layout = empty_layout(AssemblyConfig(encoding=lambda text: len(text.split())), counter_for(len))
     costs = TokenCosts(layout, units, 5.0)
     lengths = [end - start for start, end in pairwise(units.boundaries)]
     assert [costs.estimate(place) for place in range(2)] == [length / 5 for length in lengths]

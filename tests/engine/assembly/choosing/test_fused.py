@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
-from ctxassembly.assembly.scoring.sentences import split_and_score
-from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, HIT_MARGIN, MAX_FEW_HITS, WEIGHTS, Weights
-from ctxassembly.assembly.selection import granularity, selector
+from ctxassembly.assembly.scoring.features import score_sentences
+from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
 
 QUERY = "Which deposit does a tenant pay?"
 TEXTS = [
@@ -35,10 +34,9 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
         **more: Any,
     ) -> Any:
         seen.append(weights)
-        return split_and_score(lines, query, min_relevance, weights, *others, **more)
+        return score_sentences(lines, query, min_relevance, weights, *others, **more)
 
-    for module in (granularity, selector):
-        monkeypatch.setattr(module, "split_and_score", spy)
+    monkeypatch.setattr("ctxassembly.assembly.scoring.features.score_sentences", spy)
     return seen
 
 
@@ -69,16 +67,6 @@ def test_a_cap_on_worth_keeps_its_scale(weighed: list[Weights]):
     assemble(hits, AssemblyConfig(max_tokens=25, min_relevance=0.5), query=QUERY)
     assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY)
     assert weighed == [WEIGHTS, FUSED_WEIGHTS]
-
-
-def test_the_margin_of_hits_is_added(weighed: list[Weights]):
-    hits = [Hit(Chunk(c.id, "d", c.text, n, metadata={"keyword_rank": n})) for n, c in enumerate(CHUNKS)]
-    beside = [Chunk(f"n{n}", "d", f"Nothing is said here of {n}. " * 9, n + len(hits)) for n in range(3)]
-    store = MemoryStore([*(hit.chunk for hit in hits), *beside])
-    fits = assemble(hits).token_count
-    assemble(hits, AssemblyConfig(max_tokens=fits // 2), query=QUERY, store=store)
-    assemble(hits, AssemblyConfig(max_tokens=fits + 30), query=QUERY, store=store)
-    assert weighed == [FUSED_WEIGHTS, FUSED_WEIGHTS._replace(neighbor=FUSED_WEIGHTS.neighbor + HIT_MARGIN)]
 
 
 def test_what_a_scorer_is_asked_about_is_weighed_alike(weighed: list[Weights]):

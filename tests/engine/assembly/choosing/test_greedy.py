@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from builders import candidate_of, count
+from builders import candidate_of
 from ctxassembly import AssemblyConfig, Chunk
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
+from ctxassembly.assembly.scoring.features import score_sentences
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.tokens.counter import counter_for
 
@@ -19,11 +20,11 @@ def sentences(*documents: list[str]) -> ScoredSentences:
     """The units of chunks that have each text of their document on a line of its own."""
     names = "ABCDEFGH"[: len(documents)]
     chunks = [Chunk(name, name, "\n".join(texts)) for name, texts in zip(names, documents, strict=True)]
-    return split_and_score([DocumentText(candidate_of(chunk, rank)) for rank, chunk in enumerate(chunks)], "")
+    return score_sentences([DocumentText(candidate_of(chunk, rank)) for rank, chunk in enumerate(chunks)], "")
 
 
 def costs(units: ScoredSentences) -> TokenCosts:
-    return TokenCosts(empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {}), units, 4.0)
+    return TokenCosts(empty_layout(AssemblyConfig(), counter_for("cl100k_base")), units, 4.0)
 
 
 @pytest.mark.parametrize(
@@ -39,21 +40,6 @@ def costs(units: ScoredSentences) -> TokenCosts:
 def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
     units = sentences(texts)
     assert pick_greedily(units, order, 1_000, costs(units)).indexes == taken
-
-
-@pytest.mark.parametrize(
-    ("rule", "sooner", "taken"),
-    [
-        ("the best come first", {}, {0, 5}),
-        ("what goes on comes sooner", {1: 0.5, 5: 0.5}, {0, 1}),
-        ("but not before what is better still", {1: 1.5}, {0, 5}),
-        ("and nowhere else", {3: 0.5}, {0, 5}),
-    ],
-)
-def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
-    units = sentences(FILLER[:6])
-    room = 2 * count(FILLER[0]) + 20
-    assert pick_greedily(units, [0, 5, 1, 3], room, costs(units), sooner).indexes == taken
 
 
 @pytest.mark.parametrize(

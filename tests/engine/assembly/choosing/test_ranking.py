@@ -6,15 +6,13 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.scoring.features import score_sentences
+from ctxassembly.assembly.scoring.sentences import Relevance
 from ctxassembly.assembly.selection.shorten import CandidateSentence, candidate_sentences, sentence_ranker
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.tokens.counter import counter_for
 from stopwatch import grows_less
-
-LAYOUT = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
 
 
 def candidate(name: str, text: str, rank: int = 0) -> Candidate:
@@ -22,7 +20,7 @@ def candidate(name: str, text: str, rank: int = 0) -> Candidate:
 
 
 def ranking(query: str | None, *candidates: Candidate) -> Callable[[Sequence[Candidate]], Sequence[CandidateSentence]]:
-    return sentence_ranker(lambda: split_and_score(LAYOUT.document_texts(candidates), query or ""), query)
+    return sentence_ranker(Relevance(candidates, query, AssemblyConfig()))
 
 
 def ranked(query: str | None, *lines: str) -> list[str]:
@@ -92,7 +90,7 @@ def test_equal_ones_keep_their_order():
 def test_sentences_are_valued_as_selection_values_them():
     """The sentence between two that answer beside one that stands alone, neither with a word of the query."""
     one = candidate("a", "Cold milk. Nothing here. Nothing there. No water. It is so. No water.")
-    units = split_and_score(LAYOUT.document_texts([one]), "water")
+    units = score_sentences(document_texts([one], Joins(AssemblyConfig())), "water")
     order = [each.text.strip() for each in ranking("water", one)([one])]
     values = {units.sentence_text(index): value for index, value in enumerate(units.scores)}
     assert order == sorted(order, key=lambda text: -values[text])
@@ -134,11 +132,15 @@ def test_a_sentence_that_two_chunks_share_is_found_in_each():
     assert [each.text for each in best([second])] == ["garden is open all year. "]
 
 
-def test_nothing_is_read_before_the_function_is_asked():
+def test_nothing_is_read_before_the_function_is_asked(monkeypatch: pytest.MonkeyPatch):
     read: list[str] = []
-    best = sentence_ranker(
-        lambda: read.append("read") or split_and_score(LAYOUT.document_texts([FIRST, SECOND]), "garden"), "garden"
-    )
+
+    def spy(*given: object) -> object:
+        read.append("read")
+        return score_sentences(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ctxassembly.assembly.scoring.features.score_sentences", spy)
+    best = sentence_ranker(Relevance([FIRST, SECOND], "garden", AssemblyConfig()))
     assert read == []
     best([FIRST])
     best([SECOND])

@@ -27,13 +27,12 @@ from ctxassembly import (
     aassemble,
     assemble,
 )
-from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.weights import TOP_SCORES, normalize_scores
 from ctxassembly.assembly.selection.scorer import MAX_SENTENCES, best_texts
 from ctxassembly.comparison import compare, compare_budgets
 from ctxassembly.protocols import StageBegan, StageEnded
-from ctxassembly.tokens.counter import counter_for
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
 HITS = [
@@ -318,12 +317,11 @@ def test_whatever_it_says_the_budget_holds_and_every_hit_is_told_of(said: list[A
 
 
 def test_sentences_are_asked_for_by_their_worth_each_once():
-    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
     candidates = [
         candidate_of(Chunk("a", "a", "Nothing here. Drink water. Drink water."), 0),
         candidate_of(Chunk("b", "b", "Drink water.\n\n \n\nOr tea."), 1),
     ]
-    assert best_texts(split_and_score(layout.document_texts(candidates), "drink?")) == (
+    assert best_texts(score_sentences(document_texts(candidates, Joins(AssemblyConfig())), "drink?")) == (
         "Drink water.",
         "Nothing here.",
         "Or tea.",

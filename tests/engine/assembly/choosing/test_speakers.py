@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.assembly.scoring.sentences import split_and_score
+from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.speakers import lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.text.sentences import sentence_spans
 from stopwatch import grows_less
@@ -101,11 +101,11 @@ def test_without_speakers_no_value_changes(text: str, monkeypatch: pytest.Monkey
         seen: list[float] = []
 
         def spy(*given: object, **options: object) -> object:
-            found = split_and_score(*given, **options)  # type: ignore[arg-type]
+            found = score_sentences(*given, **options)  # type: ignore[arg-type]
             seen.extend(found.scores.tolist())
             return found
 
-        monkeypatch.setattr("ctxassembly.assembly.selection.granularity.split_and_score", spy)
+        monkeypatch.setattr("ctxassembly.assembly.scoring.features.score_sentences", spy)
         assemble([Hit(Chunk("a", "A", text))], AssemblyConfig(max_tokens=15), query="What is ferritin, a disk?")
         return seen
 

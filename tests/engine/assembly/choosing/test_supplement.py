@@ -139,7 +139,7 @@ def test_it_gives_way_to_the_best_hit():
     hits = hits_of([best, Chunk("B0", "B", "Other.", 0)])
     assert not (context := supplemented(hits=hits, max_tokens=60)).supplement
     assert context.citations[0].chunk_ids == ("A0",)
-    assert notes(context) == ["left out, the best hit does not fit beside it"]
+    assert notes(context) == ["left out, the best hit does not fit next to it"]
 
 
 def test_it_stays_if_the_best_hit_fits_in_no_case():
@@ -156,7 +156,7 @@ def test_it_gives_way_rather_than_that_the_best_hit_is_shortened(option: dict[st
     hits = hits_of([Chunk("A0", "A", said, 0)])
     context = supplemented(hits=hits, query="says", max_tokens=count(said) + 10, format="minimal", **option)
     assert context.text == said
-    assert notes(context) == ["left out, the best hit does not fit beside it"]
+    assert notes(context) == ["left out, the best hit does not fit next to it"]
     roomy = supplemented(hits=hits, query="says", max_tokens=400, format="minimal", **option)
     assert roomy.text == f"{said}\n\n--- SUPPLEMENTARY INFORMATION ---\n{FACTS}"
 

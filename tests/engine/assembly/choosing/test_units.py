@@ -8,12 +8,12 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import Chunk
-from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.sentences import ScoredSentences, split_and_score
+from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.scoring.features import score_sentences
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.weights import WEIGHTS
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CandidateSpan
-from ctxassembly.tokens.counter import counter_for
 
 
 def candidate(
@@ -27,8 +27,7 @@ def valued(
     *candidates: Candidate,
     min_relevance: float | None = None,
 ) -> ScoredSentences:
-    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
-    return split_and_score(layout.document_texts(candidates), query, min_relevance)
+    return score_sentences(document_texts(candidates, Joins(AssemblyConfig())), query, min_relevance)
 
 
 def ranked(query: str, *candidates: Candidate) -> list[str]:

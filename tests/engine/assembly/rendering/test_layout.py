@@ -122,7 +122,7 @@ def test_a_layout_is_a_value(encoding: str, order: str):
         parts = [[part.text for part in block] for block in layout.blocks()]
         return layout.token_count, layout.is_empty, [layout.has_candidate(each) for each in candidates], parts
 
-    grown = [empty_layout(config, counter_for(encoding), {})]
+    grown = [empty_layout(config, counter_for(encoding))]
     known = [state(grown[0])]
     for candidate in candidates:
         grown.append(grown[-1].with_candidates([candidate]))
@@ -201,12 +201,12 @@ def test_at_no_budget_is_left_out_what_would_fit(cite: str, order: str, seed: in
     assert foreseen.count(False) > 10, "and something is foreseen"
 
 
-def test_of_many_documents_only_those_are_looked_at_that_prove_that_they_do_not_fit(monkeypatch: pytest.MonkeyPatch):
+def test_of_many_documents_only_those_are_looked_at_that_prove_that_they_do_not_fit():
     chunks = [Chunk(f"{n}{i}", str(n), " ".join(SHORT_WORDS), i) for n in range(50) for i in range(2)]
     candidates = [candidate_of(chunk, rank, position=chunk.index) for rank, chunk in enumerate(chunks)]
-    layout = empty_layout(AssemblyConfig(max_tokens=3 * len(SHORT_WORDS)), counter_for("cl100k_base"), {})
     compared: list[tuple[Chunk, Chunk]] = []
-    monkeypatch.setattr(Typesetter, "get_join", lambda _, *pair: compared.append(pair))
+    config, counter = AssemblyConfig(max_tokens=3 * len(SHORT_WORDS)), counter_for("cl100k_base")
+    layout = empty_layout(config, counter, get_join=lambda first, second, _: compared.append((first, second)))
     assert not layout.might_fit(candidates)
     assert 0 < len(compared) < 8
     assert layout.might_fit(candidates[:2])
@@ -217,7 +217,7 @@ def test_a_beginning_that_is_sure_to_be_too_long_is_not_laid_out(monkeypatch: py
     said = (SHORT_WORDS, [word.title() for word in SHORT_WORDS])
     texts = [" ".join(f"The word {word} is said." for word in words) for words in said]
     first, second = (candidate_of(Chunk(f"A{n}", "A", text, n), n, position=n) for n, text in enumerate(texts))
-    layout = empty_layout(AssemblyConfig(max_tokens=80), counter_for("cl100k_base"), {})
+    layout = empty_layout(AssemblyConfig(max_tokens=80), counter_for("cl100k_base"))
     layout = layout.with_candidates([truncate(first, 100, "budget")])
     laid_out = []
     changed = Typesetter.changed_groups
@@ -235,7 +235,7 @@ def test_a_beginning_without_room_for_its_header_is_not_laid_out(monkeypatch: py
         candidate_of(Chunk(f"{n}", f"{n}", text, 0, metadata={"source": "a-long-name-of-a-report.pdf"}), n)
         for n, text in enumerate(texts)
     )
-    layout = empty_layout(AssemblyConfig(max_tokens=100), counter_for("cl100k_base"), {}).with_candidates([first])
+    layout = empty_layout(AssemblyConfig(max_tokens=100), counter_for("cl100k_base")).with_candidates([first])
     laid_out = []
     changed = Typesetter.changed_groups
     monkeypatch.setattr(Typesetter, "changed_groups", lambda *args: laid_out.append(args) or changed(*args))

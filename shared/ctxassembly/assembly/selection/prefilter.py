@@ -1,0 +1,107 @@
+"""What is decided before relevance: chunks that must be kept whole come first, and weak ones are dropped.
+
+Weak ones are dropped only while not everything fits: hits below the floor, then very short chunks, then the ends of
+long ones. No step drops everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import NamedTuple
+
+from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.selection.shorten import SentenceRanker, fit_excerpt, longest_prefix, truncate
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import BELOW_FLOOR, TOO_SHORT, Candidate, Exclusion, Reason
+from ctxassembly.data.chunks import has_flag
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
+
+
+def must_keep_whole(candidate: Candidate, config: AssemblyConfig) -> bool:
+    """Return whether the metadata of `candidate` requires that it is kept whole."""
+    return config.enabled and has_flag(candidate.chunk, "keep_whole", config.keys)
+
+
+def place_keep_whole(layout: Layout, candidates: Sequence[Candidate]) -> Layout:
+    """Return `layout` with the `candidates`, best first, that must be kept whole and fit.
+
+    A neighbor is included only if all hits fit next to it.
+    """
+    hits_left = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
+    for candidate in candidates:
+        if candidate.distance > layout.config.window or not must_keep_whole(candidate, layout.config):
+            continue
+        required_hits = [] if candidate.is_hit else list(hits_left.values())
+        if layout.might_fit([candidate]) and layout.fits([*required_hits, candidate]):
+            layout = layout.with_candidates([candidate])
+            hits_left.pop(candidate.key, None)
+    return layout
+
+
+class PrefilterResult(NamedTuple):
+    """All candidates in their order, some of them shortened, and the dropped ones by key."""
+
+    candidates: tuple[Candidate, ...]
+    exclusions: dict[int, Exclusion]
+    notes: tuple[str, ...]
+
+
+def drop_weak(
+    layout: Layout, candidates: Sequence[Candidate], rank_sentences: SentenceRanker | None
+) -> PrefilterResult:
+    """Drop weak ones of `candidates`, best first, if not all of them fit.
+
+    First the hits below `relevance_floor` are dropped, with the neighbors that were fetched for them; then chunks with
+    fewer tokens than `min_chunk_tokens`; then chunks with more than `max_chunk_tokens` are shortened to that: to their
+    best sentences if `rank_sentences` is given, else to their beginning.
+    """
+    config, notes = layout.config, list[str]()
+    floor, min_tokens, limit = config.relevance_floor, config.min_chunk_tokens, config.max_chunk_tokens
+    exclusions: dict[int, Exclusion] = {}
+    remaining = tuple(candidates)
+
+    def drop(is_weak: Callable[[Candidate], bool], reason: Reason) -> bool:
+        """Exclude the weak ones that remain, if not everything fits; return False if that would leave none."""
+        nonlocal remaining
+        weak = [] if layout.fits(remaining) else [candidate for candidate in remaining if is_weak(candidate)]
+        if len(weak) == len(remaining):
+            return not weak
+        exclusions.update((candidate.key, Exclusion(reason, layout.text_tokens(candidate))) for candidate in weak)
+        remaining = _not_excluded(remaining, exclusions)
+        return True
+
+    if floor is not None:
+        low = {hit.rank for hit in candidates if hit.is_hit and hit.score is not None and hit.score < floor}
+        if not drop(lambda candidate: candidate.rank in low, BELOW_FLOOR):
+            notes.append(f"relevance_floor: no hit reaches {floor:g}, all stay")
+    if min_tokens:
+        drop(lambda candidate: layout.text_tokens(candidate) < min_tokens, TOO_SHORT)
+    if candidates and (exclusion := exclusions.get(candidates[0].key)):
+        best_id = safe_repr(candidates[0].chunk.id, 80)
+        notes.append(f"{exclusion.reason}: the best hit, {best_id}, makes room for others")
+    forms: dict[int, Candidate] = {}
+    if limit is not None and not layout.fits(remaining):
+        forms = {candidate.key: _limit_length(layout, candidate, limit, rank_sentences) for candidate in remaining}
+    limited = tuple(forms.get(candidate.key, candidate) for candidate in candidates)
+    return PrefilterResult(limited, exclusions, tuple(notes))
+
+
+def _not_excluded(candidates: Sequence[Candidate], exclusions: Container[int]) -> tuple[Candidate, ...]:
+    return tuple(candidate for candidate in candidates if candidate.key not in exclusions)
+
+
+def _limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:
+    """Return `candidate` with at most `limit` tokens of its text, or unchanged if not even a character fits."""
+    if layout.text_tokens(candidate) <= limit:
+        return candidate
+    ranked = rank_sentences([candidate]) if rank_sentences else ()
+    if best := fit_excerpt(ranked, lambda some: layout.text_tokens(some[0]) <= limit):
+        return best[0]._replace(shortened_by="max_chunk_tokens")
+
+    def truncated(end: int) -> Candidate:
+        return truncate(candidate, end, "max_chunk_tokens")
+
+    text = candidate.text[: limit * MAX_CHARS_PER_TOKEN]
+    end = longest_prefix(text, len(text) - len(text.lstrip()), lambda end: layout.text_tokens(truncated(end)) <= limit)
+    return truncated(end) if end else candidate
