@@ -158,12 +158,10 @@ def _find_search(runnable: Any, config: RunnableConfig | None, arguments: Mappin
         if arguments and not takes_arguments:
             return None
         inner = _find_stable_search(getattr(runnable, name), config, arguments)
-        own = (getattr(runnable, "base_compressor", None),)
-        return (
-            None
-            if inner is None
-            else inner._replace(compressors=(*inner.compressors, *(one for one in own if one is not None)))
-        )
+        compressor = getattr(runnable, "base_compressor", None)
+        if inner is None or compressor is None:
+            return inner
+        return inner._replace(compressors=(*inner.compressors, compressor))
     return None
 
 
@@ -192,12 +190,10 @@ def _find_stable_search(
     found, other = (_find_search(runnable, given, arguments) for given in (config, None))
     if found is None or other is None or found.vectorstore is not other.vectorstore:
         return None
-    has_same_keys = found.arguments.keys() == other.arguments.keys()
-    return (
-        found
-        if has_same_keys and all(found.arguments[name] is other.arguments[name] for name in found.arguments)
-        else None
-    )
+    if found.arguments.keys() != other.arguments.keys():
+        return None
+    is_same = all(value is other.arguments[name] for name, value in found.arguments.items())
+    return found if is_same else None
 
 
 def restrict_store(store: Any, condition: Any, search: VisibleSearch | None) -> Any:
