@@ -246,6 +246,7 @@ class _Qdrant(VectorStoreKind):
 
 
 GENERIC, POSTGRES = VectorStoreKind(), VectorStoreKind()
+"""Two kinds, since a store over one can't apply a filter of the other in its own query."""
 KINDS: Mapping[str, VectorStoreKind] = {
     "AsyncPGVectorStore": POSTGRES,
     "Chroma": _Chroma(),

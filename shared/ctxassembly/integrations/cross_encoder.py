@@ -15,30 +15,26 @@ PairScoreFunction = Callable[[list[tuple[str, str]]], Iterable[Any]]
 """A function from pairs of query and text to a number for each, higher is better."""
 
 
-def cross_encoder_reranker(model: object) -> Reranker | None:
-    """Return a reranker that calls `score` or `predict` of `model`; None if it has neither.
+def to_reranker(model: Any, allowed: str) -> Reranker:
+    """Return a reranker that calls `score` or `predict` of `model`; a function is returned unchanged.
 
     >>> from ctxassembly import Chunk
     >>> class Shorter:
     ...     def predict(self, pairs):
     ...         return [-len(text) for _, text in pairs]
-    >>> cross_encoder_reranker(Shorter())("short?", [Chunk("a", "a", "A long text."), Chunk("b", "b", "Short.")])
+    >>> rerank = to_reranker(Shorter(), "a cross-encoder")
+    >>> rerank("short?", [Chunk("a", "a", "A long text."), Chunk("b", "b", "Short.")])
     [(1, -6.0), (0, -12.0)]
-    """
-    score = next((getattr(model, name) for name in PAIR_METHODS if callable(getattr(model, name, None))), None)
-    return None if score is None else partial(_rerank, score)
-
-
-def to_reranker(model: Any, allowed: str) -> Reranker:
-    """Return a cross-encoder wrapped by `cross_encoder_reranker`, or a function unchanged.
 
     Raises:
         ConfigError: `model` is neither; the message says what is `allowed`.
     """
-    reranker = cross_encoder_reranker(model) or model
-    if not callable(reranker):
+    score = next((getattr(model, name) for name in PAIR_METHODS if callable(getattr(model, name, None))), None)
+    if score is not None:
+        return partial(_rerank, score)
+    if not callable(model):
         raise ConfigError("rerankers", allowed, model)
-    return reranker
+    return model  # type: ignore[no-any-return]
 
 
 def _rerank(score: PairScoreFunction, query: str, chunks: Sequence[Chunk]) -> list[RerankedPosition]:
