@@ -134,8 +134,8 @@ class SpokenText:
 
     def close(self) -> list[str]:
         """Return the text still pending at the end of the answer."""
-        held, self._pending = self._pending, []
-        return held
+        pending, self._pending = self._pending, []
+        return pending
 
     def _flush(self, text: str) -> list[str]:
         """Keep or drop the pending blanks based on `text`, which begins with none; its last blanks become pending."""

@@ -51,8 +51,8 @@ _SUMMARY = (
     f"{MAX_SUMMARY_CHARS * 2 // 3} characters."
 )
 _CONTEXT = (
-    "One sentence, at most {} characters, that says where in the document the chunk stands and of whom or what it "
-    "speaks, by the names that it leaves out. It repeats nothing that the chunk says itself."
+    "One sentence, at most {} characters, that says where in the document the chunk is and whom or what it is about, "
+    "by the names that it leaves out. It repeats nothing that the chunk says itself."
 )
 _QUESTIONS = (
     "Up to {} questions that this chunk answers, each at most {} characters, as someone asks who hasn't read it: in "

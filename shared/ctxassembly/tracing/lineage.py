@@ -30,24 +30,24 @@ class Lineage:
             self._current[candidate.key] = forms.get(candidate.key, candidate)
 
     def merge_duplicates(
-        self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: Reason
+        self, candidates: Sequence[Candidate], original_of: Mapping[int, Candidate], why: Reason
     ) -> tuple[Candidate, ...]:
         """Record the copies among `candidates`; return the others with what they inherit. Both are best first."""
-        if not stands_for:
+        if not original_of:
             return tuple(candidates)
-        self.record_duplicates(candidates, stands_for, why)
-        originals = {candidate.key: candidate for candidate in candidates if candidate.key not in stands_for}
+        self.record_duplicates(candidates, original_of, why)
+        originals = {candidate.key: candidate for candidate in candidates if candidate.key not in original_of}
         return tuple(
-            self.record_change(originals[key], heir) for key, heir in inherit_ranks(candidates, stands_for).items()
+            self.record_change(originals[key], heir) for key, heir in inherit_ranks(candidates, original_of).items()
         )
 
     def record_duplicates(
-        self, candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate], why: Reason
+        self, candidates: Iterable[Candidate], original_of: Mapping[int, Candidate], why: Reason
     ) -> None:
         """Record the copies among `candidates`. Their originals inherit nothing."""
         for candidate in candidates:
             # The form as it came is enough: whoever reads a copy asks for the present form of its original.
-            if (original := stands_for.get(candidate.key)) is not None:
+            if (original := original_of.get(candidate.key)) is not None:
                 self._duplicates[candidate.key] = (original, why)
 
     def restore(self, candidates: Iterable[Candidate]) -> None:
@@ -88,15 +88,15 @@ class Lineage:
         return self._current.get(candidate.key, candidate)
 
 
-def inherit_ranks(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
+def inherit_ranks(candidates: Iterable[Candidate], original_of: Mapping[int, Candidate]) -> dict[int, Candidate]:
     """Return the candidates that are kept, by key and best first, with what they inherit from their copies.
 
     A candidate gets the best score, and the rank and distance of the best, among itself and its copies. `candidates`
-    are all of them, best first; `stands_for` has the original of each copy.
+    are all of them, best first; `original_of` has the original of each copy.
     """
     groups: dict[int, list[Candidate]] = {}
     for candidate in candidates:
-        groups.setdefault(stands_for.get(candidate.key, candidate).key, []).append(candidate)
+        groups.setdefault(original_of.get(candidate.key, candidate).key, []).append(candidate)
     result: dict[int, Candidate] = {}
     for key, group in groups.items():
         first, representative = group[0], next(candidate for candidate in group if candidate.key == key)

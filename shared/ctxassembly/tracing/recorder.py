@@ -1,4 +1,10 @@
-"""Records a running assembly for its trace."""
+"""Records a running assembly for its trace.
+
+Stages are timed for the trace and reported to observers. An observer may have to be awaited, and the requests of a
+stage belong below its span. So a flow doesn't call the observer: it yields the beginning and the end of a stage as it
+yields its requests, and the driver passes them on (`runtime/driver.py`). Without an observer it yields neither. A stage
+that never ends has failed; the driver knows that by the error.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +16,6 @@ from typing import Any
 
 from ctxassembly.data.candidates import Reason
 from ctxassembly.data.trace import Stage, StageBegan, StageEnded
-
-# Stages are timed for the trace and reported to observers. An observer may have to be awaited, and the requests of a
-# stage belong below its span. So a flow doesn't call the observer: it yields the beginning and the end of a stage as it
-# yields its requests, and the driver passes them on (`runtime/driver.py`). Without an observer it yields neither. A
-# stage that never ends has failed; the driver knows that by the error.
-
 
 Outputs = Callable[[], Mapping[str, Any]]
 """The counts of a stage besides chunks; computed only for an observer."""

@@ -101,6 +101,6 @@ def test_no_candidates():
 
 def test_inputs_keep_their_order():
     candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
-    stands_for = dedup_exact(candidates)
-    assert stands_for == {candidates[2].key: candidates[0]}
-    assert tuple(inherit_ranks(candidates, stands_for).values()) == (candidates[0], candidates[1], candidates[3])
+    original_of = dedup_exact(candidates)
+    assert original_of == {candidates[2].key: candidates[0]}
+    assert tuple(inherit_ranks(candidates, original_of).values()) == (candidates[0], candidates[1], candidates[3])
