@@ -76,16 +76,6 @@ def _fragment(rank: int, hit: Hit, text: str) -> RetrievedFragment:
     return RetrievedFragment(rank, chunk, hit.score, len(hit.chunk.text))
 
 
-_OUTCOME_OF: Mapping[Shortening, Outcome] = {
-    "budget": "cut",
-    "max_chunk_tokens": "cut",
-    "sentence": "cut",
-    "extractive": "compressed",
-    "llm": "compressed",
-    "repeated": "cut",
-}
-
-
 class FinalSelection(NamedTuple):
     """The selected candidates, after layout. All maps are keyed by candidate key."""
 
@@ -137,20 +127,15 @@ def make_decisions(
     def decision(candidate: Candidate) -> Decision:
         original, why = copies.get(candidate.key, (candidate, None))
         now = lineage.current(original)
-        if now.key in stripped:
-            fate = _status_of_kept(original, selection, stripped[now.key])
-        elif now.key in containers:
-            fate = _status_of_contained(now, containers[now.key], selection.shortened.get(now.key))
-        else:
-            fate = _status_of_excluded(selection.left_out.get(now.key))
+        status = _find_status(original, now, selection, stripped, containers)
         if why is not None:
-            fate = _status_of_copy(candidate, original, why, fate)
+            status = _status_of_copy(candidate, original, why, status)
         chunk = candidate.chunk
         # A copy shows its own values. Others may have the document from links, or a better score from a copy.
         shown = now if why is None else candidate
         # In the order of the fields, without names: there may be thousands of decisions, and names take time.
         placed = (chunk.id, shown.chunk.document_id, candidate.rank, candidate.distance, shown.score)
-        outcome, reason, because_of, chars, tokens, part = fate
+        outcome, reason, because_of, chars, tokens, part = status
         names = tuple(copy_ids.get(candidate.key, ()))
         method = None if candidate.distance else reader.format_value(chunk, "search_method")
         # Matches are computed when they are read. Only text that the context keeps may stay in memory for that.
@@ -162,29 +147,31 @@ def make_decisions(
     return (*map(decision, candidates), *(_decide_empty(candidate, reader) for candidate in empty))
 
 
-def _status_of_kept(candidate: Candidate, selection: FinalSelection, stripped_chars: int) -> _Status:
-    """Return the fate of a candidate with text of its own in the context."""
-    part = selection.shortened.get(candidate.key)
-    if part is None:
-        return _Status("kept", "neighbor" if candidate.distance else "hit", None, stripped_chars)
-    other = selection.repeated_in.get(candidate.key)
-    because_of = None if other is None else other.chunk.id
-    return _Status(_OUTCOME_OF[part.by], part.by, because_of, stripped_chars, None, part)
-
-
-def _status_of_contained(candidate: Candidate, container: Candidate, part: Shortened | None) -> _Status:
-    """Return the fate of a candidate without text of its own. Repeated sentences are not lost: others have them."""
-    if part is None or part.by == "repeated":
-        return _Status("contained", CONTAINED, container.chunk.id, len(candidate.text))
-    return _Status(tokens=max(part.tokens_before - part.tokens_after, 1))
-
-
-def _status_of_excluded(why: Exclusion | None) -> _Status:
+def _find_status(
+    original: Candidate,
+    now: Candidate,
+    selection: FinalSelection,
+    stripped: Mapping[int, int],
+    containers: Mapping[int, Candidate],
+) -> _Status:
+    """Return what became of a candidate that is no copy; `now` is its present form."""
+    part = selection.shortened.get(now.key)
+    if now.key in stripped:
+        if part is None:
+            return _Status("kept", "neighbor" if original.distance else "hit", None, stripped[now.key])
+        other = selection.repeated_in.get(now.key)
+        outcome: Outcome = "compressed" if part.by in ("extractive", "llm") else "cut"
+        return _Status(outcome, part.by, None if other is None else other.chunk.id, stripped[now.key], None, part)
+    if now.key in containers:
+        if part is None or part.by == "repeated":  # repeated sentences are not lost: others have them
+            return _Status("contained", CONTAINED, containers[now.key].chunk.id, len(now.text))
+        return _Status(tokens=max(part.tokens_before - part.tokens_after, 1))
+    why = selection.left_out.get(now.key)
     return _Status() if why is None else _Status(reason=why.reason, tokens=why.tokens)
 
 
 def _status_of_copy(candidate: Candidate, original: Candidate, why: Reason, status: _Status) -> _Status:
-    """Return the fate of a copy, given the fate of its original. Only the original counts the tokens saved."""
+    """Return what became of a copy, given the status of its original. Only the original counts the tokens saved."""
     if status.outcome == "dropped":
         return status._replace(tokens=None)
     because_of = status.because_of or original.chunk.id
