@@ -293,7 +293,6 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "first_label": draw(st.sampled_from([1, 1, 8, 98, 997])),
         "label_step": draw(st.sampled_from([1, 1, 2, 40])),
         "order": draw(st.sampled_from(ORDERS)),
-        "supplement_position": draw(st.sampled_from(["before", "after"])),
         "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }
     return effective(drawn)

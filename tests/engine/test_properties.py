@@ -214,8 +214,7 @@ def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Re
     assert len(own) <= given
     assert sum(note.startswith("supplement: ") for note in context.trace.notes) == given
     for block in own:
-        before = case.options["supplement_position"] == "before"
-        assert block is context.blocks[0 if before else -1]
+        assert block is context.blocks[-1]
         assert context.supplement == block.text
         assert count(block.text, case.options["encoding"]) <= MAX_TOKENS
         assert [found.start(1) for found in FORGED.finditer(block.text)] == [0]

@@ -96,7 +96,6 @@ _CHOICES: dict[str, Any] = {
     "compress": settings.Compress,
     "order": settings.Order,
     "cite": settings.Cite,
-    "supplement_position": settings.SupplementPosition,
     "on_store_error": settings.OnStoreError,
 }
 

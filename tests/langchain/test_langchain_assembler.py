@@ -54,13 +54,12 @@ def test_so_they_are_in_every_order_and_format(form: Any, order: Any) -> None:
     assert [each.metadata["citation"]["label"] for each in found] == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize("position", ["before", "after"])
 @pytest.mark.parametrize("hits", [HITS, []])
-async def test_a_supplement_is_a_document_of_its_own_without_a_citation(hits: list[Document], position: Any) -> None:
-    assembler = ContextAssembler(config=AssemblyConfig(supplement_position=position))
+async def test_a_supplement_is_a_document_of_its_own_without_a_citation(hits: list[Document]) -> None:
+    assembler = ContextAssembler()
     given = {"documents": hits, "query": "q", "supplement": "Aspirin is a blood thinner."}
     found = assembler.invoke(given)
-    own = found[0 if position == "before" else -1]
+    own = found[-1]
     assert own.id == "supplement"
     assert own.metadata["supplement"] is True
     assert "citation" not in own.metadata

@@ -128,15 +128,11 @@ async def test_where_nothing_is_found_it_stands_alone() -> None:
         assert [each.id for each in found] == ["supplement"]
 
 
-@pytest.mark.parametrize("position", ["before", "after"])
-async def test_k_does_not_count_it(position: Any) -> None:
-    config = AssemblyConfig(supplement_position=position)
-    retriever = ContextAssemblyRetriever.from_vectorstore(
-        vector_store(CORPUS), config=config, hits=20, k=2, supplement="Facts."
-    )
+async def test_k_does_not_count_it() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=20, k=2, supplement="Facts.")
     for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
         assert [each.metadata["citation"]["label"] for each in found if each.id != "supplement"] == ["1", "2"]
-        assert [each.id for each in found].index("supplement") == (0 if position == "before" else 2)
+        assert [each.id for each in found].index("supplement") == 2
     assert len(retriever.invoke(QUERY, k=1)) == 2
 
 

@@ -93,15 +93,13 @@ async def test_a_supplement_is_a_node_of_its_own_after_the_labels(given: Any) ->
         assert "citation" not in own.node.metadata
 
 
-@pytest.mark.parametrize(("position", "first"), [("after", 0), ("before", 1)])
-def test_the_citation_tells_the_label_wherever_the_supplement_stands(position: Any, first: int) -> None:
-    config = AssemblyConfig(supplement_position=position)
+def test_the_citation_tells_the_label_next_to_a_supplement() -> None:
     hits = scored(document("A")[0], document("B", TEXTS[::-1])[0])
-    nodes = ContextAssemblyPostprocessor(config=config, supplement="Facts.").postprocess_nodes(hits)
+    nodes = ContextAssemblyPostprocessor(supplement="Facts.").postprocess_nodes(hits)
     by_label = {each.metadata["citation"]["label"]: each for each in nodes if "citation" in each.metadata}
     assert [by_label[label].text.split()[0] for label in ("1", "2")] == ["[1]", "[2]"]
-    assert [each.text for each in nodes[first : first + 2]] == [by_label["1"].text, by_label["2"].text]
-    assert [each.node_id for each in nodes].index("supplement") == (2 if position == "after" else 0)
+    assert [each.text for each in nodes[:2]] == [by_label["1"].text, by_label["2"].text]
+    assert [each.node_id for each in nodes].index("supplement") == 2
 
 
 @pytest.mark.parametrize("wrong", [7, ["Facts."]])

@@ -157,7 +157,7 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
         if candidate.kept_spans is not None
     }
     labels = layout.labels()
-    blocks = _blocks_in_order(labels, layout.blocks(selection.header_detail), selection.supplement, config)
+    blocks = _blocks_in_order(labels, layout.blocks(selection.header_detail), selection.supplement)
     # A header leaves out what the model is not to read; whoever reads a citation may.
     has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate in selection.selected)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
@@ -178,12 +178,11 @@ def _blocks_in_order(
     labels: Sequence[CitationBlock],
     blocks: Sequence[Sequence[RenderedPart]],
     supplement: RenderedSupplement,
-    config: AssemblyConfig,
 ) -> list[tuple[CitationBlock | None, Sequence[RenderedPart]]]:
     """Return all blocks in reading order, each with its label; the block of the supplement has none."""
     in_order: list[tuple[CitationBlock | None, Sequence[RenderedPart]]] = [*zip(labels, blocks, strict=True)]
     if supplement.parts:
-        in_order.insert(0 if config.supplement_position == "before" else len(in_order), (None, supplement.parts))
+        in_order.append((None, supplement.parts))
     return in_order
 
 

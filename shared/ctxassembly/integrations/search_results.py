@@ -26,7 +26,6 @@ from ctxassembly.data.citations import Block, Citation, ContextData, Passage, So
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_text
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.label_guards import RULE
 from ctxassembly.wording.sanitize import sanitize_line, sanitize_text
 from ctxassembly.wording.unicode import make_encodable, one_line
 
@@ -111,7 +110,6 @@ def _source_name(citation: Citation, keys: MetadataKeys) -> str:
 
 def _supplement_result(block: Block, form: str) -> SearchResult:
     title, _, text = _unescape_markup(block.text, form).partition("\n")
-    text = text.removesuffix(f"\n{RULE}")
     return SearchResult(title.strip("-#=*~ ") or SUPPLEMENT, SUPPLEMENT, None, (Excerpt(text, None),))
 
 

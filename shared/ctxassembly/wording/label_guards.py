@@ -45,7 +45,7 @@ from ctxassembly.wording.sanitize import sanitize_replacements
 from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 
 RULE = "---"
-"""A line of its own: between context and question, and at the end of a supplement that comes before the documents."""
+"""A line of its own between context and question."""
 FENCES = (RULE, "***", "___")
 """Rows of signs that end a context for a reader, guarded in any length: our rule, the dashes of LlamaIndex's prompts,
 and what Markdown renders as our rule."""

@@ -123,13 +123,12 @@ def test_a_result_names_its_source(metadata: Any, source: str, title: str) -> No
     assert (result.source, result.title) == (source, title)
 
 
-@pytest.mark.parametrize("position", ["before", "after"])
 @pytest.mark.parametrize("form", ["numbered", "xml"])
-def test_a_supplement_is_a_result_of_its_own(position: Any, form: Any) -> None:
-    config = AssemblyConfig(supplement_position=position, format=form)
+def test_a_supplement_is_a_result_of_its_own(form: Any) -> None:
+    config = AssemblyConfig(format=form)
     context = assemble([Hit(chunks(1)[0])], config, supplement="The hall seats 90 & more.\nIt opens at 9.")
     found = {result.source: result for result in search_results(context)}
-    assert [*found] == (["supplement", "leaflet.pdf"] if position == "before" else ["leaflet.pdf", "supplement"])
+    assert [*found] == ["leaflet.pdf", "supplement"]
     supplement = found["supplement"]
     assert (supplement.title, supplement.citation) == ("SUPPLEMENTARY INFORMATION", None)
     assert [excerpt.text for excerpt in supplement.excerpts] == ["The hall seats 90 & more.\nIt opens at 9."]

@@ -50,7 +50,7 @@ def test_what_stands_in_part_is_flagged_in_citation_and_trace():
 def test_the_trace_goes_with_the_first_block_alone():
     """Of 20 labels it was 13 times as long as all their text."""
     hits = [Hit(words_of(name, 0), 0.5) for name in "ABCDEFGHIJKLMNOPQRST"]
-    for context in (assemble(hits), assemble(hits, AssemblyConfig(supplement_position="before"), supplement="Facts.")):
+    for context in (assemble(hits), assemble(hits, supplement="Facts.")):
         first, *others = block_metadata(ContextPayload(context))
         assert first["trace"] == trace_to_plain(context.trace)
         assert not any("trace" in each for each in others)

@@ -292,10 +292,8 @@ class Layout:
         tokens, characters = typesetter.meter.label_digits(total.labels)
         tokens += total.tokens
         characters += total.characters
-        if typesetter.closing.characters:
-            supplement = typesetter.supplement
-        else:  # nothing comes after the last separator
-            supplement = typesetter.opening
+        supplement = typesetter.supplement
+        if not supplement.characters:  # nothing comes after the last separator
             tokens -= self._last_separator_tokens(changed)
             characters -= typesetter.separator.characters
         tokens += typesetter.counter.tokens(supplement)

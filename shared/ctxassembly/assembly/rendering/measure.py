@@ -320,11 +320,7 @@ class Typesetter:
         self._summaries = summaries
         self.get_join = get_join
         self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
-        self.opening = self.closing = EMPTY_SPAN
-        if supplement and config.supplement_position == "before":
-            self.opening = counter.chain((self.supplement, self.separator))
-        elif supplement:
-            self.closing = counter.chain((self.separator, self.supplement))
+        self.closing = counter.chain((self.separator, self.supplement)) if supplement else EMPTY_SPAN
         # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
         scattered = summaries and not self.is_by_document
         self.is_additive = bool(counter.additive and not callable(config.format) and not scattered)
@@ -393,7 +389,7 @@ class Typesetter:
             pieces += (self.separator, self._measure_run(placed_run, detail))
         if not pieces:
             return self.supplement
-        return self.counter.chain((self.opening, *pieces[1:], self.closing))
+        return self.counter.chain((*pieces[1:], self.closing))
 
     def blocks(self, placed_run: PlacedRun, detail: HeaderDetail) -> list[list[RenderedPart]]:
         """Return the blocks of a run, as they are measured and then written: mostly the same ones."""

@@ -23,7 +23,6 @@ from ctxassembly.safe_repr import to_text
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
 from ctxassembly.wording.label_guards import (
-    RULE,
     build_guard,
     escape_labels,
     escape_replacements,
@@ -124,14 +123,12 @@ class Renderer:
         return [*parts, RenderedPart("\n" + footer)] if footer else parts
 
     def supplement(self, text: str, *, is_cut: bool) -> list[RenderedPart]:
-        """Return the parts of supplementary `text` after its separator; before documents a rule ends it."""
+        """Return the parts of supplementary `text` after its separator."""
         parts = [RenderedPart(self._language.supplement + "\n")]
         escaped_parts = self._escape_text(text)
         parts += _trim_parts(escaped_parts, is_first=True) if self._config.sanitize and escaped_parts else escaped_parts
         if is_cut:
             parts.append(RenderedPart(f" {GAP}"))
-        if self._config.supplement_position == "before":
-            parts.append(RenderedPart(f"\n{RULE}"))
         return parts
 
     def header_and_footer(

@@ -29,11 +29,6 @@ def notes(context: Context) -> list[str]:
     [
         ("after the documents", {}, f"{DOCUMENTS}\n\n--- SUPPLEMENTARY INFORMATION ---\n{FACTS}"),
         (
-            "before them, and a line says where it ends",
-            {"supplement_position": "before"},
-            f"--- SUPPLEMENTARY INFORMATION ---\n{FACTS}\n---\n\n{DOCUMENTS}",
-        ),
-        (
             "in Dutch",
             {"language": "nl", "format": "minimal"},
             f"Text.\n\nOther.\n\n--- AANVULLENDE INFORMATIE ---\n{FACTS}",
@@ -44,12 +39,11 @@ def test_a_supplement_stands_behind_its_own_separator(rule: str, options: dict[s
     assert supplemented(**options).text == text
 
 
-@pytest.mark.parametrize("position", ["before", "after"])
-def test_it_is_no_labels_and_has_no_provenance(position: str):
-    context = supplemented(supplement_position=position)
+def test_it_is_no_labels_and_has_no_provenance():
+    context = supplemented()
     assert [citation.label for citation in context.citations] == ["1", "2"]
     assert [context.text[slice(*source.span)] for source in context.provenance] == ["Text.", "Other."]
-    assert [block.citation is None for block in context.blocks].index(True) == (0 if position == "before" else 2)
+    assert [block.citation is None for block in context.blocks].index(True) == 2
     assert context.supplement in context.text
     assert FACTS in context.supplement
 

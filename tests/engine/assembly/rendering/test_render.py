@@ -197,7 +197,7 @@ def test_xml_has_no_character_that_xml_cannot_have(character: str):
     text = f"a{character}b"
     context = assemble(
         hits_of([chunk(text, source=text, page=text, page_summary=f"S {text}")]),
-        AssemblyConfig(format="xml", supplement_position="before"),
+        AssemblyConfig(format="xml"),
         supplement=text,
     )
     (element,) = ET.fromstring(f"<root>{context.text}</root>")
