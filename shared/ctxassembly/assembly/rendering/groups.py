@@ -69,9 +69,6 @@ def added_lengths(candidates: Iterable[Candidate], get_join: GetJoin) -> Iterato
         yield max(length, 0)
 
 
-MANY_PASSAGES = 32
-"""Stretches of a document beyond which only those around a chunk are looked at."""
-Page = int | str
 reading_key = attrgetter("position", "rank")
 
 
@@ -102,18 +99,10 @@ class MeasuredGroup(NamedTuple):
 
     total: Size
     """All of it, with a separator after each block."""
-    middle: Size
-    """All stretches but the first and the last."""
     separator_tokens: int
     """Tokens that go if nothing comes after it."""
     fixed_tokens: int
     """Tokens that stay whatever joins other documents."""
-    preamble: str
-    """The text before its first passage: the header, and the summary."""
-    best: Candidate
-    pages: tuple[Page, ...]
-    is_exact: bool
-    """False if the header has yet to name another page."""
 
 
 class DocumentGroup:
@@ -124,13 +113,10 @@ class DocumentGroup:
 
     __slots__ = (
         "_candidates",
-        "changed_end",
-        "changed_start",
         "document_id",
         "key",
         "measured",
         "passages",
-        "previous",
         "relevance",
         "runs",
         "sort_key",
@@ -141,18 +127,11 @@ class DocumentGroup:
         key: object,
         passages: list[JoinedPassage],
         relevance: tuple[int, int],
-        previous: DocumentGroup | None = None,
-        changed_start: int = 0,
-        changed_end: int = 0,
     ) -> None:
         self.key = key
         self.passages = passages
         self.relevance = relevance
         """Rank and distance of its best candidate."""
-        self.previous = previous
-        """The group that this one replaces, until it is measured; its stretches `[begin:end]` are replaced here."""
-        self.changed_start = changed_start
-        self.changed_end = changed_end
         # A beginning of a text that is cut may have nothing but blanks, and then no passage.
         first_candidates = (passage.pieces[0].candidate for passage in passages if passage.pieces)
         first = next(first_candidates, passages[0].candidates[0])
@@ -169,37 +148,6 @@ class DocumentGroup:
         if self._candidates is None:
             self._candidates = [candidate for passage in self.passages for candidate in passage.candidates]
         return self._candidates
-
-    @property
-    def changed_passages(self) -> tuple[Sequence[JoinedPassage], Sequence[JoinedPassage]]:
-        """The stretches that are gone since the last change, and those that have come."""
-        if self.previous is None:
-            return (), self.passages
-        removed = self.previous.passages[self.changed_start : self.changed_end]
-        return removed, self.passages[
-            self.changed_start : self.changed_end + len(self.passages) - len(self.previous.passages)
-        ]
-
-    def candidates_near(self, new: Sequence[Candidate]) -> list[Candidate]:
-        """Its candidates between `new`, before them and after them, as far as they may meet."""
-        if len(self.passages) <= MANY_PASSAGES:
-            return self.candidates
-        keys = [reading_key(candidate) for candidate in new]
-        begin = bisect(self.passages, min(keys), key=_reading_start) - 1
-        end = bisect(self.passages, max(keys), key=_reading_start) + 1
-        return [candidate for passage in self.passages[max(begin, 0) : end] for candidate in passage.candidates]
-
-    def has_gap_for(self, new: Candidate, get_join: GetJoin) -> bool:
-        """Return True if `new` would be between two of its stretches without touching either."""
-        at = bisect(self.passages, reading_key(new), key=_reading_start)
-        if not 0 < at < len(self.passages):
-            return False
-        before, after = self.passages[at - 1], self.passages[at].candidates[0]
-        return (
-            reading_key(before.candidates[-1]) < reading_key(new)
-            and not _can_join(before, new, get_join)
-            and get_join(new.chunk, after.chunk, after.position == new.position + 1) is None
-        )
 
 
 class LabelRun:
@@ -245,7 +193,7 @@ def extend_group(
             break
         end += 1
     all_passages = [*existing[:begin], *passages, *existing[end:]]
-    return DocumentGroup(key, all_passages, min(group.relevance, relevance), group, begin, end)
+    return DocumentGroup(key, all_passages, min(group.relevance, relevance))
 
 
 def _reading_start(passage: JoinedPassage) -> tuple[int, int]:

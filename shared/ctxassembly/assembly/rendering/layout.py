@@ -26,7 +26,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.groups import (
-    MANY_PASSAGES,
     DocumentGroup,
     GetJoin,
     Joins,
@@ -34,14 +33,16 @@ from ctxassembly.assembly.rendering.groups import (
     Size,
     added_lengths,
     added_texts,
-    rank_key,
 )
-from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, MAX_PAGE_TOKENS_LOST, PlacedRun, Typesetter
+from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, PlacedRun, Typesetter
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.tokens.counter import MAX_TOKEN_CHARS, TokenCounter
 from ctxassembly.wording.metadata_labels import MetadataReader
+
+MANY_CANDIDATES = 32
+"""Number of candidates above which a lower bound is computed before anything is rendered."""
 
 
 class Trial(NamedTuple):
@@ -152,9 +153,10 @@ class Layout:
                     # Most beginnings that don't fit have no tokens left for a header; for whole chunks text decides.
                     free_tokens -= typesetter.min_header_tokens(new[0]) + self._separator_tokens
                 continue
-            freed, added = self._foresee_change(group, group.measured, new)
-            free_tokens += freed
-            texts += added
+            measured = group.measured
+            free_tokens += measured.fixed_tokens - measured.total.verbatim_tokens
+            if not measured.total.contained_count:
+                texts += added_texts(new, group.candidates, typesetter.get_join)
         # Of many documents the first few are mostly too much already: the others needn't be looked at.
         others = (text for new in unjoined for text in added_texts(new, (), typesetter.get_join))
         return not typesetter.counter.exceeds(chain(texts, others), free_tokens)
@@ -167,9 +169,9 @@ class Layout:
         )
         # A part of a chunk is one of several tries: usually its first words already show that it is too long.
         is_part = len(candidates) == 1 and candidates[0].kept_spans is not None and detail is HeaderDetail.FULL
-        if (has_long or is_part or len(candidates) > MANY_PASSAGES) and not self.might_fit(candidates, detail):
+        if (has_long or is_part or len(candidates) > MANY_CANDIDATES) and not self.might_fit(candidates, detail):
             return False
-        trial = self._trial(candidates, detail, exact=False)
+        trial = self._trial(candidates, detail)
         return trial.tokens <= self.max_tokens and trial.characters <= self.max_characters
 
     def token_count_with(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> int:
@@ -187,12 +189,10 @@ class Layout:
         trial = self._trial(candidates, HeaderDetail.FULL)
         total_size, fixed_tokens = self.total_size, self.fixed_tokens
         if self.typesetter.is_additive:
-            removed, added = self._swapped_sizes(trial.changed, exact=True)
+            removed, added = self._swapped_sizes(trial.changed)
             total_size = _swap_sizes(total_size, removed, added)
             fixed_tokens += sum(group.fixed_tokens for group in added) - sum(group.fixed_tokens for group in removed)
         last_group = self._last_group_with(trial.changed) if trial.changed else self.last_group
-        for group in trial.changed.values():
-            group.previous = None  # it is measured; a chain of all former groups would keep them alive
         return Layout(
             self.typesetter, trial.tokens, {**self.groups, **trial.changed}, last_group, total_size, fixed_tokens
         )
@@ -223,45 +223,15 @@ class Layout:
         """The budget in characters; infinite if there is none."""
         return self.typesetter.config.max_characters or math.inf
 
-    def _foresee_change(
-        self, group: DocumentGroup, measured: MeasuredGroup, new: Sequence[Candidate]
-    ) -> tuple[int, list[str]]:
-        """Return the most tokens that `new` may free in the `group` they join, and texts that they are sure to add."""
-        typesetter = self.typesetter
-        # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
-        if len(group.passages) > MANY_PASSAGES and self._is_separate_passage(new, group, measured):
-            return typesetter.meter.max_saving(new[0], measured), [new[0].text]
-        added = (
-            [] if measured.total.contained_count else added_texts(new, group.candidates_near(new), typesetter.get_join)
-        )
-        return measured.fixed_tokens - measured.total.verbatim_tokens, added
-
-    def _is_separate_passage(self, new: Sequence[Candidate], group: DocumentGroup, measured: MeasuredGroup) -> bool:
-        """Return True if `new` would add one passage among many and otherwise change only the pages in the header."""
-        if len(new) > 1 or self.typesetter.config.cite != "document":
-            return False
-        (candidate,) = new
-        if (
-            self.typesetter.order == "document_order"
-            or candidate.kept_spans is not None
-            or rank_key(candidate) < rank_key(measured.best)
-        ):
-            return False
-        is_later = (candidate.rank, candidate.distance) > group.relevance
-        return is_later and group.has_gap_for(candidate, self.typesetter.get_join)
-
-    def _trial(self, candidates: Sequence[Candidate], detail: HeaderDetail, *, exact: bool = True) -> Trial:
-        """Return the size of the whole context with `candidates`.
-
-        If it needn't be `exact`, the header may lack a page of a candidate that doesn't fit anyway.
-        """
+    def _trial(self, candidates: Sequence[Candidate], detail: HeaderDetail) -> Trial:
+        """Return the size of the whole context with `candidates`."""
         if detail is HeaderDetail.FULL:
             for previous in self.last_trials.values():
                 if previous.candidates is candidates:
                     return previous
         typesetter = self.typesetter
         changed = typesetter.changed_groups(self.groups, candidates)
-        trial = self._trial_by_sums(candidates, changed, exact=exact) if detail is HeaderDetail.FULL else None
+        trial = self._trial_by_sums(candidates, changed) if detail is HeaderDetail.FULL else None
         if trial is None:
             whole = typesetter.measure_all({**self.groups, **changed}.values(), detail)
             trial = Trial(candidates, changed, typesetter.counter.tokens(whole), whole.characters)
@@ -269,24 +239,12 @@ class Layout:
             self.last_trials[trial.tokens <= self.max_tokens] = trial
         return trial
 
-    def _trial_by_sums(
-        self, candidates: Sequence[Candidate], changed: Mapping[object, DocumentGroup], *, exact: bool
-    ) -> Trial | None:
+    def _trial_by_sums(self, candidates: Sequence[Candidate], changed: Mapping[object, DocumentGroup]) -> Trial | None:
         """Return the try as a sum of what all groups take; None if something of it can't be counted apart."""
-        if not self.typesetter.is_additive:
-            return None
-        if not exact and len(candidates) == 1 and len(next(iter(changed.values())).passages) > MANY_PASSAGES:
-            trial = self._sum_groups(candidates, changed, exact=False)
-            pages = len(self.typesetter.renderer.particulars.pages_of(candidates[0].chunk))
-            if trial is not None and trial.tokens - MAX_PAGE_TOKENS_LOST * pages > self.max_tokens:
-                return trial
-        return self._sum_groups(candidates, changed, exact=True)
-
-    def _sum_groups(
-        self, candidates: Sequence[Candidate], changed: Mapping[object, DocumentGroup], *, exact: bool
-    ) -> Trial | None:
         typesetter = self.typesetter
-        total = _swap_sizes(self.total_size, *self._swapped_sizes(changed, exact=exact))
+        if not typesetter.is_additive:
+            return None
+        total = _swap_sizes(self.total_size, *self._swapped_sizes(changed))
         if total.not_additive or not total.labels:
             return None
         tokens, characters = typesetter.meter.label_digits(total.labels)
@@ -300,12 +258,12 @@ class Layout:
         return Trial(candidates, changed, tokens, characters + supplement.characters)
 
     def _swapped_sizes(
-        self, changed: Mapping[object, DocumentGroup], *, exact: bool
+        self, changed: Mapping[object, DocumentGroup]
     ) -> tuple[list[MeasuredGroup], list[MeasuredGroup]]:
         """Return the sizes of the groups that `changed` replaces, and the sizes of `changed`."""
         measured = self.typesetter.measure_group
         removed = [measured(self.groups[key]) for key in changed if key in self.groups]
-        return removed, [measured(group, exact=exact) for group in changed.values()]
+        return removed, [measured(group) for group in changed.values()]
 
     def _last_separator_tokens(self, changed: Mapping[object, DocumentGroup]) -> int:
         """Return the tokens that a separator after all blocks adds."""

@@ -15,7 +15,6 @@ from ctxassembly.assembly.rendering.groups import (
     GetJoin,
     LabelRun,
     MeasuredGroup,
-    Page,
     Size,
     best_candidate,
     extend_group,
@@ -58,10 +57,6 @@ from ctxassembly.wording.formats import shows_labels
 
 DIGITS_PER_TOKEN = 3
 """Digits of a number that make one token, in each of the encodings whose counts add up."""
-MAX_PAGE_TOKENS_LOST = 12
-"""The most tokens that a header may lose when a page joins those it names: two numbers between which a gap closes."""
-MIN_MARKER_TOKENS = 2
-"""The fewest tokens of a marker, whatever follows it."""
 EMPTY_SIZE = Size()
 
 
@@ -94,113 +89,40 @@ class SizeMeter:
             min_number, length = min_number * 10, length + 1
         return tokens, characters
 
-    def max_saving(self, candidate: Candidate, measured: MeasuredGroup) -> int:
-        """Return the most tokens a group may lose when `candidate` comes between two markers, its own text apart."""
-        new = set(self._renderer.particulars.pages_of(candidate.chunk)).difference(measured.pages)
-        return MAX_PAGE_TOKENS_LOST * len(new) - MIN_MARKER_TOKENS
-
     def separator_tokens(self, label: CitationBlock) -> int:
         """Return the tokens that go if nothing comes after the block of a label."""
         return self._labels_size(label.passages[-1], "")[1]
 
-    def measure_group(self, group: DocumentGroup, summary: str, *, exact: bool = True) -> MeasuredGroup:
-        """Return the size of `group`. Unless `exact`, its header may be the previous one, which lacks a page."""
-        if group.measured is None or (exact and not group.measured.is_exact):
-            group.measured = self._measure_group(group, summary, exact=exact)
+    def measure_group(self, group: DocumentGroup, summary: str) -> MeasuredGroup:
+        """Return the size of `group`."""
+        if group.measured is None:
+            group.measured = self._measure_group(group, summary)
         return group.measured
 
-    def _measure_group(self, group: DocumentGroup, summary: str, *, exact: bool) -> MeasuredGroup:
+    def _measure_group(self, group: DocumentGroup, summary: str) -> MeasuredGroup:
         passages = group.passages
-        if any(not passage.pieces for passage in group.changed_passages[1]):  # nothing but blanks: it has no portion
-            return MeasuredGroup(Size(not_additive=1), EMPTY_SIZE, 0, 0, "", passages[0].candidates[0], (), True)
-        previous = group.previous.measured if group.previous else None
-        if previous is not None and previous.total.not_additive:
-            previous = None
-        first, last = passages[0], passages[-1]
-        best, pages, preamble, exact = self._preamble(group, previous, summary, exact=exact)
-        whole, separator_tokens = self._passage_size(last, preamble if first is last else None, is_last=True)
-        middle = EMPTY_SIZE
+        if any(not passage.pieces for passage in passages):  # nothing but blanks: it has no portion
+            return MeasuredGroup(Size(not_additive=1), 0, 0)
+        first, last, preamble = passages[0], passages[-1], self._preamble(passages, summary)
+        last_size, separator_tokens = self._passage_size(last, preamble if first is last else None, is_last=True)
+        sizes = [last_size]
         if first is not last:
-            middle = self._middle_size(group, previous)
-            whole = whole.plus(self._passage_size(first, preamble, is_last=False)[0]).plus(middle)
-        fixed_tokens = whole.tokens - max(separator_tokens, 0)
-        return MeasuredGroup(whole, middle, separator_tokens, fixed_tokens, preamble, best, pages, exact)
+            sizes.append(self._passage_size(first, preamble, is_last=False)[0])
+            sizes += [self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]]
+        total = _sum_sizes(sizes)
+        return MeasuredGroup(total, separator_tokens, total.tokens - max(separator_tokens, 0))
 
-    def _middle_size(self, group: DocumentGroup, previous: MeasuredGroup | None) -> Size:
-        """Return the size of all stretches but the first and last; for a changed group only changes are measured."""
-        passages = group.passages
-        if group.previous is None or previous is None:
-            return _sum_sizes([self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]])
-        # A stretch next to the changed ones may have become the first or last one, or may no longer be.
-        previous_passages = group.previous.passages
-        begin, unchanged_after = (
-            max(group.changed_start - 1, 0),
-            len(previous_passages) - min(group.changed_end + 1, len(previous_passages)),
-        )
-        removed = previous_passages[max(begin, 1) : len(previous_passages) - max(unchanged_after, 1)]
-        added = passages[max(begin, 1) : len(passages) - max(unchanged_after, 1)]
-        middle = previous.middle
-        for passage in removed:
-            middle = middle.minus(self._passage_size(passage, None, is_last=False)[0])
-        for passage in added:
-            middle = middle.plus(self._passage_size(passage, None, is_last=False)[0])
-        return middle
-
-    def _preamble(
-        self, group: DocumentGroup, previous: MeasuredGroup | None, summary: str, *, exact: bool
-    ) -> tuple[Candidate, tuple[Page, ...], str, bool]:
-        """Return the best candidate, the pages, the text before the first passage, and True if that names all pages.
+    def _preamble(self, passages: Sequence[JoinedPassage], summary: str) -> str:
+        """Return the text before the first of `passages`.
 
         Where each label has a header of its own, that text is the summary, which belongs below the first one.
         """
         if self._cite != "document":
-            return group.passages[0].candidates[0], (), summary, True
-        if previous is None or group.previous is None:
-            best, pages = _best_in_passages(group.passages), self._all_pages(group.passages)
-        else:
-            removed, added = group.changed_passages
-            best = _best_in_passages(added)
-            if not any(_best_in_passage(passage) is previous.best for passage in removed):
-                best = min(previous.best, best, key=lambda candidate: (*rank_key(candidate), candidate.position))
-            elif rank_key(best) > rank_key(previous.best):
-                best = _best_in_passages(group.passages)
-            pages = self._updated_pages(group, previous, removed, added)
-            if best is previous.best and group.passages[0] is group.previous.passages[0]:
-                if pages == previous.pages:
-                    return best, pages, previous.preamble, True
-                if not exact and set(previous.pages) < set(pages):
-                    return best, pages, previous.preamble, False
-        label = CitationBlock([group.passages[0].pieces], best, summary)
+            return summary
+        label = CitationBlock([passage.pieces for passage in passages], _best_in_passages(passages), summary)
         # The footer is the same below whatever header.
-        header, self._footer = self._renderer.header_and_footer(1, label, pages=pages)
-        return best, pages, _parts_text(self._renderer.header_parts(header, label)), True
-
-    def _updated_pages(
-        self,
-        group: DocumentGroup,
-        previous: MeasuredGroup,
-        removed: Sequence[JoinedPassage],
-        added: Sequence[JoinedPassage],
-    ) -> tuple[Page, ...]:
-        known_pages, removed_pages, added_pages = (
-            set(previous.pages),
-            set(self._all_pages(removed)),
-            set(self._all_pages(added)),
-        )
-        if (
-            added_pages <= known_pages
-            and removed_pages <= added_pages
-            and all(isinstance(page, int) for page in added_pages)
-        ):
-            return previous.pages
-        if removed_pages <= added_pages and all(isinstance(page, int) for page in known_pages | added_pages):
-            return tuple(sorted(known_pages | added_pages, key=int))
-        return self._all_pages(group.passages)  # pages without numbers are in the order of the text
-
-    def _all_pages(self, passages: Iterable[JoinedPassage]) -> tuple[Page, ...]:
-        return self._renderer.particulars.pages(
-            piece.candidate.chunk for passage in passages for piece in passage.pieces
-        )
+        header, self._footer = self._renderer.header_and_footer(1, label)
+        return _parts_text(self._renderer.header_parts(header, label))
 
     def _passage_size(self, passage: JoinedPassage, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
         """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
@@ -365,9 +287,9 @@ class Typesetter:
             else 0
         )
 
-    def measure_group(self, group: DocumentGroup, *, exact: bool = True) -> MeasuredGroup:
-        """Return the size of `group`; if it needn't be `exact`, its header may lack a page that it gets."""
-        return self.meter.measure_group(group, self._summaries.get(group.document_id, ""), exact=exact)
+    def measure_group(self, group: DocumentGroup) -> MeasuredGroup:
+        """Return the size of `group`."""
+        return self.meter.measure_group(group, self._summaries.get(group.document_id, ""))
 
     def place_runs(self, groups: Iterable[DocumentGroup]) -> list[PlacedRun]:
         """Return the runs of all `groups` as they are read."""
