@@ -1,15 +1,21 @@
-"""`ContextAssembler`: retrieved documents in, the context that the model reads out, one document per label."""
+"""`ContextAssembler`: retrieved documents in, the context that the model reads out, one document per label.
+
+An assembler with configurable fields or alternatives is of a class of ours, whose `as_context()` follows the config of
+the call. With LangChain's own classes, `as_context()` would use the default assembler, and a filter set in the config
+of a call would not apply.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
+from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
 from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
@@ -33,7 +39,6 @@ from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.budget import window_warning
 from ctxassembly.user_warnings import WarnOnce
-from langchain_ctxassembly.configurable import RUN_NAME, ConfigurableAlternatives, ConfigurableFields, with_config
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
 from langchain_ctxassembly.convert.models import async_text_model, text_model
 from langchain_ctxassembly.search.caller_filter import VisibleSearch, restrict_store
@@ -42,6 +47,7 @@ from langchain_ctxassembly.stores.identity import store_key
 
 T = TypeVar("T")
 
+CONTEXT_RUN = "ContextAssembler.as_context"
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
@@ -183,7 +189,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         the documents, None if unknown.
         """
         run, arun = partial(self.assemble_context, search=search), partial(self.aassemble_context, search=search)
-        return with_config(RunnableLambda(run, arun, name=RUN_NAME), config)
+        return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
 
     def assemble_context(self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None) -> Context:
         """Return the context of `inputs`, in the run of `config`. `search` found them; None if it is unknown."""
@@ -359,6 +365,58 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                 raise InputError(f"the query must be a string, got {safe_repr(query)}")
             hits, own = read_documents(documents, self.config.keys)
         return {"hits": hits, "query": query, "supplement": own if supplement is None else supplement}
+
+
+# With type arguments, pydantic takes only runnables of exactly that parametrized class as the default.
+if TYPE_CHECKING:
+    _Fields: TypeAlias = RunnableConfigurableFields[Any, list[Document]]
+    _Alternatives: TypeAlias = RunnableConfigurableAlternatives[Any, list[Document]]
+else:
+    _Fields, _Alternatives = RunnableConfigurableFields, RunnableConfigurableAlternatives
+
+
+class ConfigurableFields(_Fields):
+    """An assembler whose fields the config of the call sets."""
+
+    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
+        """The same as `ContextAssembler.as_context`."""
+        return _context_runnable(self, config)
+
+    @override
+    def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
+        return ConfigurableAlternatives(**super().configurable_alternatives(which, **kwargs).__dict__)
+
+    def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
+        runnable, config = super()._prepare(config)
+        cast(ContextAssembler, runnable).share_warnings_with(cast(ContextAssembler, self.default))
+        return runnable, config
+
+
+class ConfigurableAlternatives(_Alternatives):
+    """One of several assemblers, which the config of the call chooses."""
+
+    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
+        """The same as `ContextAssembler.as_context`."""
+        return _context_runnable(self, config)
+
+
+def _with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
+    """Return `runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
+    return runnable if config is None else runnable.with_config(config)
+
+
+def _context_runnable(
+    configurable: ConfigurableFields | ConfigurableAlternatives, config: RunnableConfig | None
+) -> Runnable[Any, Context]:
+    def run(inputs: Any, config: RunnableConfig) -> Context:
+        assembler, config = configurable.prepare(config)
+        return cast(ContextAssembler, assembler).assemble_context(inputs, config)
+
+    async def arun(inputs: Any, config: RunnableConfig) -> Context:
+        assembler, config = configurable.prepare(config)
+        return await cast(ContextAssembler, assembler).aassemble_context(inputs, config)
+
+    return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
 
 
 def assembler_inputs(hits: Iterable[Any], query: str | None, supplement: Any) -> dict[str, Any]:

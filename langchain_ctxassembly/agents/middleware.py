@@ -33,8 +33,12 @@ from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.user_warnings import WarnOnce, with_remedy
 from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
-from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.configurable import ConfigurableAlternatives, ConfigurableFields
+from langchain_ctxassembly.assembler import (
+    ConfigurableAlternatives,
+    ConfigurableFields,
+    ContextAssembler,
+    assembler_inputs,
+)
 
 PER_MESSAGE = 4
 """Tokens of a message in addition to its text: its role, and the separator."""
