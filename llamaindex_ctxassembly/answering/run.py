@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequ
 from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any, TypeAlias, TypeVar, cast
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -181,12 +180,14 @@ def pieces_of(
     first = next(events)
 
     def pieces() -> Generator[Piece, None, None]:
+        event: AnswerPiece | Answer | None = first
         with closing(events):
-            for event in chain([first], events):
+            while event is not None:
                 if isinstance(event, Answer):
                     finish(event)
                 else:
                     yield wrap(event.text)
+                event = next(events, None)
 
     return pieces()
 
@@ -197,17 +198,14 @@ async def apieces_of(
     """Async version of `pieces_of`."""
     first = await anext(events)
 
-    async def all_events() -> AsyncEvents:
-        yield first
-        async for event in events:
-            yield event
-
     async def pieces() -> AsyncGenerator[Piece, None]:
+        event: AnswerPiece | Answer | None = first
         async with aclosing(events):
-            async for event in all_events():
+            while event is not None:
                 if isinstance(event, Answer):
                     await finish(event)
                 else:
                     yield wrap(event.text)
+                event = await anext(events, None)
 
     return pieces()
