@@ -10,22 +10,39 @@ from typing import TYPE_CHECKING
 from ctxassembly.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ctxassembly.config.retrieval import Boost as Boost
-    from ctxassembly.data.requests import FindTerms as FindTerms
-    from ctxassembly.data.requests import SearchChunks as SearchChunks
-    from ctxassembly.data.retrieval import Explanation as Explanation
-    from ctxassembly.data.retrieval import QueryVocabulary as QueryVocabulary
-    from ctxassembly.data.retrieval import RetrievalTrace as RetrievalTrace
-    from ctxassembly.data.retrieval import RetrievedChunk as RetrievedChunk
-    from ctxassembly.data.retrieval import ScoredChunk as ScoredChunk
-    from ctxassembly.data.retrieval import Step as Step
-    from ctxassembly.data.retrieval import TermStats as TermStats
-    from ctxassembly.retrieval.explain import TuneResult as TuneResult
-    from ctxassembly.retrieval.search import Question as Question
-    from ctxassembly.retrieval.taxonomy import ListRule as ListRule
-    from ctxassembly.retrieval.taxonomy import Node as Node
-    from ctxassembly.retrieval.taxonomy import Relation as Relation
-    from ctxassembly.retrieval.taxonomy import Taxonomy as Taxonomy
+    from ctxassembly.config.retrieval import Boost
+    from ctxassembly.data.requests import FindTerms, SearchChunks
+    from ctxassembly.data.retrieval import (
+        Explanation,
+        QueryVocabulary,
+        RetrievalTrace,
+        RetrievedChunk,
+        ScoredChunk,
+        Step,
+        TermStats,
+    )
+    from ctxassembly.retrieval.explain import TuneResult
+    from ctxassembly.retrieval.search import Question
+    from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
+
+    __all__ = [
+        "Boost",
+        "Explanation",
+        "FindTerms",
+        "ListRule",
+        "Node",
+        "QueryVocabulary",
+        "Question",
+        "Relation",
+        "RetrievalTrace",
+        "RetrievedChunk",
+        "ScoredChunk",
+        "SearchChunks",
+        "Step",
+        "Taxonomy",
+        "TermStats",
+        "TuneResult",
+    ]
 else:
     _HOMES = {
         "ctxassembly.config.retrieval": "Boost",

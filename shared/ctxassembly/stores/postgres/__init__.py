@@ -17,8 +17,10 @@ except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("greenlet", "sqlalchemy")) from error
 
 if TYPE_CHECKING:
-    from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
-    from ctxassembly.stores.postgres.taxonomy import read_taxonomy as read_taxonomy
+    from ctxassembly.stores.postgres.index import PostgresIndex
+    from ctxassembly.stores.postgres.taxonomy import read_taxonomy
+
+    __all__ = ["PostgresIndex", "read_taxonomy"]
 else:
     _HOMES = {"index": "PostgresIndex", "taxonomy": "read_taxonomy"}
     __all__, __getattr__, __dir__ = lazy_names(__name__, {f"{__name__}.{room}": of for room, of in _HOMES.items()})
