@@ -60,7 +60,7 @@ class ScoredSentences:
     """The largest difference that the words of the query and a scorer can make."""
 
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
-        """Return the sentences with only those of `candidates` to choose from; scores and cutoff stay the same."""
+        """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
         forms = {candidate.key: candidate for candidate in candidates}
         spans = [
             span._replace(candidate=forms[span.candidate.key])

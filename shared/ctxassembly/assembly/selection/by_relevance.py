@@ -105,7 +105,7 @@ class _Ranked(NamedTuple):
 
 
 def _rank(candidates: Sequence[Candidate], sentences: ScoredSentences, *, in_passages: bool) -> _Ranked:
-    """Rank `candidates`; with `in_passages`, those of a passage stay together and are judged by its best sentence."""
+    """Rank `candidates`; with `in_passages`, a passage stays together and is judged by its best sentence."""
     below = sentences.below_cutoff()
     if in_passages:
         passages = [{candidate.key for candidate in passage} for passage in group_by_passage(candidates)]
