@@ -9,7 +9,7 @@ document, the document's chunks are left out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 
 from ctxassembly.assembly.adjacency.positions import chunk_section, is_facts
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -55,9 +55,8 @@ class StoredHits:
 
     def is_stored_hit(self, chunk: Chunk) -> bool:
         """Return True if a hit that the store holds has the position of `chunk`: it is the hit, or has its index."""
-        return any(
-            id(hit) in self._stored for place in _position_keys(chunk) for hit in self._hits_by_key.get(place, ())
-        )
+        at_place = [hit for place in _position_keys(chunk) for hit in self._hits_by_key.get(place, ())]
+        return not self._stored.isdisjoint(map(id, at_place))
 
     def known_documents(self) -> set[str]:
         """Return the ids of the documents of which the store holds a hit, its own and grouping ones."""
@@ -78,13 +77,15 @@ def _has_position(chunk: Chunk) -> bool:
     return chunk.index is not None or chunk.start is not None
 
 
-def _position_keys(chunk: Chunk) -> Iterator[object]:
+def _position_keys(chunk: Chunk) -> list[object]:
     """Return the places at which a chunk of the same text is the same chunk."""
-    yield chunk.lookup_id, "id", chunk.id
+    document_id = chunk.lookup_id
+    keys: list[object] = [(document_id, "id", chunk.id)]
     if chunk.index is not None:
-        yield chunk.lookup_id, "index", chunk.index
+        keys.append((document_id, "index", chunk.index))
     elif chunk.start is not None:  # only without an index, since offsets may restart on each page
-        yield chunk.lookup_id, "start", chunk.start, chunk_section(chunk)
+        keys.append((document_id, "start", chunk.start, chunk_section(chunk)))
+    return keys
 
 
 def _text_key(chunk: Chunk) -> object:

@@ -149,9 +149,11 @@ def _keep_every_hit(
 
     If a hit is lost then, too, all of them come first, whole. None if there are no `lost` hits, or not all hits fit.
     """
+    if not lost:
+        return None
     ranked, lost_keys = sentences.rank_candidates(candidates), {hit.key for hit in lost}
     hits = [candidate for candidate in ranked if candidate.is_hit]
-    if not lost or not layout.fits(hits):
+    if not layout.fits(hits):
         return None
     first_lost = next(number for number, hit in enumerate(hits) if hit.key in lost_keys)
     best = sentences.best_sentence_per_hit(hits[first_lost:])

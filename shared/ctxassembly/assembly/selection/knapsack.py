@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
@@ -45,17 +46,24 @@ class TokenCosts:
         self._first_candidates = {
             share.candidate.chunk.document_id: share.candidate for share in reversed(sentences.candidate_spans)
         }
-
-    def max_length(self, free_tokens: float) -> float:
-        """Return the length in characters of the longest sentence that may fit into `free_tokens`."""
-        return (free_tokens + 1) * self._chars_per_token * LENGTH_TOLERANCE
+        self.max_chars_per_token = chars_per_token * LENGTH_TOLERANCE
+        """The characters that a token has at most in a sentence that may fit."""
+        text, boundaries = sentences.text, sentences.boundaries
+        # The tokens of a sentence begin before the blanks between it and the one that it continues.
+        self._token_starts = [
+            begin + len(text[begin:end].rstrip(" ")) if continues else end
+            for (begin, end), continues in zip(pairwise(boundaries), [*sentences.continues[1:], False], strict=True)
+        ]
 
     def estimate(self, index: int) -> float:
         """Return the tokens that a sentence adds next to others."""
+        boundaries, counts = self._sentences.boundaries, self._token_counts
         if not self._counter.additive:
-            boundaries = self._sentences.boundaries
             return (boundaries[index + 1] - boundaries[index]) / self._chars_per_token
-        return self._token_count(index) + BOUNDARY_COST
+        if index not in counts:
+            begin = self._token_starts[index - 1] if index else boundaries[0]
+            counts[index] = self._counter.count(self._sentences.text[begin : self._token_starts[index]])
+        return counts[index] + BOUNDARY_COST
 
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""
@@ -63,23 +71,6 @@ class TokenCosts:
             header_tokens = self._layout.header_tokens(self._first_candidates[document_id])
             self._header_costs[document_id] = header_tokens + DOCUMENT_OVERHEAD if header_tokens else 0.0
         return self._header_costs[document_id]
-
-    def _token_count(self, index: int) -> int:
-        tokens = self._token_counts
-        if index not in tokens:
-            tokens[index] = self._counter.count(
-                self._sentences.text[self._token_start(index) : self._token_start(index + 1)]
-            )
-        return tokens[index]
-
-    def _token_start(self, index: int) -> int:
-        """Return where the tokens of a sentence begin: before the blanks between it and the one that it continues."""
-        sentences = self._sentences
-        start = sentences.boundaries[index]
-        if index < len(sentences.continues) and sentences.continues[index]:
-            previous_start = sentences.boundaries[index - 1]
-            return previous_start + len(sentences.text[previous_start:start].rstrip(" "))
-        return start
 
 
 # A gap of one sentence between two picked ones is closed, since a marker would say less. So the cost of a sentence
@@ -110,7 +101,7 @@ def pick_greedily(
 ) -> Picked:
     """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`."""
     boundaries, document_ids = sentences.boundaries, sentences.document_ids
-    free_tokens, max_length = max_tokens, costs.max_length(max_tokens)
+    free_tokens, max_chars = max_tokens, costs.max_chars_per_token
     picked: set[int] = set()
     open_documents: set[str] = set()
     picked_texts: set[str] = set()
@@ -121,11 +112,11 @@ def pick_greedily(
         if index in picked:
             continue
         length = boundaries[index + 1] - boundaries[index]
-        if length > max_length:
+        if length > (free_tokens + 1) * max_chars:
             all_fit = False
             continue
         is_adjacent, gaps, overhead = _joining_cost(sentences, index, picked, costs, open_documents)
-        if length > costs.max_length(free_tokens - overhead):
+        if length > (free_tokens - overhead + 1) * max_chars:
             all_fit = False
             continue
         text = sentences.sentence_text(index)
@@ -137,7 +128,6 @@ def pick_greedily(
             all_fit = False
             continue
         free_tokens -= cost
-        max_length = costs.max_length(free_tokens)
         picked.update(added)
         open_documents.add(document_ids[index])
         picked_texts.add(text)

@@ -28,9 +28,10 @@ def place_keep_whole(layout: Layout, candidates: Sequence[Candidate]) -> Layout:
 
     A neighbor is included only if all hits fit next to it.
     """
+    config = layout.config
     hits_left = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
     for candidate in candidates:
-        if candidate.distance > layout.config.window or not must_keep_whole(candidate, layout.config):
+        if candidate.distance > config.window or not must_keep_whole(candidate, config):
             continue
         required_hits = [] if candidate.is_hit else list(hits_left.values())
         if layout.might_fit([candidate]) and layout.fits([*required_hits, candidate]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
@@ -33,14 +34,11 @@ class Selection:
     covered_by: Mapping[int, Candidate] = field(default_factory=dict)
     """For each that lost a part of its text as repeated sentences: the candidate that has most of them."""
 
-    @property
+    @cached_property
     def selected(self) -> tuple[Candidate, ...]:
         """The selected candidates, as they are rendered."""
-        return tuple(
-            self.shortened.get(candidate.key, candidate)
-            for candidate in self.candidates
-            if candidate.key not in self.exclusions and candidate.key not in self.repeated_by
-        )
+        forms, excluded = self.shortened, {*self.exclusions, *self.repeated_by}
+        return tuple([forms.get(own.key, own) for own in self.candidates if own.key not in excluded])
 
     @property
     def undecided(self) -> list[Candidate]:
