@@ -383,6 +383,10 @@ class ConfigurableFields(_Fields):
         return _context_runnable(self, config)
 
     @override
+    def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
+        return cast(ConfigurableFields, super().configurable_fields(**kwargs))
+
+    @override
     def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
         return ConfigurableAlternatives(**super().configurable_alternatives(which, **kwargs).__dict__)
 
