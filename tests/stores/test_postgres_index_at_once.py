@@ -179,17 +179,13 @@ async def test_the_long_ones_block_no_loop(engine: PGEngine, database_url: str):
 
     own = await while_locked(
         """SELECT pg_advisory_xact_lock(hashtext('"public"."chunks"'))""",
-        asyncio.to_thread(PostgresIndex.create, database_url, dimensions=16),
+        PostgresIndex.acreate(database_url, dimensions=16),
     )
     locked = "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
-    assert await while_locked(
-        locked, asyncio.to_thread(own.add, chunks(), embed=embed, progress=False)
-    ) == IngestReport(5, 0, 0)
+    assert await while_locked(locked, own.aadd(chunks(), embed=embed, progress=False)) == IngestReport(5, 0, 0)
     assert (await while_locked(locked, asyncio.to_thread(own.check, sample=2))).chunks == 5
     await while_locked(locked, asyncio.to_thread(own.refresh))
-    index = await while_locked(
-        "LOCK TABLE documents IN ACCESS EXCLUSIVE MODE", asyncio.to_thread(PostgresIndex.attach, store)
-    )
+    index = await while_locked("LOCK TABLE documents IN ACCESS EXCLUSIVE MODE", PostgresIndex.aattach(store))
     assert names((await aretrieve("wheelchair", index=index, embed=Hashed())).hits)[-1] == "lab#4"
     assert (await aretrieve("wheelchair", index=own, embed=embed_query)).hits[0].chunk.id == "lab#3"
 

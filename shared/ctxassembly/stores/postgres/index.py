@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, overload
 
 from sqlalchemy import Row, make_url
 
+from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
@@ -116,6 +117,11 @@ class PostgresIndex:
         keys = MetadataKeys() if keys is None else keys
         return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds)
 
+    @classmethod
+    async def acreate(cls, url: str, table: str = "chunks", **settings: Any) -> PostgresIndex:
+        """Async version of `create`."""
+        return await to_async(partial(cls.create, table=table, **settings))(url)
+
     @overload
     @classmethod
     def attach(cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Any) -> Plan: ...
@@ -176,6 +182,11 @@ class PostgresIndex:
             return plan
         return cls(server, table, fields, keys=keys, **settings)
 
+    @classmethod
+    async def aattach(cls, vectorstore: Any, **settings: Any) -> PostgresIndex:
+        """Async version of `attach`."""
+        return await to_async(partial(cls.attach, dry_run=False, **settings))(vectorstore)
+
     def add(
         self,
         chunks: Iterable[Chunk],
@@ -219,6 +230,10 @@ class PostgresIndex:
                 close_bar()
             migrate.complete_changes(work, self.table, report.added + report.deleted)
         return report
+
+    async def aadd(self, chunks: Iterable[Chunk], **options: Any) -> IngestReport:
+        """Async version of `add`; `options` are its other arguments."""
+        return await to_async(partial(self.add, **options))(chunks)
 
     def check(self, *, sample: int = 50, limit: int = 20) -> Health:
         """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
