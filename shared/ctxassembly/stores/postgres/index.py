@@ -185,7 +185,11 @@ class PostgresIndex:
     @classmethod
     async def aattach(cls, vectorstore: Any, **settings: Any) -> PostgresIndex:
         """Async version of `attach`."""
-        return await to_async(partial(cls.attach, dry_run=False, **settings))(vectorstore)
+
+        def attach(store: Any) -> PostgresIndex:
+            return cls.attach(store, dry_run=False, **settings)
+
+        return await to_async(attach)(vectorstore)
 
     def add(
         self,
