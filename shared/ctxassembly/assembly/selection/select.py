@@ -105,36 +105,35 @@ def _outcome(selection: Selection) -> Mapping[str, Any]:
 
 
 def _fill_next_to_supplement(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> Selection:
-    """Fill the budget next to `supplement`, or without it if the best hit would be excluded, cut or lose its header."""
-    config, candidates = relevance.config, relevance.candidates
+    """Fill the budget next to `supplement`, or without it if it costs a required hit its text or the header."""
 
     def filled(supplement: RenderedSupplement) -> Selection:
-        layout = empty_layout(config, counter, candidates, supplement.parts, relevance.joins)
-        return _fill_budget(Selection(layout, tuple(candidates), supplement), relevance)
+        layout = empty_layout(relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
+        return _fill_budget(Selection(layout, tuple(relevance.candidates), supplement), relevance)
 
-    def keeps(selection: Selection, hit: Candidate, *, whole: bool) -> bool:
-        is_excluded = hit.key in selection.exclusions or not any(own is hit for own in selection.candidates)
-        return not is_excluded and not (whole and hit.key in selection.shortened)
-
-    def keeps_required(selection: Selection) -> bool:
-        hits = (hit for hit in selection.candidates if hit.is_hit and must_keep_whole(hit, config))
-        return all(keeps(selection, hit, whole=True) for hit in hits)
-
-    # At granularity "sentence" the best hit may be included in part.
-    keeps_best = (
-        partial(keeps, hit=candidates[0], whole=config.effective_granularity(relevance.query) != "sentence")
-        if candidates
-        else bool
-    )
     selection = filled(supplement)
-    if not supplement.parts or not candidates or (keeps_best(selection) and keeps_required(selection)):
+    lost = _lost_required(selection, relevance) if supplement.parts else set()
+    if not lost:
         return selection
     note = "supplement: left out, the best hit does not fit next to it"
     without_supplement = filled(RenderedSupplement(notes=(note,)))
-    is_better = keeps_required(without_supplement) and not keeps_required(selection)
-    if is_better or keeps_best(without_supplement) or not selection.layout.labels():
-        return without_supplement
-    return selection
+    is_better = _lost_required(without_supplement, relevance) < lost or not selection.layout.labels()
+    return without_supplement if is_better else selection
+
+
+def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
+    """Return the keys of the best hit and of hits that must be kept whole, as far as they aren't.
+
+    At granularity "sentence" the best hit may be included in part.
+    """
+    config = relevance.config
+    required = {hit.key for hit in relevance.candidates if hit.is_hit and must_keep_whole(hit, config)}
+    best = {candidate.key for candidate in relevance.candidates[:1]}
+    cut = {candidate.key for candidate in selection.candidates if candidate.kept_spans is not None}
+    cut |= selection.shortened.keys()
+    if config.effective_granularity(relevance.query) == "sentence":
+        return (selection.exclusions.keys() & (best | required)) | (cut & required)
+    return (best | required) & (selection.exclusions.keys() | cut)
 
 
 def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
