@@ -153,7 +153,7 @@ def token_budget(
     if not isinstance(llm, BaseLLM):
         raise ConfigError("llm", "a LlamaIndex LLM", llm)
     if not templates:
-        raise ConfigError("templates", "those of the engine, at least one", templates)
+        raise ConfigError("templates", "the engine's templates, at least one", templates)
     helper = PromptHelper.from_llm_metadata(llm.metadata)
     window, output = helper.context_window, helper.num_output
     # The templates are counted as an engine counts them. In a larger window, so that none is refused as too long.

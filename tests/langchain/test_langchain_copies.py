@@ -57,7 +57,7 @@ def test_pieces_that_a_splitter_gave_the_index_of_their_chunk_all_stand(offsets:
         assert piece.page_content in block.page_content
     decisions = block.metadata["trace"]["decisions"]
     assert [each["outcome"] for each in decisions] == ["kept"] * len(pieces)
-    assert sum("index 0 stands twice" in note for note in block.metadata["trace"]["notes"]) == len(pieces) / 2 - 1
+    assert sum("index 0 occurs twice" in note for note in block.metadata["trace"]["notes"]) == len(pieces) / 2 - 1
     assert block.metadata["chunk_ids"] == ["A#0", "A#5"]
     assert block.page_content.count("[...]") == (1 if offsets else len(pieces) - 1)
 

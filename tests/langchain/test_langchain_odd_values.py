@@ -86,7 +86,7 @@ async def test_an_error_that_cannot_be_told_costs_the_neighbors_alone() -> None:
     assembler = ContextAssembler(config=unfiltered(), store=Broken([]))
     for made in (assembler.invoke([document("A", 3)]), await assembler.ainvoke([document("A", 3)])):
         assert [each.id for each in made] == ["A#3"]
-        assert told(made)[0] == "store: no neighbors (UnprintableError: no message), the hits stand without them"
+        assert told(made)[0] == "store: no neighbors (UnprintableError: no message), the hits are kept without them"
 
 
 def test_odd_documents_of_a_store_cost_no_other_neighbor() -> None:

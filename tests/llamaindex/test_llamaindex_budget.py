@@ -166,5 +166,5 @@ def test_what_is_wrong_is_an_error() -> None:
         token_budget(Answering(context_window=900))
     with pytest.raises(ConfigError, match=r"^llm must be a LlamaIndex LLM, got 'gpt-4o'$"):
         token_budget("gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"^templates must be those of the engine, at least one"):
+    with pytest.raises(ConfigError, match=r"^templates must be the engine's templates, at least one"):
         token_budget(MockLLM(), templates=())

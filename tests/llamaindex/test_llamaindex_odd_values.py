@@ -114,7 +114,7 @@ async def test_an_error_that_cannot_be_told_costs_the_neighbors_alone() -> None:
     hits = scored(document("A")[3])
     for made in (postprocessor.postprocess_nodes(hits), await postprocessor.apostprocess_nodes(hits)):
         assert [each.node.node_id for each in made] == ["A-3"]
-        assert told(made)[0] == "store: no neighbors (UnprintableError: no message), the hits stand without them"
+        assert told(made)[0] == "store: no neighbors (UnprintableError: no message), the hits are kept without them"
 
 
 def test_a_link_that_no_database_can_be_asked_for_costs_the_others_nothing() -> None:

@@ -68,7 +68,7 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
         raise ConfigError("compress", "'none' or 'extractive' where no `llm` is given", config.compress)
     if config.neighbors == "filtered" and store is not None and not store.holds_filter:
         allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
-        hint = ": give filter= beside it, that of the search, or a store that has one"
+        hint = ": give filter= as the search has it, or a store that has one"
         raise ConfigError("neighbors", allowed, config.neighbors, hint)
     if not (labels is None or isinstance(labels, Labels)):
         raise InputError(f"labels must be a Labels or None, got {safe_repr(labels)}")

@@ -281,7 +281,7 @@ class AssemblyConfig:
             model_encoding = self.max_tokens.encoding
             if model_encoding and self.encoding != model_encoding:
                 if not isinstance(self.encoding, _Default):
-                    allowed = f"left out beside a TokenBudget, whose own is {model_encoding!r}"
+                    allowed = f"left out next to a TokenBudget, whose own is {model_encoding!r}"
                     raise ConfigError("encoding", allowed, self.encoding)
                 object.__setattr__(self, "encoding", model_encoding)
 

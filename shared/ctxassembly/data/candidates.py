@@ -17,7 +17,7 @@ Reason = Literal[
     "too short",
     "below the relevance floor",
     "irrelevant",
-    "worth too little",
+    "below the minimum relevance",
     "beyond the window",
     "empty",
     "duplicate",
@@ -32,7 +32,7 @@ TOO_SHORT: Final = "too short"
 BELOW_FLOOR: Final = "below the relevance floor"
 IRRELEVANT: Final = "irrelevant"
 """A language model found nothing in it that helps to answer."""
-BELOW_CUTOFF: Final = "worth too little"
+BELOW_CUTOFF: Final = "below the minimum relevance"
 """Its relevance is below `min_relevance`."""
 OUTSIDE_WINDOW: Final = "beyond the window"
 """A neighbor farther from its hit than `window`: it was fetched for the query to choose from, and not chosen."""

@@ -42,7 +42,7 @@ def test_stop_below_leaves_out_exactly_what_is_worth_less():
         context = asked(max_tokens=8_000, min_relevance=min_relevance)
         left_out = {decision.chunk_id for decision in context.trace.excluded}
         assert left_out == {chunk_id for chunk_id, value in worth.items() if value < min_relevance}
-        assert {decision.reason for decision in context.trace.excluded} == {"worth too little"}
+        assert {decision.reason for decision in context.trace.excluded} == {"below the minimum relevance"}
         assert values(context) == worth
 
 

@@ -79,10 +79,10 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
         # Two texts under one index, or one id, can't both be right. `adjacency/shared_ids.py` separates them.
         shares_id = by_id.setdefault(chunk.id, text) != text
         if chunk.index is not None and by_index.setdefault((chunk.document_id, chunk.index), text) != text:
-            where = f"index {chunk.index} stands twice in document {safe_repr(chunk.document_id, _ID_CHARS)}"
-            notes.add(chunk, (Issue("places that stand twice", where),))
+            where = f"index {chunk.index} occurs twice in document {safe_repr(chunk.document_id, _ID_CHARS)}"
+            notes.add(chunk, (Issue("shared places", where),))
         elif shares_id:
-            notes.add(chunk, (Issue("ids that stand twice", f"its id is another text's, too; this is hit {rank}"),))
+            notes.add(chunk, (Issue("shared ids", f"its id is another text's, too; this is hit {rank}"),))
         if shares_id and issues and chunk.document_id == chunk.id and not hit.chunk.document_id:
             # Neither names its document, so each is one of its own, and the id can name only the first.
             chunk = replace(chunk, document_id=f"{chunk.id} (hit {rank})")

@@ -265,7 +265,7 @@ def _ask_store(
             reply.empty.extend(blank)
             reply.refs.extend(batch)
     any_came = reply.chunks or reply.empty
-    consequence = "what else was asked for came" if any_came else "the hits stand without them"
+    consequence = "what else was asked for came" if any_came else "the hits are kept without them"
     log.notes += dict.fromkeys(
         f"store: no neighbors ({describe_error(error)}), {consequence}" for error in reply.errors
     )

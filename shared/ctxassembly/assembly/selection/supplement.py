@@ -113,7 +113,7 @@ def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: T
     if not end:
         return RenderedSupplement(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
     cut_note = ", its text cut" if end < len(text) else ""
-    note = f"supplement: stands, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
+    note = f"supplement: included, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
     return RenderedSupplement(tuple(parts(end)), (note,))
 
 

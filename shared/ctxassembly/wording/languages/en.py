@@ -41,7 +41,7 @@ LANGUAGE = Language(
     given_earlier="Sources that were shown earlier and are left out from here on: {}",
     draft="Answer so far:",
     refine=(
-        "An answer from earlier parts of the context stands below. Improve it with this part and keep "
+        "Below is an answer from earlier parts of the context. Improve it with this part and keep "
         "its labels. If this part adds nothing, repeat it as it is."
     ),
     stop_words=(

@@ -180,7 +180,7 @@ def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, o
         ("where half of all fits, chunks stay whole", 450, {}, True),
         ("where less does, sentences are chosen", 230, {}, False),
         ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
-        ("or if what is worth too little is to go", 450, {"min_relevance": 0.5}, False),
+        ("or if what is below the minimum relevance is to go", 450, {"min_relevance": 0.5}, False),
         ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
         ("half of all characters", 8_000, {"max_characters": 1_700}, True),
     ],
@@ -223,7 +223,7 @@ def test_a_passage_is_worth_what_its_best_sentence_is():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
     context = packed(chunks, 8_000, granularity="passage", min_relevance=0.5)
     assert standing(context) == ["B0", "B1", "B2"]
-    assert decision(context, "A0").reason == "worth too little"
+    assert decision(context, "A0").reason == "below the minimum relevance"
 
 
 def test_auto_chooses_sentences_of_chunks_too_long_to_be_kept_whole():
@@ -296,7 +296,7 @@ def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granula
     context = packed(chunks, 8_000, granularity=granularity, dedup="none", min_relevance=0.9)
     assert standing(context) == ["A0"]
     assert decision(context, "A0").outcome == ("kept" if granularity == "chunk" else "cut")
-    assert [decision(context, name).reason for name in ("B0", "C0")] == ["worth too little"] * 2
+    assert [decision(context, name).reason for name in ("B0", "C0")] == ["below the minimum relevance"] * 2
     assert context.trace.excluded_tokens > 2 * 300
     assert context.trace.documents_dropped == 0  # for the budget
 
@@ -304,7 +304,7 @@ def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granula
 def test_what_the_budget_leaves_out_is_told_from_what_is_worth_too_little():
     chunks = [leaflet(3, 9, 15), leaflet(4, document_id="B"), leaflet(document_id="C")]
     reasons = {each.chunk_id: each.reason for each in packed(chunks, 40, min_relevance=0.3).trace.decisions}
-    assert reasons == {"A0": "sentence", "B0": "budget", "C0": "worth too little"}
+    assert reasons == {"A0": "sentence", "B0": "budget", "C0": "below the minimum relevance"}
 
 
 @pytest.mark.parametrize("min_relevance", [0, 0.5, 1])
@@ -330,5 +330,5 @@ def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():
     chunks[7] = Chunk("A7", "A", ANSWER, index=7)
     context = assemble(hits_of(chunks[4:5]), AssemblyConfig(min_relevance=0.5), query=QUERY, store=MemoryStore(chunks))
     assert standing(context) == ["A7"]
-    assert decision(context, "A4").reason == "worth too little"
+    assert decision(context, "A4").reason == "below the minimum relevance"
     assert decision(context, "A1").reason == "beyond the window"

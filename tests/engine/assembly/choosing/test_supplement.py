@@ -79,7 +79,7 @@ def test_the_gate(rule: str, supplement: Any, scores: list[Any], query: Any, thr
     context = supplemented(supplement, hits, query, supplement_threshold=threshold)
     assert bool(context.supplement) is stands
     (note,) = notes(context)
-    assert note.startswith("stands" if stands else "suppressed")
+    assert note.startswith("included" if stands else "suppressed")
 
 
 def test_why_it_was_suppressed_is_in_the_trace():
@@ -113,7 +113,7 @@ def test_its_cap(rule: str, cap: int, options: dict[str, Any], written: str, mon
     assert context.supplement.partition("\n")[2] == written
     assert count(context.supplement) <= min(cap, options.get("max_tokens", 8_000) // 2)
     (note,) = notes(context)
-    assert note.startswith("stands" if written else "left out, no sentence of it fits in 8 tokens")
+    assert note.startswith("included" if written else "left out, no sentence of it fits in 8 tokens")
     assert note.endswith("its text cut") == written.endswith("[...]")
 
 

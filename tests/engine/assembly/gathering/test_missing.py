@@ -273,7 +273,7 @@ def test_hits_that_are_linked_to_each_other_prove_nothing_by_their_offsets():
 def test_a_failure_is_noted_once_beside_what_the_hits_lack() -> None:
     trace = of(UNPLACED, BESIDE, store=Answering(OSError("down"))).trace
     failure, lack = trace.notes
-    assert failure == "store: no neighbors (OSError: down), the hits stand without them"
+    assert failure == "store: no neighbors (OSError: down), the hits are kept without them"
     assert lack.startswith("2 of 2 hits have no chunk_index or prev/next links")
     assert "down" not in lack
     assert "; the store failed, so hits lack neighbors (OSError: down). Fix: " in str(trace.missing)

@@ -175,7 +175,7 @@ def test_unfiltered_needs_no_agreement():
 def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bool | None):
     config = AssemblyConfig(neighbors="filtered")
     message = "neighbors must be 'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
-    with pytest.raises(ConfigError, match=f"{message}, got 'filtered': give filter= beside it"):
+    with pytest.raises(ConfigError, match=f"{message}, got 'filtered': give filter= as the search has it"):
         assemble(hits_of(SECRET), config, store=ScopedStore(MemoryStore(SECRET), holds_filter))
 
 
@@ -226,7 +226,7 @@ async def test_a_hook_that_fails_lets_no_neighbor_through():
 
     context = read(document({}, {}), 2, transform_fetched=broken)
     assert standing(context) == ["A2"]
-    assert "store: no neighbors (RuntimeError: model gone), the hits stand without them" in context.trace.notes
+    assert "store: no neighbors (RuntimeError: model gone), the hits are kept without them" in context.trace.notes
     with pytest.raises(StoreError, match="model gone"):
         read(document({}, {}), 2, transform_fetched=broken, config=AssemblyConfig(on_store_error="raise"))
     with pytest.raises(InputError, match="transform_fetched must be a function from chunks to chunks, got int"):
