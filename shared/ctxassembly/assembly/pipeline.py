@@ -20,7 +20,7 @@ from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.expansion.long_chunks import LongChunks
 from ctxassembly.assembly.rendering.cite import CitedText, cite
 from ctxassembly.assembly.rendering.render import SEPARATOR
-from ctxassembly.assembly.scoring.sentences import Relevance
+from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
 from ctxassembly.assembly.selection.select import select

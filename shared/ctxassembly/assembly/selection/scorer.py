@@ -11,7 +11,8 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ctxassembly.assembly.scoring.sentences import Relevance, ScoredSentences
+from ctxassembly.assembly.scoring.relevance import Relevance
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.select import fits_whole
 from ctxassembly.assembly.selection.supplement import RenderedSupplement
 from ctxassembly.data.candidates import Candidate

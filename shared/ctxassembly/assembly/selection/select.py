@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
-from ctxassembly.assembly.scoring.sentences import Relevance
+from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.by_relevance import fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.sentences import Relevance, ScoredSentences
+from ctxassembly.assembly.scoring.relevance import Relevance
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.config.assembly import Overflow
 from ctxassembly.data.candidates import Candidate, CandidateSpan, HeaderDetail, Shortening
 from ctxassembly.data.chunks import Span

@@ -8,7 +8,7 @@ from builders import candidate_of
 from ctxassembly import AssemblyConfig
 from ctxassembly.assembly.rendering.groups import Joins, document_texts
 from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.scoring.sentences import Relevance
+from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.shorten import CandidateSentence, candidate_sentences, sentence_ranker
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk

@@ -1,0 +1,54 @@
+"""The relevance of the candidates to the query, for all stages of a selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """The relevance of all candidates to the query. Their sentences are scored once, when they are first needed."""
+
+    candidates: Sequence[Candidate]
+    query: str | None
+    config: AssemblyConfig
+    scorer_scores: Mapping[str, float] = field(default_factory=dict)
+    """The scores of a scorer by sentence text."""
+
+    @property
+    def decides(self) -> bool:
+        """True if the words of the query decide when not everything fits, and not the rank alone."""
+        return self.config.granularity != "document" and self.config.is_query_aware(self.query)
+
+    @cached_property
+    def joins(self) -> Joins:
+        """The joints between the chunks."""
+        return Joins(self.config)
+
+    @cached_property
+    def sentences(self) -> ScoredSentences:
+        """The sentences of all candidates."""
+        from ctxassembly.assembly.scoring.features import score_sentences  # imports numpy, which only queries need
+
+        lines = document_texts(self.candidates, self.joins)
+        weights = choose_weights(self.candidates, self.config)
+        return score_sentences(lines, self.query or "", self.config.min_relevance, weights, self.scorer_scores)
+
+
+def choose_weights(candidates: Iterable[Candidate], config: AssemblyConfig) -> Weights:
+    """Return the weights of sentences for how the hits among `candidates` were found.
+
+    They are `FUSED_WEIGHTS` for more than `MAX_FEW_HITS` hits if the metadata of some says that a keyword search found
+    them. With `min_relevance` they are always `WEIGHTS`, so that its scale stays the same.
+    """
+    hits = [candidate for candidate in candidates if candidate.is_hit]
+    is_fused = len(hits) > MAX_FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
+    return FUSED_WEIGHTS if is_fused and config.min_relevance is None else WEIGHTS
