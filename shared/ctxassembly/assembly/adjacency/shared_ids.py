@@ -67,13 +67,7 @@ def disambiguate_documents(hits: Sequence[Chunk], group_key: Callable[[Chunk], H
     to another one by its index or its offset alone. An id that follows from the place is no sign of two documents: the
     pieces of a chunk share it.
     """
-    first_text: dict[tuple[str, str], str] = {}
-    contested = {
-        hit.document_id
-        for hit in hits
-        if not (hit.origin and hit.origin.has_no_id)
-        and first_text.setdefault((hit.document_id, hit.id), hit.text.strip()) != hit.text.strip()
-    }
+    contested = contested_documents(hits)
     if not contested:
         return hits
     documents: dict[str, list[tuple[Hashable, dict[str, str]]]] = defaultdict(list)
@@ -91,8 +85,24 @@ def disambiguate_documents(hits: Sequence[Chunk], group_key: Callable[[Chunk], H
         if group_number == len(groups):
             groups.append((hit_group, {}))
         groups[group_number][1][hit.id] = text
-        result.append(_with_shared_index(renumber_document(hit, group_number, taken), ("chunk", hit.id)))
+        result.append(without_adjacency(renumber_document(hit, group_number, taken)))
     return result
+
+
+def contested_documents(hits: Iterable[Chunk]) -> set[str]:
+    """Return the ids of the documents in which two texts have one id."""
+    first_text: dict[tuple[str, str], str] = {}
+    return {
+        hit.document_id
+        for hit in hits
+        if not (hit.origin and hit.origin.has_no_id)
+        and first_text.setdefault((hit.document_id, hit.id), hit.text.strip()) != hit.text.strip()
+    }
+
+
+def without_adjacency(chunk: Chunk) -> Chunk:
+    """Return `chunk` as one that neither its index nor its offset makes adjacent to another."""
+    return _with_shared_index(chunk, ("chunk", chunk.id))
 
 
 def flag_shared_indexes(chunks: Sequence[Chunk]) -> Sequence[Chunk]:

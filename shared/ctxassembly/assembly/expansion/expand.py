@@ -20,10 +20,12 @@ from ctxassembly.assembly.adjacency.positions import (
     merge_linked,
 )
 from ctxassembly.assembly.adjacency.shared_ids import (
+    contested_documents,
     disambiguate_documents,
     disambiguate_ids,
     flag_shared_indexes,
     separate_positions,
+    without_adjacency,
 )
 from ctxassembly.assembly.dedup.dedup import Duplicates
 from ctxassembly.assembly.expansion.access import MetadataAccess
@@ -171,12 +173,16 @@ def _fetch_neighbors(
 
 
 def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: AssemblyConfig) -> list[Chunk]:
-    """Return the hits, of which those that the store doesn't hold are of other documents than those that it holds."""
+    """Return the hits, of which those that the store doesn't hold are of other documents than those that it holds.
+
+    If two texts have one id, the store tells which of them it holds. The others may be of several collections.
+    """
     unstored_ids = {id(hit) for hit in fetched.unstored_hits if is_in_documents(hit, fetched.known_documents)}
-    taken = {hit.document_id for hit in hits}
-    separated = (
-        [renumber_document(hit, 1, taken) if id(hit) in unstored_ids else hit for hit in hits] if unstored_ids else hits
-    )
+    taken, contested = {hit.document_id for hit in hits}, contested_documents(hits) if unstored_ids else set()
+    separated = []
+    for hit in hits:
+        own = renumber_document(hit, 1, taken) if id(hit) in unstored_ids else hit
+        separated.append(without_adjacency(own) if own is not hit and hit.document_id in contested else own)
     return [*disambiguate_documents(separated, lambda hit: MetadataAccess(config).signature(hit).fixed)]
 
 
