@@ -334,12 +334,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _issue_warnings(self, context: Context, search: VisibleSearch | None) -> None:
         """Issue the warnings that `context` requires, once."""
-        if search is None or not search.has_no_filter:
-            filter_warning = unseen_filter_warning(context.trace, HIDDEN_FILTER_REMEDY)
-        elif context.trace.unscoped:  # to the owner of a single tenant, with none left out, it makes no difference
-            filter_warning = unseen_filter_warning(context.trace, OTHER_STORE_REMEDY, OTHER_STORE_FACT)
+        if search is not None and search.has_no_filter:
+            # Warn only if neighbors were left out: to the owner of a single tenant it makes no difference.
+            filter_warning = (
+                unseen_filter_warning(context.trace, OTHER_STORE_REMEDY, OTHER_STORE_FACT)
+                if context.trace.unscoped
+                else None
+            )
         else:
-            filter_warning = None
+            filter_warning = unseen_filter_warning(context.trace, HIDDEN_FILTER_REMEDY)
         self._warnings.warn_about_neighbors(filter_warning, context.trace.missing, type(self.store))
 
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class ScoredSentences:
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
         """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
         forms = {candidate.key: candidate for candidate in candidates}
+        if all(forms.get(span.candidate.key) is span.candidate for span in self.candidate_spans):
+            return self
         spans = [
             span._replace(candidate=forms[span.candidate.key])
             for span in self.candidate_spans

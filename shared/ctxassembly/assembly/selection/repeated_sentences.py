@@ -42,13 +42,13 @@ _FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
 _TO_FULL_STOPS = bytes.maketrans(b"!?", b"..")
 
 
-def may_share_sentences(lines: Sequence[tuple[DocumentText, str]]) -> list[int]:
-    """Return the indexes of `lines`, each with its text, that share text between two stops or paragraphs."""
+def may_share_sentences(lines: Sequence[DocumentText]) -> list[int]:
+    """Return the indexes of `lines` that share text between two stops or paragraphs."""
     seen_fingerprints: set[int] = set()
     shared_fingerprints: set[int] = set()
     fingerprints: list[frozenset[int]] = []
-    for line, full_text in lines:
-        text = _without_cut_sentences(line, full_text)
+    for line in lines:
+        text = _without_cut_sentences(line)
         cached = _FINGERPRINTS.get(text)
         fingerprints.append(_FINGERPRINTS.put(text, _fingerprints(text)) if cached is None else cached)
         shared_fingerprints |= seen_fingerprints & fingerprints[-1]
@@ -56,11 +56,11 @@ def may_share_sentences(lines: Sequence[tuple[DocumentText, str]]) -> list[int]:
     return [at for at, own in enumerate(fingerprints) if not shared_fingerprints.isdisjoint(own)]
 
 
-def _without_cut_sentences(line: DocumentText, text: str) -> str:
-    """Return the `text` of a document without the sentences that were cut out of it."""
+def _without_cut_sentences(line: DocumentText) -> str:
+    """Return the text of `line` without the sentences that were cut out of it."""
     if all(candidate.kept_spans is None for _, candidate in line.members):
-        return text
-    text = f".{text}."  # both ends are stops
+        return line.text
+    text = f".{line.text}."  # both ends are stops
     spans = sorted(
         (begin + start + 1, begin + end + 1) for begin, candidate in line.members for start, end in candidate.spans
     )
@@ -222,10 +222,10 @@ def find_repeated(
     Candidates in `late_keys` were added last and rank below all others. `cache` keeps the sentences of texts for the
     next call.
     """
-    line_texts = [(line, line.text) for line in lines]
+    all_lines = list(lines)
     texts: list[LineSentences] = []
-    for at in may_share_sentences(line_texts) if len(line_texts) > 1 else ():
-        line, text = line_texts[at]
+    for at in may_share_sentences(all_lines) if len(all_lines) > 1 else ():
+        line, text = all_lines[at], all_lines[at].text
         if text not in cache:
             cache[text] = classify_sentences(text)
         texts.append(LineSentences(line, text, cache[text]))

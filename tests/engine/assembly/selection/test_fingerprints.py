@@ -19,12 +19,12 @@ LONG = "Cards are issued to readers on the ground floor, which is open to all wh
 _PIECE = re.compile(rf"(?=\S)(?:(?!\n\n)[^.!?{FULL_STOPS}])+")
 
 
-def line(text: str, *kept: Span) -> tuple[DocumentText, str]:
+def line(text: str, *kept: Span) -> DocumentText:
     """The line of one chunk, of which the slices `kept` stand, or all of it."""
-    return DocumentText(candidate_of(Chunk(text, "A", text), 0, kept_spans=kept or None)), text
+    return DocumentText(candidate_of(Chunk(text, "A", text), 0, kept_spans=kept or None))
 
 
-def only(text: str, *kept: str) -> tuple[DocumentText, str]:
+def only(text: str, *kept: str) -> DocumentText:
     """The line of one chunk, of which each of `kept` stands."""
     return line(text, *((text.index(part), text.index(part) + len(part)) for part in kept))
 
@@ -43,9 +43,7 @@ def only(text: str, *kept: str) -> tuple[DocumentText, str]:
         ("nor where both were cut", *[only(f"South. {SHARED} It is far.", "South.")] * 2, False),
     ],
 )
-def test_what_two_lines_may_repeat(
-    rule: str, one: tuple[DocumentText, str], other: tuple[DocumentText, str], both: bool
-):
+def test_what_two_lines_may_repeat(rule: str, one: DocumentText, other: DocumentText, both: bool):
     assert may_share_sentences([one, line("A third one has nothing of either."), other]) == ([0, 2] if both else [])
 
 
@@ -55,16 +53,16 @@ def test_no_piece_of_what_stands_is_passed_over(seed: int):
     sentences = [f"Of the wing {n} nothing else is known to anybody" for n in range(12)]
     ends = [". ", "! ", "。", "\n\n", "\n\n\n", ".\n", "\n", " "]
 
-    def drawn() -> tuple[DocumentText, str]:
+    def drawn() -> DocumentText:
         text = "".join(draw.choice(sentences) + draw.choice(ends) for _ in range(8))
         cuts = sorted(draw.sample(range(len(text)), 6))
         return line(text, *zip(cuts[::2], cuts[1::2], strict=True))
 
-    def pieces(given: tuple[DocumentText, str], *, standing: bool) -> set[str]:
-        (_, candidate), *_ = given[0].members
+    def pieces(given: DocumentText, *, standing: bool) -> set[str]:
+        (_, candidate), *_ = given.members
         return {
             piece[-FINGERPRINT_BYTES:]
-            for match in _PIECE.finditer(given[1])
+            for match in _PIECE.finditer(given.text)
             if not standing or any(start < match.end() and match.start() < end for start, end in candidate.spans)
             if len(piece := "".join(match[0].split())) > FINGERPRINT_CHARS
         }
