@@ -43,13 +43,13 @@ def test_an_index_takes_both(built: Path) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.count("PASSED") == 2
 
 
-def test_the_wheel_has_all_modules_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_has_all_modules_and_their_data_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     modules = {
         f"{package}/{path.relative_to(folder).as_posix()}"
         for package in PACKAGES
         for folder in [ROOT / "shared" / package if package == "ctxassembly" else ROOT / package]
         for path in folder.rglob("*")
-        if path.suffix == ".py" or path.name == "py.typed"
+        if path.suffix in (".py", ".css", ".txt") or path.name == "py.typed"
     }
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == modules
