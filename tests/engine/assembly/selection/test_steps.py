@@ -174,3 +174,15 @@ def test_what_was_let_go_does_not_stand_alone_where_nothing_fits(option: dict[st
 def test_the_best_hit_stands_alone_where_what_stayed_has_no_character_that_fits():
     hits = [Hit(Chunk("low", "L", "plain"), 0.1), Hit(Chunk("high", "H", "\U0001f9ff\U0001f9ff"), 0.9)]
     assert assemble(hits, AssemblyConfig(max_tokens=1, relevance_floor=0.5)).text == "plain"
+
+
+def test_sentences_of_a_hit_below_the_floor_are_not_chosen():
+    best = Chunk("low", "low", "Ferritin is measured in the morning. Ferritin stores iron.")
+    others = [
+        Chunk(f"c{n}", f"c{n}", f"Ferritin is a protein, says leaflet {n}. {numbered('word', 30)}") for n in range(3)
+    ]
+    hits = [*(Hit(chunk, 0.9) for chunk in others), Hit(best, 0.1)]
+    config = AssemblyConfig(max_tokens=60, granularity="sentence", relevance_floor=0.5)
+    context = assemble(hits, config, query="When is ferritin measured?")
+    assert decision(context, "low").reason == "below the relevance floor"
+    assert "morning" not in context.text
