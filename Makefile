@@ -77,7 +77,7 @@ bench-scale: .venv/bench  ## what a query costs as the table grows to a million 
 $(OUT)/sets/python: .venv/bench
 	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@
 
-# Both import what `python -m` finds in tests/bench. What they print stands in tests/bench/README.md.
+# Both import what `python -m` finds in tests/bench. What they print is in tests/bench/README.md.
 bench-speed: .venv/bench  ## time beside the reference and the peers, by hits, budget, stage, in threads, under load; memory: ARGS="--only hits"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m speed $(ARGS)
 

@@ -50,10 +50,9 @@ class Selection:
         ]
 
     @property
-    def over_budget(self) -> tuple[Candidate, ...]:
-        """The candidates that were excluded only for lack of room, best first."""
-        reasons = {key: exclusion.reason for key, exclusion in self.exclusions.items()}
-        return tuple(candidate for candidate in self.candidates if reasons.get(candidate.key) == OVER_BUDGET)
+    def over_budget_keys(self) -> set[int]:
+        """The keys of the candidates that were excluded only for lack of room."""
+        return {key for key, exclusion in self.exclusions.items() if exclusion.reason == OVER_BUDGET}
 
     @property
     def token_count(self) -> int:

@@ -131,9 +131,8 @@ def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
     best = {candidate.key for candidate in relevance.candidates[:1]}
     cut = {candidate.key for candidate in selection.candidates if candidate.kept_spans is not None}
     cut |= selection.shortened.keys()
-    if config.effective_granularity(relevance.query) == "sentence":
-        return (selection.exclusions.keys() & (best | required)) | (cut & required)
-    return (best | required) & (selection.exclusions.keys() | cut)
+    whole = required if config.effective_granularity(relevance.query) == "sentence" else best | required
+    return ((best | required) & selection.exclusions.keys()) | (whole & cut)
 
 
 def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
@@ -244,8 +243,8 @@ def _compress_and_fill(
 
     Its excerpts are used only for candidates that don't fit whole, now that there may be more room.
     """
-    over_budget = {candidate.key for candidate in selection.over_budget}
-    deferred = [own for own in selection.candidates if own.key in over_budget or own.key in selection.shortened]
+    deferred_keys = selection.over_budget_keys | selection.shortened.keys()
+    deferred = [candidate for candidate in selection.candidates if candidate.key in deferred_keys]
     if not deferred:
         return selection
     config, candidates = relevance.config, selection.candidates
@@ -271,8 +270,7 @@ def _fill_with_duplicates(selection: Selection, reconsider_duplicates: Reconside
     A candidate that the budget excludes must not exclude its duplicates as well. They are included whole.
     """
     while True:
-        over_budget = {candidate.key for candidate in selection.over_budget}
-        duplicates = reconsider_duplicates(selection.selected, over_budget)
+        duplicates = reconsider_duplicates(selection.selected, selection.over_budget_keys)
         if not duplicates:
             return selection
         result = fill(selection.layout, duplicates, "chunk", ShortenPolicy())
@@ -287,7 +285,7 @@ def _fill_with_duplicates(selection: Selection, reconsider_duplicates: Reconside
 
 def _select_best_alone(selection: Selection, log: TraceRecorder) -> Selection:
     """Select the best hit of which anything fits, below a shorter header; nothing if there is none."""
-    over_budget = {candidate.key for candidate in selection.over_budget}
+    over_budget = selection.over_budget_keys
     hits = (candidate for candidate in selection.candidates if candidate.is_hit)
     for hit in sorted(hits, key=lambda hit: hit.key not in over_budget):
         if shortened := shorten_with_header(selection.layout, hit):
@@ -345,12 +343,9 @@ def _refill(selection: Selection, relevance: Relevance) -> Selection:
         return selection
     if config.overflow != "skip" or config.min_relevance is not None:
         return selection
-    known = {candidate.key for candidate in relevance.candidates}
-    offered = [
-        candidate
-        for candidate in selection.over_budget[:MAX_OFFERED]
-        if candidate.key in known and not must_keep_whole(candidate, config)
-    ]
+    known, over_budget = {candidate.key for candidate in relevance.candidates}, selection.over_budget_keys
+    excluded = [candidate for candidate in selection.candidates if candidate.key in over_budget][:MAX_OFFERED]
+    offered = [own for own in excluded if own.key in known and not must_keep_whole(own, config)]
     result = _fill(layout, offered, relevance)
     added = {candidate.key for candidate in offered} - result.exclusions.keys()
     if not added:
