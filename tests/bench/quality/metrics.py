@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.text.sentences import sentence_ends
+from quality.clean import Borders
 from quality.data import Question, QuestionSet, Span
 from quality.dense import Dense, overlap, size, union, without_blanks
 
@@ -46,6 +47,9 @@ class Score(NamedTuple):
     tokens: int
     violation: float
     """1 if the context has more tokens than its budget, else 0."""
+    clean: float | None = None
+    """Share of the stretches of source text that begin and end where a reader would (`clean.py`); None if there are
+    none."""
 
 
 class StrategyError(RuntimeError):
@@ -58,6 +62,7 @@ class Meter:
     def __init__(self, questions: QuestionSet) -> None:
         self._documents = questions.documents
         self._dense = Dense(questions.documents)
+        self._borders = Borders(questions.documents)
 
     def score(self, question: Question, answer: Answer, tokens: int, budget: int) -> Score:
         """The measures of `answer`, which has `tokens` tokens.
@@ -82,6 +87,7 @@ class Meter:
             run_length=sum(stretches) / len(stretches) if stretches else None,
             tokens=tokens,
             violation=float(tokens > budget),
+            clean=self._borders.clean_share(answer.runs),
         )
 
     def found(self, question: Question, runs: Sequence[Span]) -> list[Span]:

@@ -21,6 +21,7 @@ MEASURES = {
     "precision": "Precision (evidence in parts of the context)",
     "duplicates": "Duplicates (share of the characters that repeat earlier ones)",
     "run_length": "Run length (characters that stand together as in their source)",
+    "clean": "Clean (stretches that begin and end where a reader would)",
     "tokens": "Tokens",
     "violation": "Violations (contexts over the budget)",
 }
