@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from chinese import HANDBOOK, QUESTIONS
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -14,6 +15,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 from pydantic import ValidationError
 
 from ctxassembly import (
@@ -28,7 +30,7 @@ from ctxassembly import (
     SearchError,
 )
 from ctxassembly.retrieval import Boost, Node, Question, Relation, Taxonomy
-from langchain_ctxassembly import ContextAssembler, ContextRetriever
+from langchain_ctxassembly import ContextAssembler, ContextRetriever, number_chunks
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 
 CORPUS = documents("A", "B", "C", "D")
@@ -38,6 +40,15 @@ QUERY = "the falcon in C, the granite in A and B, the ember in D"
 def index_of(found: Sequence[Document]) -> MemoryIndex:
     texts = [document.page_content for document in found]
     return MemoryIndex(chunks(found), WordEmbeddings().embed_documents(texts))
+
+
+def test_chinese_questions_are_answered_from_their_context() -> None:
+    found = [Document(text, metadata={"source": title}) for title, text in HANDBOOK.items()]
+    split = number_chunks(RecursiveCharacterTextSplitter(["。"], chunk_size=40, chunk_overlap=0).split_documents(found))
+    config = RetrievalConfig(strategy="keyword", limit=2)
+    retriever = ContextRetriever(MemoryIndex(chunks(split)), config=config)
+    for question, sentence in QUESTIONS.items():
+        assert sentence.removesuffix("。") in retriever.invoke(question)[0].page_content
 
 
 class TestStandard(RetrieversIntegrationTests):

@@ -7,16 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from chinese import HANDBOOK, QUESTIONS
 from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, MemoryIndex, MemoryStore, RetrievalConfig, SearchError
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
-from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever, number_chunks
+from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import filter_chunks
 from llamaindex_samples import TEXTS, WordEmbedding
 
@@ -39,6 +43,16 @@ def test_a_query_engine_reads_the_context() -> None:
     assert first.node.metadata["citation"]["label"] == "1"
     assert "Smugglers carried the dye across the lake by night." in first.text
     assert "[1] Source: " in str(answer)
+
+
+def test_chinese_questions_are_answered_from_their_context() -> None:
+    documents = [Document(text=text, id_=title, metadata={"file_name": title}) for title, text in HANDBOOK.items()]
+    split = number_chunks(SentenceSplitter(chunk_size=80, chunk_overlap=0).get_nodes_from_documents(documents))
+    index = MemoryIndex([to_chunk(node, MetadataKeys()) for node in split])
+    config = RetrievalConfig(strategy="keyword", limit=2)
+    retriever = ContextRetriever(index, config=config)
+    for question, sentence in QUESTIONS.items():
+        assert sentence.removesuffix("。") in retriever.retrieve(question)[0].text
 
 
 def test_awaited_it_gives_the_same() -> None:

@@ -1,6 +1,7 @@
 """Words as PostgreSQL's `simple` configuration keeps and counts them, and how near two are by its trigrams.
 
-An index in memory finds with these what one in the database finds. They differ from `words`: accents count, a
+An index in memory finds with these what one in the database finds. In scripts without spaces they are the words of an
+assembly: every two adjacent characters (`separate_unspaced`). Elsewhere they differ from these: accents count, a
 hyphenated word is kept whole and in its parts, and numbers, addresses and paths are one word each. Over 2,800 chunks of
 papers, standards and encyclopedia 99.8 % of the words are PostgreSQL's; the others are in formulas and broken
 addresses.
@@ -14,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 
 from ctxassembly.data.retrieval import SINGLE_OCCURRENCE
+from ctxassembly.text.words import UNSPACED, separate_unspaced
 
 MIN_SIMILARITY = 0.3
 """The least similarity of near words, pg_trgm's own: two of eight letters with two of them swapped have about .38."""
@@ -32,6 +34,7 @@ def _token() -> re.Pattern[str]:
         |(?P<mail>(?a:\w[\w.+-]{some}@\w[\w-]{some}(?:\.\w[\w-]{some})+))
         |(?:[a-z]+://)?(?P<host>(?a:[a-z][\w-]{some}(?:\.[^\W_][\w-]{some})+))(?P<path>(?:/[^\s<>"]*)?)
         |(?P<file>(?a:(?:\w[\w.-]{some})?(?:/[\w.-]*\w)+))
+        |(?P<unspaced>[{UNSPACED}]+)
         |(?P<number>[-+]?\d+(?:\.\d+)*(?:e[-+]?\d+)?(?![^\W_]))
         |(?P<word>[^\W\d_][^\W_]*(?:-[^\W\d_][^\W_]*)*|[^\W_]+)""",
         re.VERBOSE | re.IGNORECASE,
@@ -45,7 +48,7 @@ def lexemes(text: str) -> list[str]:
     ['well-known', 'well', 'known', 'covid', '-19', 'in', 'zürich', 'see', 'www.who.int/covid', 'www.who.int', '/covid']
     """
     found: list[str] = []
-    for match in _token().finditer(text):
+    for match in _token().finditer(separate_unspaced(text)):
         kind, token = match.lastgroup, match[0].lower()
         if kind == "word" and "-" in token:
             found += [token, *token.split("-")]

@@ -26,12 +26,16 @@ from functools import cache, cached_property
 from operator import add
 from typing import Any, overload
 
-_UNSPACED = (
+UNSPACED = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Japanese
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Burmese, Khmer
 )
 """Ranges of the scripts without spaces, for a set of characters in a regular expression."""
+WIDE_MARKS = "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+"""Ranges of punctuation in full or half width: normalized, a full stop or slash would join the words around it."""
+WIDE_LETTERS = "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f"
+"""Ranges of digits and letters in full or half width, as Chinese and Japanese texts have them."""
 _NON_WORD = re.compile(r"[^\w ]")
 _NON_WORD_TABLE = _NON_WORD.sub(" ", bytes(range(256)).decode("latin-1")).encode("latin-1")
 """`_NON_WORD` as a translation table for Latin-1, which is several times as fast."""
@@ -119,6 +123,27 @@ def words(text: str) -> list[str]:
     return [word for run in _patterns()[1].finditer(text) for word in _split_run(run)]
 
 
+def separate_unspaced(text: str) -> str:
+    """Return `text` with blanks around the words of scripts without spaces, so that any tokenizer finds these words.
+
+    Digits and letters in full or half width get their usual width.
+
+    >>> separate_unspaced("三天内ＩＳＯ２７００１。"), separate_unspaced("Zürich")
+    (' 三天 天内 ISO27001。', 'Zürich')
+    """
+    runs, needs_separation, wide_marks = _separators()
+    if text.isascii() or not needs_separation.search(text):
+        return text
+    normalized = unicodedata.normalize("NFKC", wide_marks.sub(" ", text))
+    return runs.sub(lambda run: f" {' '.join(_split_run(run))} ", normalized)
+
+
+@cache
+def _separators() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a run without spaces (group 1), of what needs separation, and of `WIDE_MARKS`."""
+    return re.compile(f"([{UNSPACED}]+)"), re.compile(f"[{UNSPACED}{WIDE_LETTERS}]"), re.compile(f"[{WIDE_MARKS}]")
+
+
 def words_with_offsets(text: str) -> Iterator[tuple[int, str]]:
     """Yield the words of `text` in order, each with the offset in `text` at which it begins.
 
@@ -151,11 +176,11 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     Accents may still be characters of their own before normalization. Compiled on first use: it takes 2 ms of the
     import.
     """
-    letter = rf"[^\W{_UNSPACED}]"
+    letter = rf"[^\W{UNSPACED}]"
     return (
-        re.compile(f"[{_UNSPACED}]"),
-        re.compile(rf"([{_UNSPACED}]+)|{letter}+"),
-        re.compile(rf"[{_UNSPACED}]+|(?:{letter}[\u0300-\u036f]*)+"),
+        re.compile(f"[{UNSPACED}]"),
+        re.compile(rf"([{UNSPACED}]+)|{letter}+"),
+        re.compile(rf"[{UNSPACED}]+|(?:{letter}[\u0300-\u036f]*)+"),
     )
 
 

@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 import pytest
+from chinese import HANDBOOK, QUESTIONS
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, aretrieve, assemble, retrieve
 from ctxassembly.config.retrieval import RetrievalConfig
@@ -58,6 +59,19 @@ def test_the_rarest_words_are_kept_and_unknown_ones_take_no_place():
 def test_near_words_are_looked_up_for_unknown_words_alone():
     vocabulary = MemoryIndex(WATER).find_terms(FindTerms("feritin water", 32, 4))
     assert vocabulary.terms == (TermStats("feritin", 0, ("ferritin",)), TermStats("water", 2))
+
+
+def test_a_chinese_question_finds_the_sentence_that_answers_it():
+    sentences = [f"{sentence}。" for text in HANDBOOK.values() for sentence in text.split("。")[:-1]]
+    index = MemoryIndex([chunk(f"A{at}", sentence) for at, sentence in enumerate(sentences)])
+    config = RetrievalConfig(strategy="keyword", limit=1)
+    found = {question: retrieve(question, config, index=index).hits[0].chunk.text for question in QUESTIONS}
+    assert found == QUESTIONS
+
+
+def test_a_latin_word_within_chinese_is_found_whole():
+    index = MemoryIndex([chunk("A0", "按照ISO27001认证"), chunk("A1", "符合ISO27002的要求")])
+    assert [*scores(index, "ISO27001")] == [*scores(index, "ＩＳＯ２７００１")] == ["A0"]
 
 
 @pytest.mark.parametrize("questions", ["What is iron?", ["What is iron?", "And copper?"]])

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ctxassembly.stores.lexemes import NearWords, lexemes, trigrams
+from ctxassembly.text.words import words
 
 
 @pytest.mark.parametrize(
@@ -24,14 +25,25 @@ from ctxassembly.stores.lexemes import NearWords, lexemes, trigrams
         ("v1.2 1.2.3 1e5 3D K57.3", ["v1.2", "1.2.3", "1e5", "3d", "k57.3"]),
         ("", []),
         (" - ... \x00 \n", []),
-        ("👍 三天内", ["三天内"]),
+        ("👍 三天内", ["三天", "天内"]),
+        ("按照ISO27001认证。水", ["按照", "iso27001", "认证", "水"]),
+        ("ＩＳＯ２７００１／ISO27002，ﾃﾞｰﾀ", ["iso27001", "iso27002", "デー", "ータ"]),
+        ("ผลเลือด IgE", ["ผล", "ลเ", "เล", "ลื", "ือ", "อด", "ige"]),
+        ("zh.x.org/wiki/水 a-b", ["zh.x.org/wiki/", "zh.x.org", "/wiki/", "水", "a-b", "a", "b"]),
     ],
 )
 def test_words_as_postgresql_keeps_them(text: str, expected: list[str]):
     assert lexemes(text) == expected
 
 
-@pytest.mark.parametrize("part", ["a+", "a-1-", "<a ", "&a", "a.", "a/", "http://", "x@", "a", "1.", "-"])
+@pytest.mark.parametrize("text", ["糖尿病患者的血糖", "東京タワー、カタカナ", "ไม่มีน้ำ", "三天内 a 人", "𠀀𠀁𠀂"])
+def test_scripts_without_spaces_have_the_words_of_an_assembly(text: str):
+    assert lexemes(text) == words(text)
+
+
+@pytest.mark.parametrize(
+    "part", ["水", "水a", "水Ａ", "a+", "a-1-", "<a ", "&a", "a.", "a/", "http://", "x@", "a", "1.", "-"]
+)
 def test_hostile_texts_take_no_longer(part: str):
     """The worst takes 7 s for a million characters; a pattern that looks back and forth would take hours."""
     text = part * (100_000 // len(part))
