@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ctxassembly.data.candidates import GAP, Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
+from ctxassembly.text.sentences import is_wrapped_line
 
 
 def build_document_texts(
@@ -128,7 +129,7 @@ def kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
             # Text is left out: white space on both sides of it gives way to the marker.
             start += _leading_blank_length(gap_text, text[start : kept_slice.end])
             _strip_end(pieces, ends)
-            separator = _gap_marker(text[ends[-1] : start]) if pieces else ""
+            separator = gap_marker(text, ends[-1], start) if pieces else ""
         elif gap_text:
             separator = "\n" if "\n" in gap_text else " "
         if start < kept_slice.end:
@@ -167,11 +168,20 @@ def _leading_blank_length(gap_text: str, text: str) -> int:
     return max(line - (len(blanks) - len(leading_blank)), 0) if line else len(leading_blank)
 
 
-def _gap_marker(gap_text: str) -> str:
-    """Return the marker in place of `gap_text` text, with a line break on each side where the missing text has one."""
-    before = "\n" if "\n" in gap_text[: _indent_length(gap_text)] else " "
-    after = "\n" if "\n" in gap_text[len(gap_text.rstrip()) :] else " "
-    return f"{before}{GAP}{after}"
+def gap_marker(text: str, start: int, end: int) -> str:
+    r"""Return the marker in place of `text[start:end]`: on a line of its own unless that is all within a paragraph.
+
+    Inside a line, what comes after the marker would pass for the rest of the paragraph, heading or list item before it.
+
+    >>> gap_marker("One. Two. Three.", 4, 10), gap_marker("- One. Two.\n- Three.", 6, 14)
+    (' [...] ', '\n[...]\n')
+    """
+    at = text.find("\n", start, end)
+    while at >= 0:
+        if not is_wrapped_line(text, at):
+            return f"\n{GAP}\n"
+        at = text.find("\n", at + 1, end)
+    return f" {GAP} "
 
 
 def _indent_length(text: str) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import DocumentText, build_document_texts
+from ctxassembly.assembly.rendering.excerpt import DocumentText, build_document_texts, gap_marker
 from ctxassembly.assembly.rendering.join import JoinedPassage, find_join, join, trim_passage
 from ctxassembly.assembly.rendering.order import SortKeys
 from ctxassembly.config.assembly import AssemblyConfig
@@ -384,7 +384,9 @@ def _separate_pieces(pieces: Sequence[TextPiece]) -> list[TextPiece]:
         if is_apart:
             separated[-1] = last._replace(end=last.start + len(last.text.rstrip()))
         if is_apart and GAP not in piece.separator:
-            separated.append(piece._replace(start=piece.end - len(piece.text.lstrip()), separator=f" {GAP} "))
+            start = piece.end - len(piece.text.lstrip())
+            marker = gap_marker(piece.candidate.chunk.text, separated[-1].end, start)
+            separated.append(piece._replace(start=start, separator=marker))
         else:
             separated.append(piece)
     return separated

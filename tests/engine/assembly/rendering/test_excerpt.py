@@ -102,8 +102,8 @@ def test_chunks_with_a_gap_between_them_make_two_passages():
 def test_chunks_that_touch_without_overlap_are_joined_by_a_line_break():
     first, second = Chunk("a", "A", "One. Two.", 0), Chunk("b", "A", "Three. Four.", 1)
     assert written(reduced(first, 1), reduced(second, 0)) == "Two.\nThree."
-    assert written(reduced(first, 0), reduced(second, 0)) == "One. [...]\nThree."
-    assert written(reduced(first, 1), reduced(second, 1)) == "Two.\n[...] Four."
+    assert written(reduced(first, 0), reduced(second, 0)) == "One.\n[...]\nThree."
+    assert written(reduced(first, 1), reduced(second, 1)) == "Two.\n[...]\nFour."
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,12 @@ def test_chunks_that_touch_without_overlap_are_joined_by_a_line_break():
     [
         ("a gap inside a line", "One. Two. Three.", (0, 2), "One. [...] Three."),
         ("a line of its own where lines are missing", "One.\nTwo.\nThree.", (0, 2), "One.\n[...]\nThree."),
-        ("what ended its line still does", "One.\nTwo. Three.", (0, 2), "One.\n[...] Three."),
-        ("what began its line still does", "One. Two.\nThree.", (0, 2), "One. [...]\nThree."),
+        ("a line break before what is missing", "One.\nTwo. Three.", (0, 2), "One.\n[...]\nThree."),
+        ("a line break after it", "One. Two.\nThree.", (0, 2), "One.\n[...]\nThree."),
+        ("a line break inside it", "One. Two.\nThree. Four.", (0, 3), "One.\n[...]\nFour."),
+        ("another item", "- One. Two.\n- Three. Four.", (0, 3), "- One.\n[...]\nFour."),
+        ("text below a heading", "# One. Two\nThree. Four.", (0, 3), "# One.\n[...]\nFour."),
+        ("a wrapped line is no break", f"One. {'Two ' * 10}\nis three. Four.", (0, 2), "One. [...] Four."),
         ("with its indentation", "f:\n  a\n  b\n    c\n", (0, 3), "f:\n[...]\n    c"),
         ("blank lines around go", "One.\n\n\nTwo.\n\n\n  Three.", (0, 2), "One.\n[...]\n  Three."),
         ("a row of a table stays one", "| a | 1. |\n| b | 2. |\n| c | 3. |", (0, 2), "| a | 1. |\n[...]\n| c | 3. |"),
@@ -130,9 +134,9 @@ def test_a_slice_that_begins_anywhere_loses_its_white_space_after_a_gap():
     text = "One. \n \n  Two. Three. "
     at = text.index(" \n")
     candidate = candidate_of(Chunk("a", "A", text), 0, kept_spans=((0, 3), (at, at + 10), (19, 22)))
-    assert written(candidate) == "One [...]\n  Two. [...] e."
+    assert written(candidate) == "One\n[...]\n  Two. [...] e."
     blank = candidate_of(Chunk("a", "A", text), 0, kept_spans=((0, 3), (at, at + 2), (19, 22)))
-    assert written(blank) == "One [...] e."
+    assert written(blank) == "One\n[...]\ne."
 
 
 def test_a_candidate_of_blanks_alone_has_no_piece():
