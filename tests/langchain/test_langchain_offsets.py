@@ -25,7 +25,7 @@ from sqlalchemy import create_engine, event
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
-from langchain_ctxassembly import ContextAssembler, PGVectorNeighbors, VectorStoreNeighbors
+from langchain_ctxassembly import ContextAssembler, PGVectorNeighbors, VectorStoreNeighbors, number_chunks
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import get_documents
 from langchain_samples import WordEmbeddings
@@ -194,6 +194,36 @@ def test_offsets_of_different_pages_are_not_compared() -> None:
     (block,) = ContextAssembler(config=CONFIG).invoke([page_29, page_9])
     assert breaks(block.page_content) == []
     assert block.page_content.count(GAP) == 1
+
+
+STAFF = (
+    "Anna works in the garden and is responsible for all the roses and for the greenhouse with its tomatoes.",
+    "Bert drives the delivery van and knows every street and every customer by name, so that nobody waits.",
+    "Carla repairs bicycles in the workshop behind the station and she orders all of the spare parts herself.",
+    "Dirk answers the telephone from eight until five and writes down each complaint in the blue book.",
+)
+
+
+@pytest.mark.parametrize("overlap", [0, 15])
+@pytest.mark.parametrize("has_rows", [False, True])
+@pytest.mark.parametrize("is_numbered", [False, True])
+def test_records_of_one_file_never_go_on_in_each_other(overlap: int, has_rows: bool, is_numbered: bool) -> None:
+    """A loader of JSON gives a document for each record, and the splitter counts from 0 in each."""
+    loaded = [
+        Document(text, metadata={"source": "staff.json", **({"seq_num": at} if has_rows else {})})
+        for at, text in enumerate(STAFF, start=1)
+    ]
+    splitter = RecursiveCharacterTextSplitter(chunk_size=40, chunk_overlap=overlap, add_start_index=True)
+    pieces = splitter.split_documents(loaded)
+    pieces = number_chunks(pieces) if is_numbered else pieces
+    assembler = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"))
+    (block,) = assembler.invoke(pieces)
+    for passage in block.page_content.split("\n", 1)[1].split(f"\n{GAP}\n"):
+        # Only a record may go on without a break.
+        assert all(any(line in text for text in STAFF) for line in passage.split("\n"))
+    is_noted = any("contradict" in note for note in block.metadata["trace"]["notes"])
+    assert is_noted is not has_rows
+    assert all(piece.page_content in block.page_content for piece in pieces) or overlap
 
 
 def test_pages_stand_in_their_order_whatever_was_retrieved_first() -> None:

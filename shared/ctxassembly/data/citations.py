@@ -60,7 +60,8 @@ class Source:
     chunk_id: str
     document_id: str
     start: int | None
-    """In the document, half-open with `end`; None if the chunk's offset is unknown, or counts in a page or section."""
+    """In the document, half-open with `end`; None if the chunk's offset is unknown, counts in a page or section, or
+    contradicts another one."""
     end: int | None
     chunk_span: Span
     """In the chunk's own text."""

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ctxassembly.assembly.adjacency.conflicting_offsets import drop_conflicting_offsets
 from ctxassembly.assembly.adjacency.hierarchy import parent_ids, with_document_offset
 from ctxassembly.assembly.adjacency.positions import (
     KnownComplete,
@@ -126,7 +127,9 @@ def _add_neighbors(
     )
     own_hits = _separate_unstored([hit.chunk for hit in hits], fetched, config)
     chunks, found = _with_document_offsets(_merge_linked_documents(own_hits, fetched), fetched)
-    flagged = flag_shared_indexes([*chunks, *found])
+    placed, notes = drop_conflicting_offsets([*chunks, *found], config.keys)
+    log.notes += notes
+    flagged = flag_shared_indexes(placed)
     chunks, found = [*flagged[: len(hits)]], [*flagged[len(hits) :]]
     # Positions are looked up by id. In the context and in the trace a chunk keeps its original id.
     with_unique_ids = disambiguate_ids(flagged)
