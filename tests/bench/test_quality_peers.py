@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ctxassembly import Chunk, Hit
-from quality import prepare
+from quality import minilm, prepare
 from quality.__main__ import main
-from quality.baselines import bm25, bm25_rerank
+from quality.baselines import bm25, bm25_rerank, stems
 from quality.data import Document, Question, QuestionSet, Span, read
 from quality.filling import SEPARATOR, Case, Fill, count
 from quality.metrics import Meter
@@ -50,6 +54,9 @@ def birds() -> QuestionSet:
 
 
 def fill_of(name: str, *hits: str, question: str = "When does the heron sing?") -> Fill:
+    for module in STRATEGIES[name].needs:
+        if module != minilm.NEEDS and not find_spec(module):
+            pytest.skip(f"{name} needs {module}, which isn't installed")
     questions = birds()
     asked = Question("q", question, (Span("birds", 0, 10),), ())
     found = tuple(Hit(questions.chunks[hit], 0.9 - rank / 10) for rank, hit in enumerate(hits))
@@ -165,12 +172,77 @@ def test_merging_cuts_what_crosses_the_limit_and_does_not_count_again() -> None:
     assert count(answer.text) > 60
 
 
+def by_words(texts: Sequence[str], *, progress: bool = False) -> NDArray[np.float32]:
+    """Return vectors as a model of the test's few words would."""
+    known = {stem: place for place, stem in enumerate(dict.fromkeys(stems(TEXT + OTHER)))}
+    vectors = np.full((len(texts), len(known)), 1e-3, dtype=np.float32)
+    for row, text in enumerate(texts):
+        for stem in stems(text):
+            if stem in known:
+                vectors[row, known[stem]] += 1
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+@pytest.fixture
+def vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "embed", by_words)
+    monkeypatch.setattr(minilm, "_VECTORS", {})
+
+
+COMPRESSORS = (
+    "llmslim",
+    "trimwise-auto",
+    "trimwise-hybrid",
+    "context-forge",
+    "langchain-filter",
+    "llamaindex-sentences",
+)
+LONG = tuple(f"birds#{place}" for place in (0, 2, 3, 4))
+
+
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_compressors_keep_the_budget(name: str) -> None:
+    fill = fill_of(name, *LONG, "fish#0")
+    for budget in (1, 5, 17, 30, 45, 60, 100):
+        assert count(fill(budget).text) <= budget
+
+
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_compressors_put_first_what_answers(name: str) -> None:
+    """In a budget for one hit of four, the third has the answer."""
+    hits = ("birds#3", *LONG[:2], LONG[3]) if name == "llamaindex-sentences" else LONG  # it keeps the ranks
+    assert "sings at dusk" in fill_of(name, *hits)(30).text
+
+
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_compressors_lose_no_text_where_all_of_it_fits(name: str) -> None:
+    answer = fill_of(name, *LONG)(1_000)
+    assert all(SENTENCES[int(hit[-1])] in answer.text for hit in LONG)
+    for hit in LONG:
+        text = birds().chunks[hit].text
+        start = TEXT.index(text)
+        found = {at for run in answer.runs for at in range(max(run.start, start), min(run.end, start + len(text)))}
+        assert len("".join(TEXT[at] for at in found).split()) >= len(SENTENCES[int(hit[-1])].split())
+
+
+@pytest.mark.usefixtures("vectors")
+def test_context_forge_leaves_out_short_chunks() -> None:
+    assert OTHER not in fill_of("context-forge", "birds#0", "fish#0")(1_000).text
+
+
+@pytest.mark.usefixtures("vectors")
+def test_the_filter_of_langchain_keeps_one_of_two_equal_pieces() -> None:
+    assert fill_of("langchain-filter", "birds#3", "birds#3")(1_000).text.count(SENTENCES[3]) == 1
+
+
 # All of them
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, entry in STRATEGIES.items() if "sentence_transformers" not in entry.needs]
-)
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("name", STRATEGIES)
 def test_each_tells_truly_where_its_text_comes_from(name: str) -> None:
     """The meter refuses runs that don't stand in the text."""
     fill = fill_of(name, "birds#3", "birds#0", "fish#0", "birds#1")
@@ -223,7 +295,7 @@ def test_the_language_reference_is_a_question_set(reference: Path) -> None:
 
 
 def test_all_strategies_side_by_side(reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = [name for name, entry in STRATEGIES.items() if "sentence_transformers" not in entry.needs]
+    names = [name for name, entry in STRATEGIES.items() if not entry.missing and minilm.NEEDS not in entry.needs]
     asked = [
         "--out",
         str(tmp_path),

@@ -46,6 +46,25 @@ def joined(pieces: Sequence[Answer]) -> Answer:
     return Answer(SEPARATOR.join(each.text for each in pieces), tuple(run for each in pieces for run in each.runs))
 
 
+def within(ask: Callable[[int], Answer]) -> Fill:
+    """Return a fill that asks for less until the text fits.
+
+    `ask` keeps a budget by a count of its own: estimated, or without separators.
+    """
+
+    def fill(budget: int) -> Answer:
+        room = budget
+        while room > 0:
+            answer = ask(room)
+            over = count(answer.text) - budget
+            if over <= 0:
+                return answer
+            room -= over
+        return EMPTY
+
+    return fill
+
+
 def cut(pieces: Sequence[Answer], arrange: Callable[[list[Answer]], list[Answer]] = list) -> Fill:
     """Whole pieces in their order until the next one wouldn't fit; `arrange` is what is done with those that do."""
     counter = counter_for(ENCODING)

@@ -6,6 +6,8 @@ better half away.
 
 from __future__ import annotations
 
+import logging
+import sys
 import warnings
 from functools import cache
 from importlib import import_module
@@ -13,11 +15,15 @@ from typing import Any
 
 from ctxassembly import Hit
 from quality import minilm
+from quality.aligned import source_runs
 from quality.data import QuestionSet
 from quality.filling import Case, Fill, Strategy, cut, whole
 from quality.metrics import Answer
 
 NEEDS = "langchain_community"
+FILTER_NEEDS = (NEEDS, "langchain_classic", "langchain_text_splitters", minilm.NEEDS)
+PIECE_CHARS = 300
+"""Characters of a piece of a chunk, as its documentation splits."""
 
 
 def reorder(_: QuestionSet) -> Strategy:
@@ -37,6 +43,32 @@ def filtered(embeddings: Any) -> Strategy:
     def strategy(case: Case) -> Fill:
         kept = transformer.transform_documents([_document(hit, rank) for rank, hit in enumerate(case.hits)])
         return cut([whole(case.hits[document.metadata["rank"]].chunk) for document in kept], _reordered)
+
+    return strategy
+
+
+def embeddings_filter(_: QuestionSet) -> Strategy:
+    """Return the pipeline of its documentation: split, EmbeddingsRedundantFilter, EmbeddingsFilter.
+
+    The filter keeps the pieces most similar to the question, as many as fit. The threshold of its documentation, .76,
+    is for another model.
+    """
+    from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline, EmbeddingsFilter
+    from langchain_text_splitters import CharacterTextSplitter
+
+    # It logs each sentence that is longer than a piece.
+    logging.getLogger("langchain_text_splitters").setLevel(logging.ERROR)
+    splitter = CharacterTextSplitter(chunk_size=PIECE_CHARS, chunk_overlap=0, separator=". ")
+    embeddings = _embeddings()
+    redundant = _transformers().EmbeddingsRedundantFilter(embeddings=embeddings)
+    relevant = EmbeddingsFilter(embeddings=embeddings, k=sys.maxsize)
+    pipeline = DocumentCompressorPipeline(transformers=[splitter, redundant, relevant])
+
+    def strategy(case: Case) -> Fill:
+        documents = [_document(hit, rank) for rank, hit in enumerate(case.hits)]
+        found = pipeline.compress_documents(documents, case.question.text) if documents else []
+        pieces = [(each.page_content, case.hits[each.metadata["rank"]].chunk) for each in found]
+        return cut([Answer(text, source_runs(text, chunk)) for text, chunk in pieces])
 
     return strategy
 
@@ -65,20 +97,15 @@ def _document(hit: Hit, rank: int) -> Any:
 
 
 def _embeddings() -> Any:
-    """MiniLM as LangChain asks for it; a text that comes again isn't embedded again."""
+    """MiniLM as LangChain asks for it."""
     from langchain_core.embeddings import Embeddings
 
-    class Remembering(Embeddings):
-        def __init__(self) -> None:
-            self.known: dict[str, list[float]] = {}
-
+    class MiniLM(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            new = [text for text in dict.fromkeys(texts) if text not in self.known]
-            if new:
-                self.known.update(zip(new, minilm.embed(new).tolist(), strict=True))
-            return [self.known[text] for text in texts]
+            vectors: list[list[float]] = minilm.embed_cached(texts).tolist()
+            return vectors
 
         def embed_query(self, text: str) -> list[float]:
             return self.embed_documents([text])[0]
 
-    return Remembering()
+    return MiniLM()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ctxassembly import Chunk
+from quality import minilm
+from quality.aligned import source_runs
 from quality.data import QuestionSet
 from quality.filling import Case, Fill, Strategy, cut, whole
 from quality.metrics import Answer
@@ -33,6 +35,47 @@ def prev_next(questions: QuestionSet) -> Strategy:
 def reorder(_: QuestionSet) -> Strategy:
     """LongContextReorder over what fits by rank."""
     return lambda case: cut([whole(hit.chunk) for hit in case.hits], _reordered)
+
+
+def sentences(questions: QuestionSet) -> Strategy:
+    """SentenceEmbeddingOptimizer with the cutoff of its documentation, cut by rank.
+
+    It keeps the half of a node's sentences most similar to the question, best first, each with its neighbors.
+    """
+    from llama_index.core.postprocessor import SentenceEmbeddingOptimizer
+    from llama_index.core.schema import NodeWithScore
+
+    optimizer = SentenceEmbeddingOptimizer(embed_model=_embeddings(), percentile_cutoff=0.5)
+
+    def strategy(case: Case) -> Fill:
+        found = [NodeWithScore(node=node(questions, hit.chunk), score=hit.score) for hit in case.hits]
+        optimized = optimizer.postprocess_nodes(found, query_str=case.question.text)
+        texts = [each.node.get_content() for each in optimized]
+        pairs = zip(texts, case.hits, strict=True)
+        return cut([Answer(text, source_runs(text, hit.chunk)) for text, hit in pairs])
+
+    return strategy
+
+
+def _embeddings() -> Any:
+    """MiniLM as LlamaIndex asks for it."""
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+    class MiniLM(BaseEmbedding):
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            vectors: list[list[float]] = minilm.embed_cached(texts).tolist()
+            return vectors
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embedding(query)
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embedding(query)
+
+    return MiniLM()
 
 
 def _reordered(pieces: list[Answer]) -> list[Answer]:

@@ -22,6 +22,17 @@ def embed(texts: Sequence[str], *, progress: bool = False) -> NDArray[np.float32
     return vectors
 
 
+def embed_cached(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the vectors of `texts` and keep them: strategies embed the same sentences at every budget."""
+    new = [text for text in dict.fromkeys(texts) if text not in _VECTORS]
+    if new:
+        _VECTORS.update(zip(new, embed(new), strict=True))
+    return np.array([_VECTORS[text] for text in texts], dtype=np.float32)
+
+
+_VECTORS: dict[str, NDArray[np.float32]] = {}
+
+
 @cache
 def _model() -> Any:
     """The model that comes inside a wheel, if it is installed; else sentence-transformers looks for it."""

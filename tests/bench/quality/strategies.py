@@ -6,7 +6,19 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
-from quality import baselines, dsrag, haystack_peers, langchain_peers, llamaindex_peers, minilm, onyx, oracle
+from quality import (
+    baselines,
+    context_forge_peer,
+    dsrag,
+    haystack_peers,
+    langchain_peers,
+    llamaindex_peers,
+    llmslim_peer,
+    minilm,
+    onyx,
+    oracle,
+    trimwise_peers,
+)
 from quality.data import QuestionSet
 from quality.filling import Strategy
 from quality.ours import CONFIGS, MiniLM, ours
@@ -33,10 +45,16 @@ STRATEGIES: dict[str, Entry] = {
     "auto-scored": Entry("ours", ours(CONFIGS["auto"], MiniLM()), (minilm.NEEDS,)),
     "langchain-reorder": Entry("peer", langchain_peers.reorder, (langchain_peers.NEEDS,)),
     "langchain-redundant": Entry("peer", langchain_peers.redundant_filter, (langchain_peers.NEEDS, minilm.NEEDS)),
+    "langchain-filter": Entry("peer", langchain_peers.embeddings_filter, langchain_peers.FILTER_NEEDS),
     "llamaindex-prev-next": Entry("peer", llamaindex_peers.prev_next, (llamaindex_peers.NEEDS,)),
     "llamaindex-reorder": Entry("peer", llamaindex_peers.reorder, (llamaindex_peers.NEEDS,)),
+    "llamaindex-sentences": Entry("peer", llamaindex_peers.sentences, (llamaindex_peers.NEEDS, minilm.NEEDS)),
     "haystack-middle": Entry("peer", haystack_peers.lost_in_the_middle, (haystack_peers.NEEDS,)),
     "haystack-window": Entry("peer", haystack_peers.sentence_window, (haystack_peers.NEEDS,)),
+    "llmslim": Entry("peer", llmslim_peer.focused, (llmslim_peer.NEEDS,)),
+    "trimwise-auto": Entry("peer", trimwise_peers.auto, (trimwise_peers.NEEDS,)),
+    "trimwise-hybrid": Entry("peer", trimwise_peers.hybrid, (trimwise_peers.NEEDS, minilm.NEEDS)),
+    "context-forge": Entry("peer", context_forge_peer.forged, (context_forge_peer.NEEDS,)),
     "dsrag-segments": Entry("re-implemented", dsrag.segments),
     "onyx-merging": Entry("re-implemented", onyx.merged),
     "oracle-chunks": Entry("oracle", oracle.oracle_chunks),
