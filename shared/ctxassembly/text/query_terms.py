@@ -1,8 +1,9 @@
-"""An index of the sentences and words of a text, and the words of a query in it.
+"""An index of the sentences and words of texts, and the words of a query in it.
 
 The index of a text doesn't depend on the query, so it is made once and cached by the caller. A word is indexed by the
 hash of its prefix, which is the form by which a query finds it (`words.PREFIX_LENGTH`). Two prefixes of one corpus
-share a hash of 64 bits with a chance of one in a million million.
+share a hash of 64 bits with a chance of one in a million million. The words of many texts are read at once, as arrays
+of characters: one by one as strings, they would take four times as long.
 
 The words are weighed by BM25 over the texts at hand (Robertson and Zaragoza 2009, "The probabilistic relevance
 framework"): a word of the query weighs more the fewer texts have it. Each repetition of a word in a text adds less than
@@ -12,7 +13,10 @@ the one before (`K1`), and a text longer than the mean gets less for the same wo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import accumulate, pairwise
 from sys import getsizeof
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,16 +25,19 @@ import numpy as np
 from ctxassembly.text.sentences import CLOSING, STOPS, sentence_spans
 from ctxassembly.text.words import (
     PREFIX_LENGTH,
-    blank_punctuation,
-    is_spaced,
-    long_prefixes,
+    UNSPACED,
+    find_identifiers,
+    find_long_words,
+    find_symbols,
     normalize,
-    prefixes,
+    words,
     words_with_offsets,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    IntArray = NDArray[np.int64]
 
 # A section begins at a heading, or after two blank lines.
 _SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
@@ -43,7 +50,7 @@ class TextIndex(NamedTuple):
     """Offset of each sentence but the first, times two, plus 1 if a section begins there."""
     word_starts: NDArray[np.uint32]
     """Offset of each word, ascending."""
-    keys: NDArray[np.int64]
+    keys: IntArray
     """Hash of each word's prefix."""
     is_ended: bool
     """True if a sentence ends where the text ends."""
@@ -54,85 +61,154 @@ class TextIndex(NamedTuple):
         return sum(map(getsizeof, self))
 
 
-def index_text(text: str) -> TextIndex:
-    """Return the sentences and words of `text`."""
+def index_texts(texts: Sequence[str]) -> list[TextIndex]:
+    """Return the sentences and words of each of `texts`."""
+    return [
+        TextIndex(_sentence_starts(text), word_starts, keys, _is_ended(text))
+        for text, (word_starts, keys) in zip(texts, _read_words(texts), strict=True)
+    ]
+
+
+def _sentence_starts(text: str) -> NDArray[np.uint32]:
     section_starts = {match.end() for match in _SECTION.finditer(text)}
-    sentence_starts = [2 * start + (start in section_starts) for start, _ in sentence_spans(text)[1:]]
-    word_starts, words = _words_of(text)
-    return TextIndex(
-        np.array(sentence_starts, dtype=np.uint32),
-        word_starts,
-        np.array([hash(word[:PREFIX_LENGTH]) for word in words], dtype=np.int64),
-        _is_ended(text),
-    )
-
-
-def _words_of(text: str) -> tuple[NDArray[np.uint32], Sequence[str]]:
-    """Return the offsets and the words of `text`, as `words_with_offsets` does."""
-    normalized = normalize(text)
-    if len(normalized) == len(text) and is_spaced(normalized):
-        spaced = blank_punctuation(normalized)
-        # A word begins where a blank ends. Counted by numpy, offsets take a fifth of the time that `str.find` takes.
-        is_word = np.frombuffer(spaced.encode("utf-32-le", "surrogatepass"), dtype="<u4") != ord(" ")
-        is_word = np.concatenate(([False], is_word))
-        return np.flatnonzero(is_word[1:] & ~is_word[:-1]).astype(np.uint32), spaced.split()
-    found = list(words_with_offsets(text))
-    return np.array([start for start, _ in found], dtype=np.uint32), [word for _, word in found]
+    starts = [2 * start + (start in section_starts) for start, _ in sentence_spans(text)[1:]]
+    return np.array(starts, dtype=np.uint32)
 
 
 def _is_ended(text: str) -> bool:
     """Return True if a sentence ends where `text` does: after a stop and a blank, or a line break."""
     if not text[-1:].isspace():
         return False
-    words = text.rstrip()
-    return "\n" in text[len(words) :] or words.rstrip(CLOSING)[-1:] in STOPS
+    ended = text.rstrip()
+    return "\n" in text[len(ended) :] or ended.rstrip(CLOSING)[-1:] in STOPS
+
+
+def _read_words(texts: Sequence[str]) -> list[tuple[NDArray[np.uint32], IntArray]]:
+    """Return the offsets and keys of the words of each of `texts`, as `words_with_offsets` finds them."""
+    normalized = [normalize(text) for text in texts]
+    # Where normalization changes the length of a text, its words are found one by one, and joined to be read again.
+    resized = {
+        number: [*words_with_offsets(text)] for number, text in enumerate(texts) if len(normalized[number]) != len(text)
+    }
+    for number, found in resized.items():
+        normalized[number] = " ".join(word for _, word in found)
+    starts, keys = _word_keys("\n".join(normalized))
+    bounds = [0, *accumulate(len(text) + 1 for text in normalized)]
+    indexes = np.searchsorted(starts, bounds).tolist()
+    read = []
+    for number, (begin, end) in enumerate(pairwise(indexes)):
+        offsets = [at for at, _ in resized[number]] if number in resized else starts[begin:end] - bounds[number]
+        # Copies, since a view would keep the arrays of all texts in memory.
+        read.append((np.array(offsets, dtype=np.uint32), keys[begin:end].copy()))
+    return read
+
+
+_SPACED, _UNSPACED = 1, 2
+_CHARACTERS = 0x40000
+"""Number of characters in the table of kinds: from here on there are no letters but some rare ideographs."""
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number, so that no character is lost when a hash overflows."""
+
+
+@cache
+def _character_kinds() -> NDArray[np.uint8]:
+    """Return the kind of each character: part of a word in a script with or without spaces, or 0 for all others."""
+    characters = np.arange(_CHARACTERS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    kinds = np.zeros(_CHARACTERS + 1, dtype=np.uint8)
+    for pattern, kind in (r"\w+", _SPACED), (f"[{UNSPACED}]+", _UNSPACED):
+        for run in re.finditer(pattern, characters):
+            kinds[run.start() : run.end()] = kind
+    return kinds
+
+
+def _word_keys(text: str) -> tuple[IntArray, IntArray]:
+    """Return the offset of each word of `text`, which is normalized, and the hash of its prefix.
+
+    In a script with spaces, a word is a run of letters and digits; in others every two adjacent characters are a word,
+    and so is a single one.
+    """
+    codes = np.frombuffer(f" {text}{' ' * PREFIX_LENGTH}".encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    kinds = _character_kinds().take(codes, mode="clip")
+    is_begin = (kinds[1:] != kinds[:-1]) & (kinds[1:] > 0)
+    if (kinds == _UNSPACED).any():
+        is_begin[:-1] |= (kinds[1:-1] == _UNSPACED) & (kinds[2:] == _UNSPACED)
+        single = (kinds[:-2] != _UNSPACED) & (kinds[2:] != _UNSPACED)
+        is_begin[:-1] &= (kinds[1:-1] != _UNSPACED) | (kinds[2:] == _UNSPACED) | single
+    starts = np.flatnonzero(is_begin) + 1
+    kind = kinds[starts]
+    keys = codes[starts].astype(np.uint64)
+    is_inside = np.ones(len(starts), dtype=bool)
+    for distance in range(1, PREFIX_LENGTH):
+        at = starts + distance
+        is_inside &= kinds[at] == kind
+        if distance == 2:
+            is_inside &= kind == _SPACED
+        keys *= _MULTIPLIER
+        keys += codes[at] * is_inside
+    return starts - 1, (keys ^ (keys >> np.uint64(32))).view(np.int64)
+
+
+def _prefix_keys(prefixes: Iterable[str]) -> IntArray:
+    """Return the key of each of `prefixes`."""
+    return _word_keys(" ".join(prefixes))[1]
 
 
 _SLOTS = 1 << 16
 """Size of the table by which most words of a text are skipped: a look into it takes a fifth of a binary search."""
 
 
-class TermOccurrences(NamedTuple):
-    """Words of a query that occur in a text."""
-
-    term_ids: NDArray[np.int64]
-    """The number of each among `QueryTerms.terms`."""
-    word_indexes: NDArray[np.int64]
-    """The number of each among the words of the text."""
-
-
 class QueryTerms:
-    """Prefixes and long words of `query`. A word that begins like a long one is found as that and as its prefix."""
+    """The words of a query in the forms by which texts are searched.
+
+    Two words are taken for forms of one if they have the same prefix. A long word is found as itself and by its prefix,
+    an identifier, such as ISO27001, only as itself.
+    """
 
     def __init__(self, query: str) -> None:
-        self.prefix_of = long_prefixes(query)
+        exact = [word for word in find_identifiers(query) if len(word) >= PREFIX_LENGTH]  # the key of others is exact
+        self.prefix_of = find_long_words(query)
         """The prefix of each long word."""
-        own = list(dict.fromkeys(prefixes(query)))
-        self.terms: Sequence[str] = [*own, *self.prefix_of]
-        self._term_ids = {word: number for number, word in enumerate(self.terms)}
-        self._long_terms: dict[str, list[str]] = {}
-        """The long words with a prefix, the longest first: of two that begin alike, the longest that matches counts."""
-        for long in sorted(self.prefix_of, key=len, reverse=True):
-            self._long_terms.setdefault(self.prefix_of[long], []).append(long)
-        keys = np.array([hash(prefix) for prefix in own], dtype=np.int64)
+        own = dict.fromkeys(word[:PREFIX_LENGTH] for word in words(query) if word not in exact)
+        symbols = find_symbols(query)
+        self.terms: Sequence[str] = [*own, *exact, *self.prefix_of, *symbols]
+        """The prefixes, the identifiers and the long words, all in lower case; then the symbols."""
+        self.prefix_count = len(own)
+        self.symbols = dict(enumerate(symbols.values(), len(self.terms) - len(symbols)))
+        """The pattern of each symbol by its number among the terms."""
+        prefix_ids = {prefix: number for number, prefix in enumerate(own)}
+        self._whole: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        """The long words and identifiers with a prefix, and their numbers among the terms. The longest come first: of
+        two that begin alike, the longest that matches counts."""
+        for term_id, term in sorted(enumerate([*exact, *self.prefix_of], len(own)), key=lambda pair: -len(pair[1])):
+            self._whole[prefix_ids.setdefault(term[:PREFIX_LENGTH], len(prefix_ids))].append((term, term_id))
+        self._exact = frozenset(exact)
+        keys = _prefix_keys(prefix_ids)
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
         self._has_key = np.zeros(_SLOTS, dtype=bool)
         self._has_key[keys % _SLOTS] = True
 
-    def find_occurrences(self, keys: NDArray[np.int64]) -> TermOccurrences:
-        """Return the prefixes of the query among `keys`; a long word has no key: see `find_long_term`."""
-        candidates = np.flatnonzero(self._has_key[keys % _SLOTS])
-        key_indexes = np.searchsorted(self._keys, keys[candidates]).clip(max=len(self._keys) - 1)
-        is_same = self._keys[key_indexes] == keys[candidates]
-        return TermOccurrences(self._order[key_indexes[is_same]], candidates[is_same])
+    def find_prefixes(self, keys: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the number of each of the query's prefixes among `keys`, and its place there.
 
-    def find_long_term(self, text: str, term_id: int, offset: int) -> int | None:
-        """Return the number of the long word at `offset` in `text`, where its prefix `term_id` was found; else None."""
-        for long in self._long_terms.get(self.terms[term_id], ()):
+        Below `prefix_count` it is the number of a term; from there on, only `find_whole` says whether a term is there.
+        """
+        places = np.flatnonzero(self._has_key[keys % _SLOTS])
+        numbers = np.searchsorted(self._keys, keys[places]).clip(max=len(self._keys) - 1)
+        is_same = self._keys[numbers] == keys[places]
+        return self._order[numbers[is_same]], places[is_same]
+
+    def begins_whole(self, prefix_ids: IntArray) -> IntArray:
+        """Return the places in `prefix_ids` of prefixes with which a long word or an identifier begins."""
+        return np.flatnonzero(np.isin(prefix_ids, list(self._whole)))
+
+    def find_whole(self, text: str, prefix_id: int, offset: int) -> int | None:
+        """Return the number of the long word or identifier at `offset` in `text`, where its prefix is; else None."""
+        for term, term_id in self._whole[prefix_id]:
             # Normalized text may be longer or shorter than the text.
-            if normalize(text[offset : offset + 2 * len(long)]).startswith(long):
-                return self._term_ids[long]
+            found = text[offset : offset + 2 * len(term) + 1]
+            if words(found)[:1] == [term] if term in self._exact else normalize(found).startswith(term):
+                return term_id
         return None
 
 

@@ -16,7 +16,8 @@ characters; in Chinese and Japanese, which write no blanks, at a comma, or else 
 A wrapped line is recognized by three signs: it has at least `MIN_WRAPPED_CHARS` characters, it ends in a letter or a
 character such as a comma, and the next line begins with a small letter. A capital is harder, since a heading begins
 with one as well: then the first word of the next line must not have fitted on this line, measured by the longest of the
-lines around. An abbreviation is recognized by its form, in any language with an alphabet, without a list.
+lines around. Nearly all abbreviations are recognized by their form, in any language with an alphabet. Before a number,
+where a sentence hardly ever begins, so is every short word with a capital ("Art. 6"), and a few words without one.
 
 `classify_sentences` distinguishes prose from headings, rows of tables, items of lists and lines of code. Prose can be
 left out sentence by sentence. A row, an item or a line of code says little without those around it. The form of a
@@ -46,12 +47,20 @@ _MAX_ABBREVIATION_CHARS = 12
 _MIN_WORD_CHARS = 5
 """Letters in a row that make a word: no abbreviation is as long."""
 _OPENING = "([{\"'„“‘«*_"
-# An initial; an ordinal ("7. Mai", "Philip II."); letters with stops between them ("e.g.", "z.B."); letters without a
-# vowel ("Mr.", "bzw."), unless all are capitals ("SMTP").
+# An initial; a Roman ordinal ("Philip II."); letters with stops between them ("e.g.", "z.B."); letters without a vowel
+# ("Mr.", "bzw."), unless all are capitals ("SMTP").
 _ABBREVIATION = re.compile(
-    r"[^\W\d_]|\d{1,2}|[IVX]+|[^\W\d_]{1,3}(?:\.[^\W\d_]{1,3})+"
-    r"|(?![A-Z]+\Z)[B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{2,4}"
+    r"[^\W\d_]|[IVX]+|[^\W\d_]{1,3}(?:\.[^\W\d_]{1,3})+|(?![A-Z]+\Z)[B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{2,4}"
 )
+_NUMBER = re.compile(r"[(§]?\s?\d")
+_BEFORE_NUMBERS = re.compile(
+    "abs|afb|al|app|approx|arts?|ca|cap|chap|eds?|eqs?|excl|ext|figs?|incl|kap|lit|max|min|nos?|para?|sect?|tab|tel|vols?"
+)
+"""Abbreviations with a vowel that are written without a capital, such as "et al. 1982"."""
+_MAX_CAPITALIZED_CHARS = 4
+"""Letters of the longest word with a capital that is an abbreviation before a number."""
+_BEFORE_ORDINALS = re.compile("ab|[ai]m|beim|bis|d(?:as|e[mnrs]|ie)|ein(?:e[mr]?|en)?|oder|seit|und|vom|zu[mr]")
+"""Words after which a number of one or two digits with a stop is an ordinal in German ("am 7. Mai")."""
 
 
 def is_wrapped_line(text: str, at: int) -> bool:
@@ -85,10 +94,18 @@ def _is_abbreviation(text: str, begin: int, at: int) -> bool:
 
     `begin` is where the sentence starts.
     """
-    if at - begin >= _MIN_WORD_CHARS and text[at - _MIN_WORD_CHARS : at].isalpha():
+    before_number = _NUMBER.match(text, at + 2) is not None
+    if not before_number and at - begin >= _MIN_WORD_CHARS and text[at - _MIN_WORD_CHARS : at].isalpha():
         return False
     words = text[max(begin, at - _MAX_ABBREVIATION_CHARS) : at].split()
     word = words[-1].lstrip(_OPENING) if words else ""
+    if word.isdecimal():
+        is_ordinal = len(words) > 1 and _BEFORE_ORDINALS.fullmatch(words[-2].lower()) is not None
+        return len(word) <= 2 and (is_ordinal or text[at + 2 : at + 3].islower())
+    if before_number and word.isalpha():
+        is_short = len(word) <= _MAX_CAPITALIZED_CHARS and word[0].isupper()
+        if is_short or _BEFORE_NUMBERS.fullmatch(word.lower()):
+            return True
     if _ABBREVIATION.fullmatch(word):
         return True
     # A short word is one too if a small letter follows, in a sentence that began with a capital ("Dit bijv. ook").
@@ -112,6 +129,13 @@ _BREAK = re.compile(
     rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[{FULL_STOPS}])[{_CLOSING}]*))",
     re.DOTALL,
 )
+# Where a full line surely goes on in the next one, the pattern skips its end: most breaks of wrapped text are of this
+# kind, and each costs the loop below as much as a hundred characters. `is_wrapped_line` decides on the others.
+_SKIP_WRAPPED = (
+    rf"(?!(?<=[^\n]{{{MIN_WRAPPED_CHARS - 1}}}[A-Za-z{re.escape(_OPEN_ENDINGS)}]\n)"
+    r"[^\S\n]*[\"'(*`]{0,2}[a-z]{1,40}(?:['-][a-z]{1,40})?[\"')*`]{0,2}[,.;]?\s)"
+)
+_BREAK_UNWRAPPED = re.compile(_BREAK.pattern.replace(r"(?<=\n)", rf"(?<=\n){_SKIP_WRAPPED}", 1), re.DOTALL)
 # Nearly every phrase of Thai or Lao has the vowel in _FREQUENT_VOWELS: a text without it is searched by the simpler
 # pattern.
 _THAI, _FREQUENT_VOWELS = "\u0e00-\u0eff", "\u0e32\u0eb2"
@@ -151,15 +175,16 @@ def sentence_spans(text: str) -> list[Span]:
     """
     edges = [0]
     start, has_bars, is_thai = 0, "|" in text, any(sign in text for sign in _FREQUENT_VOWELS)
-    for match in (_BREAK_OR_BLANK if is_thai else _BREAK).finditer(text):
+    pattern = _BREAK_OR_BLANK if is_thai else _BREAK if has_bars else _BREAK_UNWRAPPED
+    for match in pattern.finditer(text):
         (at, end), found = match.span(), match[0]
         if text[start].isspace() and _BLANKS.fullmatch(text, start, end):  # a slice would copy the sentence
             continue
-        if _is_item_number(text, start, end):
+        if end - start <= _MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, start, end):
             continue
         if found == "\n" and is_wrapped_line(text, at):
             continue
-        if found == ". " and _is_abbreviation(text, start, at):
+        if found in (". ", ".\xa0") and _is_abbreviation(text, start, at):
             continue
         if is_thai and found[0] == " " and end - start < MIN_PHRASE_CHARS:
             continue
@@ -170,14 +195,9 @@ def sentence_spans(text: str) -> list[Span]:
     if len(edges) > 1 and not text[edges[-1] :].strip():
         edges.pop()
     edges.append(len(text))
-    if any(end - start > MAX_SENTENCE_CHARS for start, end in pairwise(edges)):
+    if len(text) > MAX_SENTENCE_CHARS and any(end - start > MAX_SENTENCE_CHARS for start, end in pairwise(edges)):
         edges = [0, *(edge for start, end in pairwise(edges) for edge in _split_long(text, start, end))]
     return list(pairwise(edges)) if text else []
-
-
-def _is_item_number(text: str, begin: int, end: int) -> bool:
-    """Return True if `text[begin:end]` is the number of an item, which belongs to the item."""
-    return end - begin <= _MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, begin, end) is not None
 
 
 def _is_table_row(text: str, begin: int, end: int) -> bool:

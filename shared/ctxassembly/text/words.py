@@ -6,7 +6,8 @@ dictionary. Every two adjacent characters count as a word there, as in search en
 Two words are taken for forms of one if they begin alike, in any language, without a stemmer or a list of endings.
 `PREFIX_LENGTH` letters are enough for most words of Dutch, German, Spanish and English. They are not for compounds
 ("Apothekenbetrieb", "Apothekergarten"), so a long word is also searched by all of its letters but the last
-`ENDING_LENGTH`, and a match of these counts in addition to its prefix.
+`ENDING_LENGTH`, and a match of these counts in addition to its prefix. They say nothing about identifiers: one of a
+query (`find_identifiers`) has to be found whole.
 
 These functions run over every chunk of every assembly, so text in ASCII and Latin-1 takes faster paths with the same
 result: `bytes.translate` instead of a regular expression, and no Unicode normalization for ASCII.
@@ -23,6 +24,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
+from itertools import pairwise
 from operator import add
 from typing import Any, overload
 
@@ -43,6 +45,7 @@ _TYPOGRAPHIC_MARKS = "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u20
 """Quotes, dashes, ellipsis, bullet, blank: part of no word, and often the only characters beyond ASCII."""
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 """Accents of Latin, Greek and Cyrillic letters. Marks on letters of other scripts are more than accents."""
+_WORD = re.compile(r"\w+")
 _TWO_LETTERS = re.compile(r"\w\w")
 _STRAIGHT_QUOTES = tuple(zip("“”„«»‘’‚", '"""""\'\'\'', strict=True))
 
@@ -192,22 +195,44 @@ ENDING_LENGTH = 2
 """Number of last letters in which the forms of a long word differ."""
 
 
-def prefixes(text: str) -> list[str]:
-    """Return the words of `text` cut to `PREFIX_LENGTH` letters, in order.
+def find_identifiers(text: str) -> dict[str, None]:
+    """Return the words of `text` that have a digit, an underscore or a capital after a small letter, each once.
 
-    >>> prefixes("Gastroscopic procedures, two")
-    ['gastro', 'proced', 'two']
+    They have no other forms: ISO27002 isn't a form of ISO27001, nor getUserMail of getUserName.
+
+    >>> list(find_identifiers("ISO27001 by getUserName, in 2024"))
+    ['iso27001', 'getusername', '2024']
     """
-    return [word[:PREFIX_LENGTH] for word in words(text)]
+    return dict.fromkeys(word for run in _WORD.findall(text) if _is_identifier(run) for word in words(run))
 
 
-def long_prefixes(text: str) -> dict[str, str]:
+def _is_identifier(word: str) -> bool:
+    return not word.isalpha() or any(first.islower() and second.isupper() for first, second in pairwise(word))
+
+
+_SYMBOLS = r"[=<>!+*/%&|^~@:$-]"
+_SYMBOL = re.compile(rf"(?<![^\s`'\"(])(?:[=<>+*%@^~|]|(?!--)(?!//?/){_SYMBOLS}{{2,3}})(?![^\s`'\"),.;?])")
+
+
+def find_symbols(text: str) -> dict[str, re.Pattern[str]]:
+    """Return the operators that `text` names, such as "==", each with the pattern that finds it in code.
+
+    >>> list(find_symbols("What do `==` and -> mean - in A/B?"))
+    ['==', '->']
+    """
+    symbols = dict.fromkeys(_SYMBOL.findall(text))
+    return {one: re.compile(rf"(?<!{_SYMBOLS}){re.escape(one)}(?!{_SYMBOLS})") for one in symbols}
+
+
+def find_long_words(text: str) -> dict[str, str]:
     """Return the long words of `text` without their last `ENDING_LENGTH` letters, and the prefix of each.
 
-    >>> long_prefixes("two Apothekenbetriebe")
+    >>> find_long_words("two Apothekenbetriebe")
     {'apothekenbetrie': 'apothe'}
     """
-    return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in words(text) if len(word) >= LONG_WORD_LENGTH}
+    long = (word for word in words(text) if len(word) >= LONG_WORD_LENGTH)
+    exact = find_identifiers(text)
+    return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in long if word not in exact}
 
 
 class TermQuery:
@@ -223,13 +248,17 @@ class TermQuery:
     @cached_property
     def _forms(self) -> tuple[tuple[str, str], ...]:
         """Each word, and the string that a text with blanks around its words has if it has any form of that word."""
-        return tuple((word, _search_form(word)) for word in dict.fromkeys(words(self._query)))
+        exact = find_identifiers(self._query)
+        return tuple(
+            (word, f" {word} " if word in exact else _search_form(word)) for word in dict.fromkeys(words(self._query))
+        )
 
     def find_terms(self, text: str) -> tuple[str, ...]:
         """Return the words of the query that `text` has in any form, each once, in the order of the query.
 
         Two words are forms of one if their first six letters are the same; of a long word, all letters but its ending
-        must be. A word of fewer than six letters has no other form. Sentences are chosen by the same rule.
+        must be. A word of fewer than six letters and an identifier have no other form. Sentences are chosen by the same
+        rule.
         """
         same = normalize(text)
         # Adapters write out every trace, so this has to be fast: one search in a string for each word.
@@ -286,7 +315,6 @@ class MatchedTerms(Sequence[str]):
 
 _MIN_CHARS = 20
 """Letters and digits of a text that is no accident inside another one. Shorter texts have to be equal."""
-_WORD = re.compile(r"\w+")
 _MASK = re.compile(r"<[^<>\n]{1,40}>|\[[^\[\]\n]{1,40}\]|\{[^{}\n]{1,40}\}|\b(?:[Xx]{3,}|_{3,}|REDACTED|MASKED)\b")
 """What is put in place of a masked name: `<PERSON>`, `[NAME]`, `XXXX`. Marks without letters are no words anyway."""
 

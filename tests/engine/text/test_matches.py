@@ -49,6 +49,8 @@ def searched(**options: Any) -> Context:
         ("of a long word all but the ending", "vergunningen", "Een vergunning.", ("vergunningen",)),
         ("not what only begins like it", "vergunningaanvraag", "Een vergunning.", ()),
         ("without spaces by two characters", "駐車場", "駐車場は無料", ("駐車", "車場")),
+        ("a word with digits only whole", "ISO27001 sensor33", "iso27002, Sensor33", ("sensor33",)),
+        ("a name with capitals inside, too", "getUserName", "getUserMail getUserNames", ()),
         ("no words", "?!", "What?!", ()),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given
 from builders import candidate_of
 from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.text.query_terms import index_text
+from ctxassembly.text.query_terms import index_texts
 from ctxassembly.text.sentences import sentence_spans
 from stopwatch import grows_less
 from strategies import texts
@@ -22,7 +22,7 @@ FULL = "a line broken to a width goes on like this"
 
 def parts(text: str) -> list[str]:
     spans = sentence_spans(text)
-    assert (index_text(text).sentence_starts >> 1).tolist() == [at for at, _ in spans[1:]]
+    assert (index_texts([text])[0].sentence_starts >> 1).tolist() == [at for at, _ in spans[1:]]
     return [text[begin:end] for begin, end in spans]
 
 
@@ -113,6 +113,14 @@ def test_the_number_of_an_item_stays_with_it(text: str, expected: list[str]):
     [
         ("an initial ends none", "By J. R. Bach. He.", ["By J. R. Bach. ", "He."]),
         ("nor a day or a number in order", "Am 7. Mai. Im 19. Jahr.", ["Am 7. Mai. ", "Im 19. Jahr."]),
+        ("also before a small letter", "Am 3. und 4. mai. So.", ["Am 3. und 4. mai. ", "So."]),
+        ("any other number does", "The room is 12. Ask the nurse.", ["The room is 12. ", "Ask the nurse."]),
+        ("not before the number of an article", "Op grond van Art. 6 lid 1.", ["Op grond van Art. 6 lid 1."]),
+        ("or of a figure", "See Fig. 2, No. 5, Sec. 4 (Abs. 1).", ["See Fig. 2, No. 5, Sec. 4 (Abs. 1)."]),
+        ("also behind a blank that doesn't break", "See Sec.\xa04 here.", ["See Sec.\xa04 here."]),
+        ("or a year", "Li et al. 1982, Bo et al. (1983).", ["Li et al. 1982, Bo et al. (1983)."]),
+        ("or an amount", "It takes approx. 10 days.", ["It takes approx. 10 days."]),
+        ("but after a word", "It was too much. 5 left.", ["It was too much. ", "5 left."]),
         ("or a Roman one", "Philip II. ruled. Then IV. Henry.", ["Philip II. ruled. ", "Then IV. Henry."]),
         ("nor letters with stops", "See (e.g. A b, z.B. C). So.", ["See (e.g. A b, z.B. C). ", "So."]),
         ("or without a vowel", "Ask Mr. Bo or bzw. Dr. Li. So.", ["Ask Mr. Bo or bzw. Dr. Li. ", "So."]),

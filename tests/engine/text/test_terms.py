@@ -4,17 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.text.query_terms import QueryTerms, index_text
-from ctxassembly.text.words import long_prefixes, prefixes
+from ctxassembly.text.query_terms import QueryTerms, index_texts
+from ctxassembly.text.words import find_identifiers, find_long_words, find_symbols, words
 
 
 def found_in(text: str, query: str) -> list[str]:
     """The words of the query that are found, each long one before its prefix."""
-    terms, index = QueryTerms(query), index_text(text)
+    terms, index = QueryTerms(query), index_texts([text])[0]
+    prefix_ids, places = terms.find_prefixes(index.keys)
+    whole = set(terms.begins_whole(prefix_ids).tolist())
     found: list[str] = []
-    for term_id, number in zip(*(each.tolist() for each in terms.find_occurrences(index.keys)), strict=True):
-        longer = terms.find_long_term(text, term_id, int(index.word_starts[number]))
-        found += [terms.terms[each] for each in (longer, term_id) if each is not None]
+    for number, (prefix_id, place) in enumerate(zip(prefix_ids.tolist(), places.tolist(), strict=True)):
+        longer = terms.find_whole(text, prefix_id, int(index.word_starts[place])) if number in whole else None
+        found += [] if longer is None else [terms.terms[longer]]
+        found += [terms.terms[prefix_id]] if prefix_id < terms.prefix_count else []
     return found
 
 
@@ -33,10 +36,16 @@ def found_in(text: str, query: str) -> list[str]:
         ("scripts without spaces by two characters", "日本語", "日本語の本", ["日本", "本語"]),
         ("beside words with spaces", "日本 tax", "tax 日本", ["tax", "日本"]),
         ("nothing is found by nothing", "", "text", []),
+        ("a word with digits is found whole", "ISO27001", "iso27002 ISO27001 iso270012", ["iso27001"]),
+        ("a name with capitals inside, too", "getUserName", "getUserMail getUserName", ["getusername"]),
+        ("or with underscores", "get_user_name", "get_user_mail get_user_name", ["get_user_name"]),
+        ("a word that begins like one keeps its forms", "sensor sensor33", "sensors", ["sensor"]),
+        ("and is found in it", "sensor sensor33", "sensor33 sensor34", ["sensor33", "sensor", "sensor"]),
+        ("a word with digits before a script without spaces", "ISO27001", "符合ISO27001标准", ["iso27001"]),
     ],
 )
 def test_what_is_found(rule: str, query: str, text: str, found: list[str]):
-    assert [word for word in found_in(text, query) if word not in long_prefixes(query)] == found
+    assert [word for word in found_in(text, query) if word not in find_long_words(query)] == found
 
 
 TWO = "gemeinschaft gemeinschaftlichkeit"
@@ -68,5 +77,27 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=6), st.lists(WORDS, max_size=20))
 def test_it_finds_what_the_stems_of_the_text_are(query: list[str], parts: list[str]):
-    text, wanted = "".join(parts), prefixes(" ".join(query))
-    assert found_in(text, " ".join(query)) == [stem for stem in prefixes(text) if stem in wanted]
+    text = "".join(parts)
+    exact = find_identifiers(" ".join(query))
+    wanted = [word[:6] for word in words(" ".join(query)) if word not in exact]
+    found = [word for word in found_in(text, " ".join(query)) if word not in exact]
+    assert found == [word[:6] for word in words(text) if word[:6] in wanted]
+
+
+@pytest.mark.parametrize(
+    ("query", "symbols"),
+    [
+        ("difference between is and ==", ["=="]),
+        ("What does `->` mean?", ["->"]),
+        ("is a <= b", ["<="]),
+        ("A / B - C & D: 5% -- or https://x.y?", []),
+        ("**bold** and __init__", []),
+    ],
+)
+def test_operators_of_a_query_are_searched(query: str, symbols: list[str]):
+    assert list(find_symbols(query)) == symbols
+
+
+def test_an_operator_is_not_found_inside_a_longer_one():
+    pattern = find_symbols("what is == for")["=="]
+    assert [match.start() for match in pattern.finditer("a == b === c x==y !== z")] == [2, 14]

@@ -24,7 +24,7 @@ from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentenc
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
-from ctxassembly.text.query_terms import Bm25, QueryTerms, TextIndex, index_text
+from ctxassembly.text.query_terms import Bm25, QueryTerms, TextIndex, index_texts
 from ctxassembly.text.sentences import is_wrapped_line
 from ctxassembly.tokens.cache import TextCache
 
@@ -43,7 +43,11 @@ _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
 def get_text_indexes(texts: Sequence[str]) -> list[TextIndex]:
     """Return the sentences and words of `texts`, cached."""
-    return [_CACHE.get(text) or _CACHE.put(text, index_text(text)) for text in texts]
+    known = {text: _CACHE.get(text) for text in texts}
+    new = [text for text, index in known.items() if index is None]
+    indexes = {text: index for text, index in known.items() if index is not None}
+    indexes |= {text: _CACHE.put(text, index) for text, index in zip(new, index_texts(new), strict=True)}
+    return [indexes[text] for text in texts]
 
 
 class ChunkParts(NamedTuple):
@@ -121,6 +125,12 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
     sentence_starts, section_starts = _sentence_starts(parts, text_indexes, [*line_starts, *boundaries])
     line_numbers = np.searchsorted(line_starts, sentence_starts, "right") - 1
     full_text = "".join(texts)
+    term_ids, term_offsets = _term_occurrences(parts, text_indexes, query_terms)
+    symbols = [
+        (term_id, match.start())
+        for term_id, pattern in query_terms.symbols.items()
+        for match in pattern.finditer(full_text)
+    ]
     return CandidateText(
         full_text,
         np.append(sentence_starts, len(full_text)),
@@ -128,7 +138,8 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
         section_starts,
         [document_ids[number] for number in line_numbers.tolist()],
         members,
-        *_term_occurrences(parts, text_indexes, query_terms),
+        np.append(term_ids, [term_id for term_id, _ in symbols]).astype(np.int64),
+        np.append(term_offsets, [offset for _, offset in symbols]).astype(np.int64),
     )
 
 
@@ -155,27 +166,26 @@ def _term_occurrences(
     """Return the term index and the offset of each occurrence of the query's words."""
     if not query_terms.terms:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    term_ids, key_numbers = query_terms.find_occurrences(_concatenate([index.keys for index in text_indexes]))
+    prefix_ids, key_numbers = query_terms.find_prefixes(_concatenate([index.keys for index in text_indexes]))
     chunk_numbers = np.searchsorted(np.cumsum([len(index.keys) for index in text_indexes]), key_numbers, "right")
     offsets = _concatenate([index.word_starts for index in text_indexes])[key_numbers]
     positions = parts.text_starts[chunk_numbers] + offsets
     is_valid = (positions >= parts.valid_from[chunk_numbers]) & (positions < parts.valid_to[chunk_numbers])
-    term_ids, positions = term_ids[is_valid], positions[is_valid]
-    if query_terms.prefix_of:
-        long_terms = [
-            (longer, place)
-            for stem, place, offset, chunk_number in zip(
-                term_ids.tolist(),
-                positions.tolist(),
-                offsets[is_valid].tolist(),
-                chunk_numbers[is_valid].tolist(),
-                strict=True,
-            )
-            if (longer := query_terms.find_long_term(parts.texts[chunk_number], stem, offset)) is not None
-        ]
-        term_ids = np.append(term_ids, [stem for stem, _ in long_terms]).astype(np.int64)
-        positions = np.append(positions, [place for _, place in long_terms]).astype(np.int64)
-    return term_ids, positions
+    prefix_ids, positions = prefix_ids[is_valid], positions[is_valid]
+    is_term = prefix_ids < query_terms.prefix_count
+    begins_whole = query_terms.begins_whole(prefix_ids)
+    places = zip(chunk_numbers[is_valid][begins_whole].tolist(), offsets[is_valid][begins_whole].tolist(), strict=True)
+    whole = [
+        (term_id, position)
+        for (chunk, offset), prefix_id, position in zip(
+            places, prefix_ids[begins_whole].tolist(), positions[begins_whole].tolist(), strict=True
+        )
+        if (term_id := query_terms.find_whole(parts.texts[chunk], prefix_id, offset)) is not None
+    ]
+    return (
+        np.append(prefix_ids[is_term], [term_id for term_id, _ in whole]).astype(np.int64),
+        np.append(positions[is_term], [position for _, position in whole]).astype(np.int64),
+    )
 
 
 MAX_SECTION_CHARS = 4_000

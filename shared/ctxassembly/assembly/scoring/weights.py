@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
-from ctxassembly.text.words import long_prefixes, prefixes, words
+from ctxassembly.text.words import PREFIX_LENGTH, find_long_words, find_symbols, words
 from ctxassembly.wording.languages import stop_words
 
 STOP_WORD_WEIGHT = 0.5
@@ -23,8 +23,11 @@ def stop_word_weights(query: str) -> Mapping[str, float]:
     """Return the factor of each stem and long word that only stop words of `query` have, for `Bm25`.
 
     Stop words are the function words of the query's language. A query of nothing but stop words has no factors: all its
-    words count the same.
+    words count the same, and so do those of a query with operators ("difference between is and =="), where a function
+    word may be a keyword.
     """
+    if find_symbols(query):
+        return {}
     query_words = frozenset(words(query))
     weak_words = stop_words(query_words)
     other_words = query_words - weak_words
@@ -33,8 +36,7 @@ def stop_word_weights(query: str) -> Mapping[str, float]:
 
 def _match_forms(terms: Iterable[str]) -> set[str]:
     """Return the stems and long words by which `terms` are found in texts."""
-    text = " ".join(terms)
-    return {*prefixes(text), *long_prefixes(text)}
+    return {form for term in terms for form in (term[:PREFIX_LENGTH], *find_long_words(term))}
 
 
 # Only the best scores of a scorer count: those sentences are the ones that words miss. It ranks all others no better

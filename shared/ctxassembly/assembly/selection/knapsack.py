@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
@@ -48,12 +47,6 @@ class TokenCosts:
         }
         self.max_chars_per_token = chars_per_token * LENGTH_TOLERANCE
         """The characters that a token has at most in a sentence that may fit."""
-        text, boundaries = sentences.text, sentences.boundaries
-        # The tokens of a sentence begin before the blanks between it and the one that it continues.
-        self._token_starts = [
-            begin + len(text[begin:end].rstrip(" ")) if continues else end
-            for (begin, end), continues in zip(pairwise(boundaries), [*sentences.continues[1:], False], strict=True)
-        ]
 
     def estimate(self, index: int) -> float:
         """Return the tokens that a sentence adds next to others."""
@@ -61,9 +54,18 @@ class TokenCosts:
         if not self._counter.additive:
             return (boundaries[index + 1] - boundaries[index]) / self._chars_per_token
         if index not in counts:
-            begin = self._token_starts[index - 1] if index else boundaries[0]
-            counts[index] = self._counter.count(self._sentences.text[begin : self._token_starts[index]])
+            counts[index] = self._counter.count(
+                self._sentences.text[self._token_start(index) : self._token_start(index + 1)]
+            )
         return counts[index] + BOUNDARY_COST
+
+    def _token_start(self, index: int) -> int:
+        """Return where the tokens of a sentence begin: before the blanks between it and the one that it continues."""
+        boundaries, continues = self._sentences.boundaries, self._sentences.continues
+        begin, end = boundaries[max(index - 1, 0)], boundaries[index]
+        if index == len(continues) or not continues[index]:
+            return end
+        return begin + len(self._sentences.text[begin:end].rstrip(" "))
 
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""

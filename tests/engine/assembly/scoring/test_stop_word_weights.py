@@ -16,6 +16,7 @@ from ctxassembly.assembly.scoring.weights import STOP_WORD_WEIGHT, stop_word_wei
         ("a stem that another word has, too, keeps its weight", "summarize the summary of sea", "of the"),
         ("so does a long word", "Beschreiben, beschreibend: Rente", "beschreib"),
         ("only function words: all weigh alike", "What is it about?", ""),
+        ("nor a function word in a query with operators, where it may be a keyword", "difference of is and ==", ""),
         ("no words", "", ""),
     ],
 )
