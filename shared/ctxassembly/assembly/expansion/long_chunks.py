@@ -14,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.text.words import PREFIX_LENGTH, blank_punctuation, is_spaced, words
+from ctxassembly.text.words import PREFIX_LENGTH, blank_punctuation, find_identifiers, is_spaced, words
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, MAX_TOKEN_CHARS, TokenCounter
 
 MAX_CHARS = 1_000_000
@@ -93,10 +93,13 @@ def best_window(text: str, query: str, size: int) -> int:
 
 
 def _search_forms(query: str) -> list[str]:
-    """Return the longest words of `query` in its own spelling; the longest say most."""
+    """Return the longest words of `query` in its own spelling; the longest say most. Identifiers stay whole."""
     found = blank_punctuation(query).split() if is_spaced(query) else words(query)
     ranked = sorted(dict.fromkeys(found), key=len, reverse=True)
-    forms = (word[1:PREFIX_LENGTH] if len(word) > SHORT_WORD_CHARS else word for word in ranked)
+    forms = (
+        word if len(word) <= SHORT_WORD_CHARS else word[1 : None if find_identifiers(word) else PREFIX_LENGTH]
+        for word in ranked
+    )
     return list(dict.fromkeys(forms))[:MAX_WORDS]
 
 

@@ -216,6 +216,14 @@ def test_a_word_that_stands_everywhere_says_nothing():
     assert begin < place < begin + MIN_PART_CHARS
 
 
+def test_an_identifier_is_looked_for_whole():
+    text = million("prose") * 2
+    place = len(text) - 500_000
+    text = f"ISO27002 {text[:place]} ISO27001 {text[place:]}"
+    begin = best_window(text, "ISO27001", MIN_PART_CHARS)
+    assert begin < place < begin + MIN_PART_CHARS
+
+
 def test_words_together_count_for_more_than_one_alone():
     text = million("prose") * 3
     both, alone = 2_500_000, 1_000_000
