@@ -9,8 +9,9 @@ depends on the rest of the context. The number of a label is inserted last; it c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +41,8 @@ PASSAGE_MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
 CACHE_BYTES = 8 * 1024 * 1024
 """Bytes of the texts that are cached as harmless: some 4,000 of 1,500 characters."""
+MAX_CONTINUATION_CHARS = 500
+"""Characters after a piece that decide whether they complete a form that the piece ends with."""
 MAX_VARIANTS = 4
 """Most ways to read a text that are cached: by format, and by whether it begins a line and continues."""
 
@@ -104,9 +107,8 @@ class Renderer:
             if piece.separator:
                 parts.append(RenderedPart(piece.separator))
             is_line_start = is_line_start or "\n" in piece.separator
-            is_continued = at + 1 < len(passage) and "\n" not in passage[at + 1].separator
             rendered, is_line_start = self._render_piece(
-                _strip_indent(piece) if is_first and not parts else piece, is_line_start, is_continued
+                _strip_indent(piece) if is_first and not parts else piece, is_line_start, passage, at + 1
             )
             parts += rendered
         if self._config.sanitize:
@@ -201,45 +203,40 @@ class Renderer:
         return self._custom_cache[key][1]
 
     def _render_piece(
-        self, piece: TextPiece, is_line_start: bool, is_continued: bool
+        self, piece: TextPiece, is_line_start: bool, passage: Sequence[TextPiece], after: int
     ) -> tuple[list[RenderedPart], bool]:
-        """Return the parts of `piece`, which begins a line if `is_line_start`, and True if the text after it does."""
+        """Return the parts of `piece`, which begins a line if `is_line_start`, and True if the text after it does.
+
+        The next piece is at the index `after` of `passage`.
+        """
+        text, is_continued = piece.text, after < len(passage) and "\n" not in passage[after].separator
         key = (piece.candidate.key, piece.start, piece.end, is_line_start, is_continued)
         if key not in self._slices:
-            text = piece.text
-            parts = self._escape_text(
-                text, piece.candidate, piece.start, is_line_start=is_line_start, is_continued=is_continued
-            )
-            self._slices[key] = parts, is_continued and is_line_start_after(text, at_line=is_line_start)
+            replaced = self._replacements(text, is_line_start, is_continued)
+            is_unfinished = is_continued and replaced and replaced != self._replacements(text, is_line_start, False)
+            if is_unfinished:
+                replaced = self._completed(replaced, text, is_line_start, _rest_of_line(islice(passage, after, None)))
+            parts = _split_parts(text, replaced, piece.candidate, piece.start)
+            rendered = parts, is_continued and is_line_start_after(text, at_line=is_line_start)
+            if is_unfinished:  # the next piece may be another one next time
+                return rendered
+            self._slices[key] = rendered
         return self._slices[key]
 
-    def _escape_text(
-        self,
-        text: str,
-        candidate: Candidate | None = None,
-        start: int = 0,
-        *,
-        is_line_start: bool = True,
-        is_continued: bool = False,
-    ) -> list[RenderedPart]:
-        """Return `text`, at `start` in the candidate's text, as verbatim parts with our replacements between."""
-        replaced = self._replacements(text, is_line_start=is_line_start, is_continued=is_continued)
-        if not replaced:
-            return [RenderedPart(text, candidate, start, start + len(text))] if text else []
-        parts: list[RenderedPart] = []
-        copied_to = 0
-        for at in sorted(replaced):
-            end, replacement = replaced[at]
-            if at > copied_to:
-                parts.append(RenderedPart(text[copied_to:at], candidate, start + copied_to, start + at))
-            if replacement:
-                parts.append(RenderedPart(replacement))
-            copied_to = end
-        if copied_to < len(text):
-            parts.append(RenderedPart(text[copied_to:], candidate, start + copied_to, start + len(text)))
-        return parts
+    def _completed(
+        self, replaced: Mapping[int, tuple[int, str]], text: str, is_line_start: bool, continuation: str
+    ) -> Mapping[int, tuple[int, str]]:
+        """Return those of the changes `replaced` in `text` that are needed if `continuation` completes its line."""
+        is_cut = len(continuation) == MAX_CONTINUATION_CHARS
+        known = self._replacements(text + continuation, is_line_start, is_cut)
+        # At the end of the text, a change belongs to it only if what it interrupts begins in it.
+        return {at: known[at] for at in known if at < len(text) or (at == len(text) and at in replaced)}
 
-    def _replacements(self, text: str, *, is_line_start: bool, is_continued: bool) -> Mapping[int, tuple[int, str]]:
+    def _escape_text(self, text: str) -> list[RenderedPart]:
+        """Return `text` of no chunk as parts, with our replacements between."""
+        return _split_parts(text, self._replacements(text, True, False))
+
+    def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Mapping[int, tuple[int, str]]:
         """Return the replacements in `text`; that there are none, as in most texts, is cached across assemblies."""
         sanitize = self._config.sanitize
         variant = (self._format_name, is_line_start, is_continued, sanitize)
@@ -258,6 +255,39 @@ class Renderer:
         if len(text.splitlines()) > 1:
             line = escape_value(line, self._format_name, self._guard)
         return escape_xml(line) if self._guard.has_markup else line
+
+
+def _split_parts(
+    text: str, replaced: Mapping[int, tuple[int, str]], candidate: Candidate | None = None, start: int = 0
+) -> list[RenderedPart]:
+    """Return `text`, at `start` in the candidate's text, as verbatim parts with the replacements between."""
+    if not replaced:
+        return [RenderedPart(text, candidate, start, start + len(text))] if text else []
+    parts: list[RenderedPart] = []
+    copied_to = 0
+    for at in sorted(replaced):
+        end, replacement = replaced[at]
+        if at > copied_to:
+            parts.append(RenderedPart(text[copied_to:at], candidate, start + copied_to, start + at))
+        if replacement:
+            parts.append(RenderedPart(replacement))
+        copied_to = end
+    if copied_to < len(text):
+        parts.append(RenderedPart(text[copied_to:], candidate, start + copied_to, start + len(text)))
+    return parts
+
+
+def _rest_of_line(following: Iterable[TextPiece]) -> str:
+    """Return the text up to the next line break; cut at `MAX_CONTINUATION_CHARS` characters."""
+    parts: list[str] = []
+    length = 0
+    for piece in following:
+        part = piece.separator + piece.candidate.chunk.text[piece.start : piece.end][:MAX_CONTINUATION_CHARS]
+        parts.append(part[: MAX_CONTINUATION_CHARS - length].partition("\n")[0])
+        length += len(parts[-1])
+        if length == MAX_CONTINUATION_CHARS or "\n" in part:
+            break
+    return "".join(parts)
 
 
 def _strip_indent(piece: TextPiece) -> TextPiece:
