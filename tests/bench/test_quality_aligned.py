@@ -20,6 +20,7 @@ CHUNK = Chunk("birds#1", "birds", TEXT, index=1, start=100)
         (TEXT, [TEXT]),
         ("The lark sings at dawn. The owl sings", ["The lark sings at dawn.", "The owl sings"]),
         ("The lark sings ... at night.", ["The lark sings", "at night."]),
+        ("The lark sings ... The owl sings", ["The lark sings", "The owl sings"]),
         ("The owl sings at night. The owl sings at night.", ["The owl sings at night."] * 2),
         ("犬は吠える。\n\n鳥は歌う。", ["犬は吠える。", "鳥は歌う。"]),
         ("[omitted] Nothing else", []),

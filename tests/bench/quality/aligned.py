@@ -13,7 +13,8 @@ from typing import NamedTuple
 from ctxassembly import Chunk
 from quality.data import Span
 
-_TOKEN = re.compile(r"(\s*)(\w+|[^\w\s])")
+_TOKEN = re.compile(r"(\s*)(\w+|\.{3}|[^\w\s])")
+"""The dots of a mark are one token: none of them is the end of a sentence."""
 
 
 class _Token(NamedTuple):
@@ -36,9 +37,7 @@ def source_runs(text: str, chunk: Chunk) -> tuple[Span, ...]:
     while at < len(written):
         candidates = places.get(written[at].text, ())
         length, place = max(((_shared(written, at, source, place), place) for place in candidates), default=(0, 0))
-        matched = source[place : place + length]
-        if re.search(r"\w", "".join(token.text for token in matched)):  # dots alone may be a mark at a gap
-            runs += _verbatim(written[at : at + length], matched, chunk)
+        runs += _verbatim(written[at : at + length], source[place : place + length], chunk)
         at += max(length, 1)
     return tuple(runs)
 
