@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText
-from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
@@ -195,14 +195,12 @@ MAX_SECTION_CHARS = 4_000
 def score_sentences(
     document_texts: Iterable[DocumentText],
     query: str,
-    min_relevance: float | None = None,
     weights: Weights = WEIGHTS,
     scorer_scores: Mapping[str, float] = MappingProxyType({}),
 ) -> ScoredSentences:
     """Split `document_texts` into sentences and score them for `query`.
 
-    `scorer_scores` are the scores of a scorer by sentence text. The cutoff is below the best score by
-    (1 - `min_relevance`) x the most that the words of the query and the scorer can make.
+    `scorer_scores` are the scores of a scorer by sentence text.
     """
     query_terms = QueryTerms(query)
     candidate_text = join_candidates(document_texts, query_terms)
@@ -232,21 +230,16 @@ def score_sentences(
         texts = [candidate_text.text[begin:end].strip() for begin, end in pairwise(boundaries)]
         lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
         max_lexical_score += SCORER_WEIGHT
-    scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
-    cutoff = EVERY_SENTENCE
-    if min_relevance is not None:
-        cutoff = max(scores.tolist(), default=0.0) - (1 - min_relevance) * max_lexical_score
     return ScoredSentences(
         candidate_text.text,
         boundaries,
         continues,
         candidate_text.document_ids,
-        scores,
+        _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores,
         lexical_scores,
         term_scores,
         candidate_spans,
-        cutoff,
-        max_lexical_score,
+        max_lexical_score=max_lexical_score,
     )
 
 

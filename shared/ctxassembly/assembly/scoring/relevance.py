@@ -39,16 +39,16 @@ class Relevance:
         from ctxassembly.assembly.scoring.features import score_sentences  # imports numpy, which only queries need
 
         lines = document_texts(self.candidates, self.joins)
-        weights = choose_weights(self.candidates, self.config)
-        return score_sentences(lines, self.query or "", self.config.min_relevance, weights, self.scorer_scores)
+        weights = choose_weights(self.candidates)
+        return score_sentences(lines, self.query or "", weights, self.scorer_scores)
 
 
-def choose_weights(candidates: Iterable[Candidate], config: AssemblyConfig) -> Weights:
+def choose_weights(candidates: Iterable[Candidate]) -> Weights:
     """Return the weights of sentences for how the hits among `candidates` were found.
 
     They are `FUSED_WEIGHTS` for more than `MAX_FEW_HITS` hits if the metadata of some says that a keyword search found
-    them. With `min_relevance` they are always `WEIGHTS`, so that its scale stays the same.
+    them.
     """
     hits = [candidate for candidate in candidates if candidate.is_hit]
     is_fused = len(hits) > MAX_FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
-    return FUSED_WEIGHTS if is_fused and config.min_relevance is None else WEIGHTS
+    return FUSED_WEIGHTS if is_fused else WEIGHTS

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 from ctxassembly.data.candidates import Candidate, CandidateSpan
@@ -28,8 +29,27 @@ if TYPE_CHECKING:
 
 EVERY_SENTENCE = -sys.float_info.max
 """The cutoff that no score is below; only sentences that may not be included score less."""
+FULL_MINIMUM_TOKENS = 3_000
+"""Tokens of a context from which `min_relevance` applies in full."""
+FIRST_DISTANCE = 2.0
+"""How much farther from the best sentence the first text may be; the factor falls evenly to 1 at that length.
+
+Cheap text may be less relevant: the first sentences have the second document of a question about two, and the rest of a
+section. At an equal number of tokens, recall is .01 to .02 higher than with a constant minimum
+(`tests/bench/README.md`, "As short as the answer needs").
+"""
 MIN_CHARS = 13
 """Length of the shortest sentence that may represent its chunk; a shorter one says no more than a gap marker."""
+
+
+def minimum_at(tokens: float, min_relevance: float) -> float:
+    """Return the minimum relevance of text that is added to a context of so many `tokens`.
+
+    >>> [round(minimum_at(tokens, 0.2), 2) for tokens in (0, 1_500, 3_000, 6_000)]
+    [-0.6, -0.2, 0.2, 0.2]
+    """
+    factor = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * min(tokens / FULL_MINIMUM_TOKENS, 1.0)
+    return 1 - (1 - min_relevance) * factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +75,24 @@ class ScoredSentences:
     """The minimum score of a sentence that may be included."""
     max_lexical_score: float = 1.0
     """The largest difference that the words of the query and a scorer can make."""
+
+    def above_minimum(self, min_relevance: float, chars_per_token: float, max_chars: float) -> ScoredSentences:
+        """Return the sentences with the cutoff of `min_relevance`; unchanged if the best ones exceed `max_chars`.
+
+        They are added best first, until the relevance of the next one is below the minimum, which rises with the tokens
+        so far.
+        """
+        relevance, boundaries = self._relevance_by_index, self.boundaries
+        tokens, cutoff = 0.0, EVERY_SENTENCE
+        for index in self.indexes_by_score:
+            if relevance[index] < minimum_at(tokens, min_relevance):
+                return replace(self, cutoff=cutoff)
+            tokens += (boundaries[index + 1] - boundaries[index]) / chars_per_token
+            if tokens * chars_per_token > max_chars:
+                return self
+            cutoff = float(self.scores[index])
+        return self
+        return self
 
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
         """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
@@ -137,9 +175,29 @@ class ScoredSentences:
         best = float(self.scores.max(initial=-math.inf))
         return {key: round(1 - (best - own) / self.max_lexical_score, 3) for key, own in self._best_scores.items()}
 
+    def next_below_cutoff(self, max_chars: float) -> tuple[int, float]:
+        """Return how many of the best sentences below the cutoff `max_chars` have, and the relevance of the first."""
+        below = self.indexes_by_score[int((self.scores >= self.cutoff).sum()) :]
+        lengths = accumulate(self.boundaries[index + 1] - self.boundaries[index] for index in below)
+        count = sum(1 for _ in takewhile(lambda length: length <= max_chars, lengths))
+        return count, self._relevance_by_index[below[0]] if below else 0.0
+
+    @cached_property
+    def _relevance_by_index(self) -> Sequence[float]:
+        """The relevance of each sentence."""
+        best = float(self.scores.max(initial=-math.inf))
+        relevance: list[float] = (1 - (best - self.scores) / self.max_lexical_score).tolist()
+        return relevance
+
     def below_cutoff(self) -> set[int]:
         """Return the keys of the candidates all of whose sentences are below the cutoff."""
         return {key for key, best in self._best_scores.items() if best < self.cutoff}
+
+    def has_below_cutoff(self, candidates: Iterable[Candidate]) -> bool:
+        """Return whether any sentence of `candidates` is below the cutoff."""
+        keys = {candidate.key for candidate in candidates}
+        ranges = (span.sentence_range for span in self.candidate_spans if span.candidate.key in keys)
+        return any(self.scores[own.start : own.stop].min(initial=math.inf) < self.cutoff for own in ranges)
 
     @cached_property
     def _best_scores(self) -> Mapping[int, float]:

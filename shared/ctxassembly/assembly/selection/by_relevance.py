@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.sentences import MIN_CHARS, ScoredSentences
+from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, MIN_CHARS, ScoredSentences
 from ctxassembly.assembly.selection.fill import fill, group_by_passage
 from ctxassembly.assembly.selection.knapsack import pack_sentences, restrict_to_sentences
 from ctxassembly.assembly.selection.result import FillResult, fill_result
@@ -45,12 +45,12 @@ def fill_by_relevance(
 
     `granularity` is the finest that may be used; `auto` uses a coarser one where the room allows.
     """
-    config, sentences = layout.config, scored.restricted_to(candidates)
+    config, sentences = layout.config, above_minimum(layout, candidates, scored).restricted_to(candidates)
     chars_per_token = layout.chars_per_token(candidates[0])
     free_chars = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     hits: list[Candidate] = []
     unit = granularity
-    if config.min_relevance is None:
+    if sentences.cutoff == EVERY_SENTENCE:  # the budget decides alone
         hits = [candidate for candidate in candidates if candidate.is_hit]
         hits = hits if _all_fit(layout, hits, free_chars) else []
         if config.granularity == "auto" and granularity == "sentence":
@@ -72,6 +72,16 @@ def fill_by_relevance(
         return kept
     excluded = {candidate.key: Exclusion(BELOW_CUTOFF, layout.text_tokens(candidate)) for candidate in below_cutoff}
     return result._replace(exclusions=excluded | result.exclusions)
+
+
+def above_minimum(layout: Layout, candidates: Sequence[Candidate], scored: ScoredSentences) -> ScoredSentences:
+    """Return `scored` with the cutoff of `min_relevance`; unchanged if the budget excludes more than it would."""
+    min_relevance = layout.config.min_relevance
+    if min_relevance is None or not candidates:
+        return scored
+    chars_per_token = layout.chars_per_token(candidates[0])
+    max_chars = min(layout.max_tokens * chars_per_token, layout.max_characters)
+    return scored.above_minimum(min_relevance, chars_per_token, max_chars)
 
 
 def pick_granularity(lengths: Sequence[int], free_chars: float) -> Granularity:

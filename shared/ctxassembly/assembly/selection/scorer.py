@@ -37,7 +37,7 @@ def request_scores(
     candidates, config = relevance.candidates, relevance.config
     if not (relevance.decides and candidates):
         return relevance
-    if config.min_relevance is None and fits_whole(relevance, counter, supplement):
+    if fits_whole(relevance, counter, supplement):
         return relevance
     yield from log.begin("score", len(candidates))
     texts = best_texts(relevance.sentences)

@@ -19,7 +19,8 @@ from typing import Any
 
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.scoring.relevance import Relevance
-from ctxassembly.assembly.selection.by_relevance import fill_by_relevance
+from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences
+from ctxassembly.assembly.selection.by_relevance import above_minimum, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
 from ctxassembly.assembly.selection.knapsack import CLOSE_ENOUGH
@@ -38,7 +39,7 @@ from ctxassembly.data.candidates import (
     HeaderDetail,
 )
 from ctxassembly.data.requests import CompressTexts, Request
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.text.sentences import ClassifiedSentence
 from ctxassembly.tokens.counter import TokenCounter
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
@@ -48,6 +49,8 @@ ReconsiderDuplicates = Callable[[tuple[Candidate, ...], set[int]], Sequence[Cand
 
 TYPICAL_CHARS_PER_TOKEN = 4.0
 """For English prose. It only decides how many texts a language model reads."""
+NEXT_TOKENS = 1_000
+"""The tokens after the end of a context that a note describes."""
 MAX_REFILLS = 2
 """How often room freed by removing repeated sentences is filled: what is added may repeat what is there."""
 MAX_OFFERED = 160
@@ -83,14 +86,18 @@ def select(
         is_changed = trimmed is not selection
         yield from log.end(len(trimmed.selected), partial(_outcome, trimmed), is_recorded=is_changed)
         selection = trimmed
-    log.notes += _left_out_best_notes(selection)
+    log.notes += (*_left_out_best_notes(selection), *_stopped_notes(selection, relevance))
     return selection
 
 
 def fits_whole(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> bool:
     """Return whether all candidates fit next to `supplement`, so that there is nothing to select."""
     layout = empty_layout(relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
-    return layout.might_fit(relevance.candidates) and layout.fits(relevance.candidates)
+    return (
+        layout.might_fit(relevance.candidates)
+        and layout.fits(relevance.candidates)
+        and not _has_below_minimum(layout, relevance.candidates, relevance)
+    )
 
 
 def _outcome(selection: Selection) -> Mapping[str, Any]:
@@ -141,8 +148,12 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     layout = place_keep_whole(empty.layout, candidates) if config.enabled else empty.layout
     others = [candidate for candidate in candidates if not layout.has_candidate(candidate)]
     in_window = [candidate for candidate in others if candidate.distance <= config.window]
-    has_no_cutoff = relevance.decides and config.min_relevance is None
-    if has_no_cutoff and layout.might_fit(in_window) and layout.fits(in_window):
+    if (
+        relevance.decides
+        and layout.might_fit(in_window)
+        and layout.fits(in_window)
+        and not _has_below_minimum(layout, in_window, relevance)
+    ):
         return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
     prefiltered = drop_weak(layout, others, _compression_ranker(relevance))
     forms = {candidate.key: form for candidate, form in zip(others, prefiltered.candidates, strict=True)}
@@ -154,6 +165,13 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
         notes=(*prefiltered.notes, *_not_whole_notes(others, relevance)),
     )
     return _fill_with_undecided(undecided, relevance)
+
+
+def _has_below_minimum(layout: Layout, candidates: Sequence[Candidate], relevance: Relevance) -> bool:
+    """Return whether any sentence of `candidates`, all of which fit, is below `min_relevance`."""
+    if relevance.config.min_relevance is None or not candidates:
+        return False
+    return above_minimum(layout, candidates, relevance.sentences).has_below_cutoff(candidates)
 
 
 def _add_better_outside_window(selection: Selection, relevance: Relevance) -> Selection:
@@ -341,7 +359,7 @@ def _refill(selection: Selection, relevance: Relevance) -> Selection:
     config, layout = relevance.config, selection.layout
     if layout.token_count >= CLOSE_ENOUGH * layout.max_tokens:
         return selection
-    if config.overflow != "skip" or config.min_relevance is not None:
+    if config.overflow != "skip" or _is_limited(selection, relevance):
         return selection
     known, over_budget = {candidate.key for candidate in relevance.candidates}, selection.over_budget_keys
     excluded = [candidate for candidate in selection.candidates if candidate.key in over_budget][:MAX_OFFERED]
@@ -353,6 +371,28 @@ def _refill(selection: Selection, relevance: Relevance) -> Selection:
     kept_exclusions = {key: exclusion for key, exclusion in selection.exclusions.items() if key not in added}
     shortened = {key: form for key, form in selection.shortened.items() if key not in added} | result.shortened
     return replace(selection, layout=result.layout, exclusions=kept_exclusions, shortened=shortened)
+
+
+def _is_limited(selection: Selection, relevance: Relevance) -> bool:
+    """Return whether `min_relevance` decides what is left out, and not the budget alone."""
+    return bool(selection.relevance) and _sentences(selection, relevance).cutoff > EVERY_SENTENCE
+
+
+def _sentences(selection: Selection, relevance: Relevance) -> ScoredSentences:
+    """Return the sentences of all candidates, with the cutoff if `min_relevance` decides."""
+    return above_minimum(selection.layout, relevance.candidates, relevance.sentences)
+
+
+def _stopped_notes(selection: Selection, relevance: Relevance) -> Sequence[str]:
+    """Return a note on what the next tokens would add, if `min_relevance` decides what is left out."""
+    if not _is_limited(selection, relevance):
+        return ()
+    layout = selection.layout
+    next_chars = NEXT_TOKENS * layout.chars_per_token(relevance.candidates[0])
+    count, highest = _sentences(selection, relevance).next_below_cutoff(next_chars)
+    stopped = f"stopped at {selection.token_count:,} tokens"
+    added = f"{pluralize(count, 'sentence')} with a relevance of at most {highest:.2f}"
+    return (f"min_relevance: {stopped}; the next {NEXT_TOKENS:,} would add {added}",)
 
 
 def _cut_best_notes(selection: Selection) -> Sequence[str]:

@@ -28,13 +28,12 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
     def spy(
         lines: Any,
         query: str,
-        min_relevance: float | None = None,
         weights: Weights = WEIGHTS,
         *others: Any,
         **more: Any,
     ) -> Any:
         seen.append(weights)
-        return score_sentences(lines, query, min_relevance, weights, *others, **more)
+        return score_sentences(lines, query, weights, *others, **more)
 
     monkeypatch.setattr("ctxassembly.assembly.scoring.features.score_sentences", spy)
     return seen
@@ -62,11 +61,11 @@ def test_the_weights_are_those_of_how_hits_were_found(
     assert weighed == [weights]
 
 
-def test_a_cap_on_worth_keeps_its_scale(weighed: list[Weights]):
+def test_a_minimum_relevance_changes_no_weights(weighed: list[Weights]):
     hits = [Hit(replace(chunk, metadata={"keyword_rank": rank})) for rank, chunk in enumerate(CHUNKS)]
     assemble(hits, AssemblyConfig(max_tokens=25, min_relevance=0.5), query=QUERY)
     assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY)
-    assert weighed == [WEIGHTS, FUSED_WEIGHTS]
+    assert weighed == [FUSED_WEIGHTS, FUSED_WEIGHTS]
 
 
 def test_what_a_scorer_is_asked_about_is_weighed_alike(weighed: list[Weights]):
@@ -77,7 +76,7 @@ def test_what_a_scorer_is_asked_about_is_weighed_alike(weighed: list[Weights]):
 
     assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY, scorer=scorer)
     assemble(hits, AssemblyConfig(max_tokens=25, min_relevance=0.5), query=QUERY, scorer=scorer)
-    assert weighed == [FUSED_WEIGHTS, FUSED_WEIGHTS, WEIGHTS, WEIGHTS]
+    assert weighed == [FUSED_WEIGHTS] * 4
 
 
 def test_what_may_stand_beyond_the_window_is_weighed_alike(weighed: list[Weights]):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ from builders import candidate_of
 from ctxassembly import Chunk
 from ctxassembly.assembly.rendering.groups import Joins, document_texts
 from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences, minimum_at
 from ctxassembly.assembly.scoring.weights import WEIGHTS
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CandidateSpan
@@ -22,12 +23,8 @@ def candidate(
     return candidate_of(Chunk(name, document or name, text), rank, None, distance, position)
 
 
-def valued(
-    query: str,
-    *candidates: Candidate,
-    min_relevance: float | None = None,
-) -> ScoredSentences:
-    return score_sentences(document_texts(candidates, Joins(AssemblyConfig())), query, min_relevance)
+def valued(query: str, *candidates: Candidate) -> ScoredSentences:
+    return score_sentences(document_texts(candidates, Joins(AssemblyConfig())), query)
 
 
 def ranked(query: str, *candidates: Candidate) -> list[str]:
@@ -182,12 +179,38 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
 
 def test_what_is_worth_its_room_follows_from_the_best_alone():
     good, bad, worse = candidate("a", "No water."), candidate("b", "Parking is free."), candidate("c", "So.", rank=9)
-    for min_relevance, poor in ((-0.01, {worse.key}), (0.01, {bad.key, worse.key}), (1.0, {bad.key, worse.key})):
-        units = valued("water", good, bad, worse, min_relevance=min_relevance)
-        assert units.cutoff == pytest.approx(max(units.scores) - (1 - min_relevance) * WEIGHTS.max_lexical_score)
-        assert units.scores[0] - units.scores[1] == pytest.approx(WEIGHTS.max_lexical_score)
-        assert units.below_cutoff() == poor
-    assert valued("water", good, bad).below_cutoff() == set()
+    units = valued("water", good, bad, worse)
+    assert units.scores[0] - units.scores[1] == pytest.approx(WEIGHTS.max_lexical_score)
+    for min_relevance, poor in ((0.49, {worse.key}), (0.51, {bad.key, worse.key}), (1.0, {bad.key, worse.key})):
+        found = units.above_minimum(min_relevance, 4, math.inf)
+        assert found.cutoff == min(score for score in units.scores if score >= found.cutoff)
+        assert found.below_cutoff() == poor
+    assert units.below_cutoff() == set()
+
+
+def test_the_minimum_rises_with_the_tokens_so_far():
+    hits = [candidate(f"h{n}", f"Nothing is said here of number {n}. " * 10, rank=n) for n in range(100)]
+    units = valued("water", candidate("a", "No water. "), *hits)
+    order = units.indexes_by_score
+    lengths = [units.boundaries[index + 1] - units.boundaries[index] for index in order]
+    for min_relevance in (0.3, 0.35, 0.4):
+        found = units.above_minimum(min_relevance, 4, math.inf)
+        taken = int((units.scores >= found.cutoff).sum())
+        assert 0 < taken < len(order)
+        last, after = (
+            1 - (max(units.scores) - units.scores[order[at]]) / units.max_lexical_score for at in (taken - 1, taken)
+        )
+        tokens = sum(lengths[:taken]) / 4
+        assert after < minimum_at(tokens, min_relevance)
+        assert last >= minimum_at(tokens - lengths[taken - 1] / 4, min_relevance)
+        assert found.next_below_cutoff(lengths[taken] + lengths[taken + 1]) == (2, pytest.approx(after))
+
+
+def test_a_minimum_that_leaves_out_less_than_the_budget_does_not_count():
+    units = valued("water", candidate("a", "No water."), candidate("b", "Parking is free.", rank=1))
+    assert units.above_minimum(1, 4, max_chars=math.inf).cutoff > EVERY_SENTENCE
+    assert units.above_minimum(1, 4, max_chars=8) is units
+    assert units.above_minimum(0, 4, max_chars=math.inf) is units
 
 
 def test_chunks_are_ordered_by_what_their_sentences_are_worth():

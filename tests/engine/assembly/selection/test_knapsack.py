@@ -180,7 +180,7 @@ def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, o
         ("where half of all fits, chunks stay whole", 450, {}, True),
         ("where less does, sentences are chosen", 230, {}, False),
         ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
-        ("or if what is below the minimum relevance is to go", 450, {"min_relevance": 0.5}, False),
+        ("or if what is below the minimum relevance is to go", 450, {"min_relevance": 0.9}, False),
         ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
         ("half of all characters", 8_000, {"max_characters": 1_700}, True),
     ],
@@ -221,7 +221,7 @@ def test_auto_keeps_passages_together_under_the_least_pressure_then_chunks(limit
 
 def test_a_passage_is_worth_what_its_best_sentence_is():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
-    context = packed(chunks, 8_000, granularity="passage", min_relevance=0.5)
+    context = packed(chunks, 8_000, granularity="passage", min_relevance=0.75)
     assert standing(context) == ["B0", "B1", "B2"]
     assert decision(context, "A0").reason == "below the minimum relevance"
 
@@ -303,8 +303,22 @@ def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granula
 
 def test_what_the_budget_leaves_out_is_told_from_what_is_worth_too_little():
     chunks = [leaflet(3, 9, 15), leaflet(4, document_id="B"), leaflet(document_id="C")]
-    reasons = {each.chunk_id: each.reason for each in packed(chunks, 40, min_relevance=0.3).trace.decisions}
-    assert reasons == {"A0": "sentence", "B0": "budget", "C0": "below the minimum relevance"}
+    tight, roomy = (packed(chunks, limit, min_relevance=0.8) for limit in (40, 8_000))
+    assert {each.chunk_id: each.reason for each in tight.trace.decisions} == {
+        "A0": "sentence",
+        "B0": "budget",
+        "C0": "budget",
+    }
+    assert standing(roomy) == ["A0", "B0"]
+    assert decision(roomy, "C0").reason == "below the minimum relevance"
+
+
+def test_a_note_says_what_the_next_tokens_would_add():
+    chunks = [leaflet(3, 4, 5), *(leaflet(document_id=name) for name in "BCDE")]
+    (note,) = packed(chunks, 8_000, min_relevance=0.9, dedup="none").trace.notes
+    tokens = packed(chunks, 8_000, min_relevance=0.9, dedup="none").token_count
+    assert note.startswith(f"min_relevance: stopped at {tokens} tokens; the next 1,000 would add ")
+    assert packed(chunks, tokens // 2, min_relevance=0.9, dedup="none").trace.notes == ()
 
 
 @pytest.mark.parametrize("min_relevance", [0, 0.5, 1])
@@ -328,7 +342,7 @@ def test_without_a_query_nothing_is_worth_too_little():
 def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():
     chunks = [words_of("A", n) for n in range(9)]
     chunks[7] = Chunk("A7", "A", ANSWER, index=7)
-    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(min_relevance=0.5), query=QUERY, store=MemoryStore(chunks))
+    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(min_relevance=0.75), query=QUERY, store=MemoryStore(chunks))
     assert standing(context) == ["A7"]
     assert decision(context, "A4").reason == "below the minimum relevance"
     assert decision(context, "A1").reason == "beyond the window"

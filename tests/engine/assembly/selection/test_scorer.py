@@ -126,7 +126,7 @@ def test_it_is_not_asked_where_no_query_chooses(config: AssemblyConfig, query: s
 
 
 def test_a_worth_that_stops_is_asked_for_though_everything_fits():
-    config = AssemblyConfig(format="minimal", granularity="sentence", min_relevance=0.1)
+    config = AssemblyConfig(format="minimal", granularity="sentence", min_relevance=0.55)
     hits = [Hit(Chunk("letter", "letter", "Before your examination you get a letter.")), Hit(Chunk("b", "b", ANSWER))]
     assert ANSWER not in context(None, config, hits).text
     assert ANSWER in context(Fluids(), config, hits).text
