@@ -30,8 +30,8 @@ from ctxassembly.text.words import (
     find_long_words,
     find_symbols,
     normalize,
+    normalize_with_offsets,
     words,
-    words_with_offsets,
 )
 
 if TYPE_CHECKING:
@@ -84,22 +84,18 @@ def _is_ended(text: str) -> bool:
 
 
 def _read_words(texts: Sequence[str]) -> list[tuple[NDArray[np.uint32], IntArray]]:
-    """Return the offsets and keys of the words of each of `texts`, as `words_with_offsets` finds them."""
-    normalized = [normalize(text) for text in texts]
-    # Where normalization changes the length of a text, its words are found one by one, and joined to be read again.
-    resized = {
-        number: [*words_with_offsets(text)] for number, text in enumerate(texts) if len(normalized[number]) != len(text)
-    }
-    for number, found in resized.items():
-        normalized[number] = " ".join(word for _, word in found)
-    starts, keys = _word_keys("\n".join(normalized))
-    bounds = [0, *accumulate(len(text) + 1 for text in normalized)]
-    indexes = np.searchsorted(starts, bounds).tolist()
+    """Return the offsets and keys of the words of each of `texts`."""
+    normalized = [normalize_with_offsets(text) for text in texts]
+    starts, keys = _word_keys("\n".join([text for text, _ in normalized]))
+    bounds = [0, *accumulate(len(text) + 1 for text, _ in normalized)]
+    places = np.searchsorted(starts, bounds).tolist()
     read = []
-    for number, (begin, end) in enumerate(pairwise(indexes)):
-        offsets = [at for at, _ in resized[number]] if number in resized else starts[begin:end] - bounds[number]
+    for (first, last), bound, (_, changes) in zip(pairwise(places), bounds, normalized, strict=False):
+        offsets = starts[first:last] - bound
+        if changes:
+            offsets = np.interp(offsets, *zip(*changes, strict=True))
         # Copies, since a view would keep the arrays of all texts in memory.
-        read.append((np.array(offsets, dtype=np.uint32), keys[begin:end].copy()))
+        read.append((offsets.astype(np.uint32), keys[first:last].copy()))
     return read
 
 

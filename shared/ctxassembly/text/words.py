@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from operator import add
 from typing import Any, overload
@@ -82,6 +82,38 @@ def normalize(text: str) -> str:
         for mark in _TYPOGRAPHIC_MARKS:
             text = text.replace(mark, " ")
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def normalize_with_offsets(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return `text` with its words normalized, and pairs of offsets: in it, and in `text`.
+
+    Between two pairs, offsets grow evenly. There are none if the length is the same, as it is in nearly all texts.
+
+    >>> normalize_with_offsets("Große Maße")
+    ('grosse masse', [(0, 0), (2, 2), (5, 4), (9, 8), (11, 9), (12, 10)])
+    """
+    normalized = normalize(text)
+    if len(normalized) == len(text):
+        return normalized, []
+    parts: list[str] = []
+    pairs = [(0, 0)]
+    copied_to = length = 0
+    for match in _BEYOND_ASCII.finditer(text):
+        start, end = match.span()
+        part = _normalize_part(match[0])
+        parts += (text[copied_to:start].lower(), part)
+        length += start - copied_to
+        if len(part) != end - start:
+            pairs += ((length, start), (length + len(part), end))
+        length += len(part)
+        copied_to = end
+    parts.append(text[copied_to:].lower())
+    return "".join(parts), [*pairs, (length + len(parts[-1]), len(text))]
+
+
+# A letter before an accent may make one character with it.
+_BEYOND_ASCII = re.compile("[A-Za-z]?(?:[^\x00-\x7f\\W]|[\u0300-\u036f])+")
+_normalize_part = lru_cache(4_096)(normalize)
 
 
 def strip_accents(text: str) -> str:
@@ -147,25 +179,6 @@ def _separators() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     return re.compile(f"([{UNSPACED}]+)"), re.compile(f"[{UNSPACED}{WIDE_LETTERS}]"), re.compile(f"[{WIDE_MARKS}]")
 
 
-def words_with_offsets(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the words of `text` in order, each with the offset in `text` at which it begins.
-
-    Where normalization changes the length of `text`, as with "ß", words are normalized one by one: a word with several
-    parts, or a run of a script without spaces, then has one offset.
-
-    >>> list(words_with_offsets("Ann! 三天内"))
-    [(0, 'ann'), (5, '三天'), (6, '天内')]
-    """
-    normalized = normalize(text)
-    if len(normalized) != len(text):
-        for run in _patterns()[2].finditer(text):
-            for word in words(run[0]):
-                yield run.start(), word
-    else:
-        for run in _patterns()[1].finditer(normalized):
-            yield from enumerate(_split_run(run), run.start())
-
-
 def _split_run(run: re.Match[str]) -> list[str]:
     """Return a word, or every two adjacent characters of a run in a script without spaces."""
     unspaced = run[1]
@@ -173,18 +186,12 @@ def _split_run(run: re.Match[str]) -> list[str]:
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of an unspaced character, a run of these (group 1) or a word, and the same unnormalized.
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of an unspaced character, and of a run of these (group 1) or a word.
 
-    Accents may still be characters of their own before normalization. Compiled on first use: it takes 2 ms of the
-    import.
+    Compiled on first use: it takes 2 ms of the import.
     """
-    letter = rf"[^\W{UNSPACED}]"
-    return (
-        re.compile(f"[{UNSPACED}]"),
-        re.compile(rf"([{UNSPACED}]+)|{letter}+"),
-        re.compile(rf"[{UNSPACED}]+|(?:{letter}[\u0300-\u036f]*)+"),
-    )
+    return re.compile(f"[{UNSPACED}]"), re.compile(rf"([{UNSPACED}]+)|[^\W{UNSPACED}]+")
 
 
 PREFIX_LENGTH = 6
