@@ -93,7 +93,8 @@ def _read_words(texts: Sequence[str]) -> list[tuple[NDArray[np.uint32], IntArray
     for (first, last), bound, (_, changes) in zip(pairwise(places), bounds, normalized, strict=False):
         offsets = starts[first:last] - bound
         if changes:
-            offsets = np.interp(offsets, *zip(*changes, strict=True))
+            normalized_offsets, original_offsets = np.array(changes).T
+            offsets = np.interp(offsets, normalized_offsets, original_offsets)
         # Copies, since a view would keep the arrays of all texts in memory.
         read.append((offsets.astype(np.uint32), keys[first:last].copy()))
     return read
