@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ctxassembly.assembly.rendering.groups import Joins, document_texts
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.scoring.titles import raise_linked
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
@@ -39,8 +40,8 @@ class Relevance:
         from ctxassembly.assembly.scoring.features import score_sentences  # imports numpy, which only queries need
 
         lines = document_texts(self.candidates, self.joins)
-        weights = choose_weights(self.candidates)
-        return score_sentences(lines, self.query or "", weights, self.scorer_scores)
+        weights, query = choose_weights(self.candidates), self.query or ""
+        return raise_linked(score_sentences(lines, query, weights, self.scorer_scores), query, self.config.keys)
 
 
 def choose_weights(candidates: Iterable[Candidate]) -> Weights:

@@ -6,7 +6,8 @@ nearest hit, the distance from it, and the number of good hits in the document. 
 four widths: in the sentence, in the sentences next to it, in its chunk, and in its section, since a heading applies to
 all the text below it. Words are weighted as in BM25, with document frequencies by chunk: among sentences even a word
 that every chunk has is rare. Function words of the query ("what", "explain") count half. In a dialogue, the turns of a
-speaker that the query names score higher (`speakers.py`).
+speaker that the query names score higher (`speakers.py`), and so do documents that the query or the best sentences
+mention by title (`titles.py`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class ScoredSentences:
     scores: FloatArray
     """Only differences between scores have a meaning."""
     lexical_scores: FloatArray
-    """The part of each score that comes from the words of the query and from a scorer."""
+    """The part of each score that comes from the words of the query, from a scorer and from titles."""
     term_scores: FloatArray
     """The weights of the query's words in each sentence itself."""
     candidate_spans: Sequence[CandidateSpan]

@@ -1,0 +1,67 @@
+"""Links between documents: one that the question or the best sentences mention by its title may have an answer, too.
+
+Many questions are answered by two documents, and the second is named in the first: its own text may have no word of the
+question. The best sentences are those by all other signals, and none of them links its own document. On 200 two-hop
+questions the context has .057 more of the evidence at 500 tokens, .043 at 1,000 and .022 at 2,000
+(`tests/bench/README.md`, "Titles"). Half or double the bonus changes that by .02.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.text.titles import comparable, document_title
+
+MAX_SENTENCES = 8
+"""The best sentences, whose mentions count: with 4 or 16 the context has as much of the evidence."""
+BONUS, REST_BONUS = 3.0, 1.5
+"""Added to the sentences of a linked document, on the scale of `Weights`. A sentence that names a document is about
+what begins it, so its other chunks get the second bonus; a question may be about any part of it."""
+
+
+def raise_linked(sentences: ScoredSentences, query: str, keys: MetadataKeys) -> ScoredSentences:
+    """Return `sentences` with higher scores for the documents whose titles `query` or the best sentences mention.
+
+    No score becomes higher than the best one was, so the cutoff keeps its meaning.
+    """
+    firsts = _first_candidates(span.candidate for span in sentences.candidate_spans)
+    titles = {name: title for name, first in firsts.items() if (title := document_title(first.chunk, keys))}
+    if len(firsts) < 2 or not titles:
+        return sentences
+    asked = comparable(query)
+    in_query = {name for name, title in titles.items() if title in asked}
+    linked = in_query | _mentioned_in_best(sentences, titles)
+    if not linked:
+        return sentences
+    bonuses = sentences.scores * 0.0
+    for span in sentences.candidate_spans:
+        document_id = span.candidate.chunk.document_id
+        if document_id in linked:
+            is_first = span.candidate.key == firsts[document_id].key
+            own = slice(span.sentence_range.start, span.sentence_range.stop)
+            bonuses[own] = bonuses[own].clip(min=BONUS if is_first or document_id in in_query else REST_BONUS)
+    bonuses = bonuses.clip(max=sentences.scores.max(initial=0.0) - sentences.scores)
+    return replace(sentences, scores=sentences.scores + bonuses, lexical_scores=sentences.lexical_scores + bonuses)
+
+
+def _first_candidates(candidates: Iterable[Candidate]) -> dict[str, Candidate]:
+    """Return the candidate that is first in each document, by document id."""
+    firsts: dict[str, Candidate] = {}
+    for candidate in candidates:
+        first = firsts.setdefault(candidate.chunk.document_id, candidate)
+        if candidate.position < first.position:
+            firsts[candidate.chunk.document_id] = candidate
+    return firsts
+
+
+def _mentioned_in_best(sentences: ScoredSentences, titles: Mapping[str, str]) -> set[str]:
+    """Return the documents whose title one of the best sentences of another document has."""
+    texts = [
+        (sentences.document_ids[index], comparable(sentences.sentence_text(index)))
+        for index in sentences.indexes_by_score[:MAX_SENTENCES]
+    ]
+    return {name for name, title in titles.items() if any(title in text and name != own for own, text in texts)}

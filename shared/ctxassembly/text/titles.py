@@ -1,0 +1,65 @@
+"""Titles of documents, as other documents mention them.
+
+A title is the value of a key for titles, else the first heading, else the name of the file. It is compared word for
+word, in any language, without case, punctuation and a note in parentheses at its end: "Mercury (planet)" is mentioned
+by "the planet Mercury". A title with fewer than `MIN_LETTERS` letters is mentioned by accident too often, and counts
+as none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import MetadataKeys, get_path
+from ctxassembly.text.words import words
+
+MIN_LETTERS = 6
+"""Letters of the shortest title that can be mentioned."""
+MAX_CHARS = 200
+"""Characters of the longest one."""
+_NOTE = re.compile(r"\([^()]*\)\s*$")
+_HEADING = re.compile(r"\s*(?:\#{1,6}[ \t]+([^\n]+)|(\S[^\n]*)\n(?:={3,}|-{3,})[ \t]*(?:\n|$))")
+_FOLDERS, _ENDING = re.compile(r".*[/\\]", re.DOTALL), re.compile(r"\.\w{1,5}$")
+
+
+def comparable(text: str) -> str:
+    """Return the words of `text` with a blank before and after each, so that phrases are found as whole words.
+
+    >>> comparable("Mercury, the planet")
+    ' mercury the planet '
+    """
+    return f" {' '.join(words(text))} "
+
+
+def comparable_title(title: str) -> str:
+    """Return `title` in the form in which it is compared; empty if it is too short, too long, or a number.
+
+    >>> comparable_title("Mercury (planet)"), comparable_title("Part 2")
+    (' mercury ', '')
+    """
+    if len(title) > MAX_CHARS:
+        return ""
+    found = comparable(_NOTE.sub("", title) or title)
+    return found if sum(map(str.isalpha, found)) >= MIN_LETTERS else ""
+
+
+def document_title(chunk: Chunk, keys: MetadataKeys) -> str:
+    r"""Return the title of the document that begins with `chunk`, in the form in which it is compared; "" for none.
+
+    >>> keys, folder = MetadataKeys(), {"source": "planets/orbit_of_mars.pdf"}
+    >>> document_title(Chunk("a", "a", "# Mercury\n\nHot.", 0), keys)
+    ' mercury '
+    >>> document_title(Chunk("b", "b", "Cold.", metadata=folder), keys)
+    ' orbit of mars '
+    """
+    title = keys.read(chunk.metadata, "title")
+    if type(title) is not str:
+        title = get_path(chunk.metadata, keys.headings[0])
+    if type(title) is not str and (chunk.index == 0 or chunk.start == 0):
+        heading = _HEADING.match(chunk.text)
+        title = heading and (heading[1] or heading[2])
+    if type(title) is not str:
+        source = keys.read(chunk.metadata, "source")
+        title = _ENDING.sub("", _FOLDERS.sub("", source)).replace("_", " ") if type(source) is str else ""
+    return comparable_title(title)
