@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from chinese import HANDBOOK, QUESTIONS
 from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.caches import InMemoryCache
 from langchain_core.documents import Document
@@ -66,6 +67,16 @@ def test_two_lines_find_by_words_and_join_within_the_page(vectorstore: PGVectorS
     [last] = retriever.invoke("What does rule 3.9 of north say on visiting hours?")
     assert last.page_content.partition("\n")[2].strip("[.]\n ") in page("north", 3)
     assert index.with_filter(None).holds_filter is False
+
+
+def test_chinese_questions_are_answered_from_their_context(vectorstore: PGVectorStore) -> None:
+    handbook = [Document(text, metadata={"source": title}) for title, text in HANDBOOK.items()]
+    splitter = RecursiveCharacterTextSplitter(["。"], chunk_size=40, chunk_overlap=0, add_start_index=True)
+    vectorstore.add_documents(splitter.split_documents(handbook))
+    words = RetrievalConfig(strategy="keyword", limit=2)
+    retriever = ContextRetriever(PostgresIndex.attach(vectorstore), config=words)
+    for question, sentence in QUESTIONS.items():
+        assert sentence.removesuffix("。") in retriever.invoke(question)[0].page_content
 
 
 def test_a_filter_holds_in_every_channel_and_for_neighbors_in_a_second_call_too(vectorstore: PGVectorStore) -> None:

@@ -43,7 +43,9 @@ def langchain_store(engine: PGEngine, *, columns: bool = True, texts: tuple[str,
     return store
 
 
-def llamaindex_store(database_url: str, *, jsonb: bool = False, halfvec: bool = False) -> LlamaIndexPGVectorStore:
+def llamaindex_store(
+    database_url: str, *, jsonb: bool = False, halfvec: bool = False, texts: tuple[str, ...] = TEXTS
+) -> LlamaIndexPGVectorStore:
     url = make_url(database_url)
     store = LlamaIndexPGVectorStore(
         connection_string=url.set(drivername="postgresql+psycopg2"),
@@ -63,7 +65,7 @@ def llamaindex_store(database_url: str, *, jsonb: bool = False, halfvec: bool = 
             embedding=vector,
             excluded_llm_metadata_keys=["n"],
         )
-        for at, (text, vector) in enumerate(zip(TEXTS, embed(list(TEXTS)), strict=True))
+        for at, (text, vector) in enumerate(zip(texts, embed(list(texts)), strict=True))
     ]
     store.add(nodes)
     return store

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
+from chinese import HANDBOOK
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import QueryVocabulary, TermStats
 from ctxassembly.stores.lexemes import MIN_SIMILARITY, NearWords, lexemes
+from ctxassembly.stores.postgres.unspaced import separate_sql
 
 TEXTS = [
     "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",
@@ -34,6 +38,36 @@ def connection(module_database_url: str) -> Iterator[psycopg.Connection]:
 def test_the_words_of_ordinary_text(connection: psycopg.Connection, text: str):
     counted = "SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('simple', %s))"
     assert Counter(dict(connection.execute(counted, (text,)).fetchall())) == Counter(lexemes(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *HANDBOOK.values(),
+        "東京タワーの高さは３３３メートル／ＴＯＫＹＯ。ﾃﾞｰﾀは一九五八年12月。",
+        "按照ISO27001认证,见https://zh.x.org/wiki/水 或 a@b.cn;（人 口）一 二,《三》",
+        "".join(random.Random(7).choices("水火土 木金a1,。、日\n月Ａ９ｱ㐀𠀀", k=2_000)),
+        "ผลเลือด IgE",
+        "水",
+        "水火",
+        "Größe Foo™",
+        "",
+    ],
+)
+def test_the_words_of_scripts_without_spaces(connection: psycopg.Connection, text: str):
+    query = (
+        f"SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('simple', {separate_sql('%(text)s', 10_000)}))"
+    )
+    found = connection.execute(query.encode(), {"text": text}).fetchall()
+    assert Counter(dict(found)) == Counter(lexemes(text))
+
+
+@pytest.mark.parametrize("part", ["水", "水a", "水 ", "水Ａ／", "（水"])
+def test_separating_hostile_texts_takes_no_longer(connection: psycopg.Connection, part: str):
+    query = f"SELECT length(to_tsvector('simple', {separate_sql('%(text)s', 200_000)}))"
+    began = time.monotonic()
+    connection.execute(query.encode(), {"text": part * (200_000 // len(part))})
+    assert time.monotonic() - began < 20  # .2 to .6 s; quadratic, it would be minutes
 
 
 @pytest.mark.parametrize("times", [1, 2, 3, 10, 300, 20_000])
@@ -64,6 +98,7 @@ DOCUMENTS = {
     "epilepsie": "Kinderepilepsie behandelt de kinderneuroloog. Epilepsie is een aandoening. Bel 088-1234567.",
     "hart": "Hartfalen behandelt de cardioloog. Een ECG (hartfilmpje) doet geen pijn. De cardioloog, de cardioloog!",
     "bezoek": "Parkeren kan in de garage, of op P3. De route is well-known; zie www.ziekenhuis.nl/route.",
+    "规定": "本院按照ISO27001认证. 饭后半小时吃药,每天三次. 东京的水",
     "lab": "Ferritine wordt 's ochtends nuchter bepaald. Eén uur voor de afspraak niets eten. Ferritine < 30 is laag.",
 }
 STORED = [
@@ -85,6 +120,7 @@ STORED = [
 VECTORS = [[math.sin(place * 3 + step * 7 + 1) for step in range(8)] for place in range(len(STORED))]
 QUERIES = [
     "Wie behandelt epilepsie bij kinderen?", "cardioloog", "ferirtine nuchter", "P3 of garage", "well-known route",
+    "什么时候吃药?", "ISO27001的要求", "ＩＳＯ２７００１",
     "één uur", "088-1234567", "zzzz", "", "de de de", "a & b | !c", "o'brien \\ %", "wat is lab", "ziekenhuis",
 ]  # fmt: skip
 FILTERS = [

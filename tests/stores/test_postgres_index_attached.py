@@ -18,6 +18,7 @@ from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.schema import Plan
+from ctxassembly.stores.postgres.table import TableInfo
 from postgres_samples import TEXTS, embed_query, execute
 
 
@@ -252,6 +253,58 @@ def test_a_table_made_anew_knows_no_words_of_the_old_one(engine: PGEngine, datab
     index = PostgresIndex.attach(langchain_store(engine, texts=("Juniper berries are blue.",)))
     for word, near in (("epilepsie", ()), ("junipr", ("juniper",))):
         assert index.find_terms(FindTerms(word, 32, 4)).terms[0].variants == near
+
+
+CHINESE = ("糖尿病患者每年检查一次眼底。", "按照ISO27001认证。", "饭后吃药。")
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
+def test_scripts_without_spaces_are_searched_by_pairs_of_characters(
+    engine: PGEngine, database_url: str, framework: str
+):
+    in_llamaindex = framework == "llamaindex"
+    store = llamaindex_store(database_url, texts=CHINESE) if in_llamaindex else langchain_store(engine, texts=CHINESE)
+    index = PostgresIndex.attach(store)
+    for query, expected in (
+        ("检查眼底", ["lab#0"]),
+        ("ISO27001", ["lab#1"]),
+        ("ＩＳＯ２７００１", ["lab#1"]),
+        ("睡眠", []),
+    ):
+        assert searched(index, query) == expected
+
+
+def test_a_column_of_words_without_pairs_is_searched_as_it_was_made(
+    engine: PGEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    store = langchain_store(engine, texts=CHINESE)
+    with monkeypatch.context() as patched:
+        patched.setattr(TableInfo, "has_pairs", lambda *_: False)
+        PostgresIndex.attach(store)
+    plan = PostgresIndex.attach(store, dry_run=True)
+    assert (plan.steps, "no pairs of characters of Chinese" in str(plan)) == ((), True)
+    index = PostgresIndex.attach(store)
+    assert (searched(index, "饭后吃药"), searched(index, "吃药")) == (["lab#2"], [])
+
+    execute(database_url, "ALTER TABLE documents DROP COLUMN ctxassembly_tsv")
+    index = PostgresIndex.attach(store)
+    assert searched(index, "吃药") == ["lab#2"]
+    assert str(PostgresIndex.attach(store, dry_run=True)) == "-- nothing is missing"
+
+
+def test_a_parser_that_knows_words_gets_the_text_as_it_is(engine: PGEngine, database_url: str):
+    store = langchain_store(engine, texts=CHINESE)
+    execute(
+        database_url,
+        "CREATE TEXT SEARCH PARSER own (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end,"
+        " LEXTYPES = prsd_lextype)",
+        "CREATE TEXT SEARCH CONFIGURATION own (PARSER = own)",
+        "ALTER TEXT SEARCH CONFIGURATION own ADD MAPPING FOR word, asciiword, numword WITH simple",
+    )
+    assert "normalize" not in str(PostgresIndex.attach(store, dry_run=True, language="own"))
+    index = PostgresIndex.attach(store, language="own")
+    assert (searched(index, "饭后吃药"), searched(index, "吃药")) == (["lab#2"], [])
+    assert str(PostgresIndex.attach(store, dry_run=True, language="own")) == "-- nothing is missing"
 
 
 @pytest.mark.parametrize("store", [None, object(), "postgresql://", []])

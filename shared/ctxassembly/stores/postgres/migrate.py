@@ -61,7 +61,12 @@ def create_table(
     )
     _create_extensions(work, table)
     info = work.describe_table(table)
-    table = replace(table, has_trigrams="pg_trgm" in info.extensions, has_notes=info.has_notes or not info.exists)
+    table = replace(
+        table,
+        has_trigrams="pg_trgm" in info.extensions,
+        has_notes=info.has_notes or not info.exists,
+        has_pairs=info.has_pairs(fields.language),
+    )
 
     def create_missing() -> None:
         # Another process may have done it while this one waited.
@@ -166,10 +171,10 @@ def attach_table(
 
     def make_plan() -> tuple[TableInfo, IndexedTable, schema.Plan]:
         info = work.describe_table(table)
-        complete = _complete_types(table, info)
+        complete = _complete_types(table, info, fields)
         _check_language(info, fields)
         steps = _missing_steps(complete, info, fields, keys, hnsw=hnsw)
-        return info, complete, schema.Plan(tuple(steps), tuple(_limits(complete, info, keys, hnsw=hnsw)))
+        return info, complete, schema.Plan(tuple(steps), tuple(_limits(complete, info, fields, keys, hnsw=hnsw)))
 
     info, complete, plan = make_plan()
     if dry_run:
@@ -187,7 +192,7 @@ def attach_table(
     return _with_lexeme_access(complete, info), plan
 
 
-def _complete_types(table: IndexedTable, info: TableInfo) -> IndexedTable:
+def _complete_types(table: IndexedTable, info: TableInfo, fields: schema.WordFields) -> IndexedTable:
     """Return `table` with the types that the database gives.
 
     Raises:
@@ -208,6 +213,7 @@ def _complete_types(table: IndexedTable, info: TableInfo) -> IndexedTable:
         dimensions=info.dimensions[table.embedding],
         has_trigrams="pg_trgm" in info.extensions,
         has_notes=info.has_notes,
+        has_pairs=info.has_pairs(fields.language),
         can_read_lexemes=info.can_read_lexemes,
     )
 
@@ -244,7 +250,9 @@ def _missing_steps(
     return [*steps, *schema.missing_lexeme_steps(table, info)]
 
 
-def _limits(table: IndexedTable, info: TableInfo, keys: MetadataKeys, *, hnsw: bool) -> list[str]:
+def _limits(
+    table: IndexedTable, info: TableInfo, fields: schema.WordFields, keys: MetadataKeys, *, hnsw: bool
+) -> list[str]:
     """Return what the index over a framework's table does without, for its plan."""
     limits: list[str] = []
     if table.dialect == "mapping" and not _position_columns(table, keys):
@@ -256,6 +264,11 @@ def _limits(table: IndexedTable, info: TableInfo, keys: MetadataKeys, *, hnsw: b
         limits.append(f"no HNSW index: vectors are compared one by one, exactly; {instruction}")
     if not table.has_trigrams:
         limits.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
+    if info.languages[fields.language] and not table.has_pairs:
+        limits.append(
+            "no pairs of characters of Chinese, Japanese, Thai and other scripts without spaces, which are found by "
+            f"whole runs: ALTER TABLE {table.full_name} DROP COLUMN {TSV}, then attach again"
+        )
     if info.has_policies and info.readers_without_lexemes:
         limits.append(
             f"row-level security: {table.lexemes_name} has the words of all rows, so its owner alone reads it; "

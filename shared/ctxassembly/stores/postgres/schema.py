@@ -5,7 +5,8 @@ The words of a chunk are kept in a generated column, so that no writer has to kn
 - `coalesce` around each part, since a chunk without questions would have no words at all: text || NULL is NULL;
 - STORAGE MAIN, which keeps the words in the row. Elsewhere each access fetches them again: 5 to 9 times the time;
 - statistics at 1,000, which keep the 10,000 commonest words with their shares: the weights of words come from there;
-- title, questions and content by `setweight`, so that what they weigh is for the query to say.
+- title, questions and content by `setweight`, so that what they weigh is for the query to say;
+- every two adjacent characters as a word in scripts without spaces, unless the language has a parser of its own.
 
 The table of lexemes has every word that a chunk has or had, and the shares of the common ones. All users who may read
 the chunks may read it, since a query looks up its words there. If row-level security separates the rows of tenants,
@@ -28,11 +29,14 @@ from ctxassembly.stores.postgres.table import (
     QUESTIONS,
     TSV,
     WITH_NOTES,
+    WITH_PAIRS,
     IndexedTable,
     TableInfo,
     derived_name,
     quoted_name,
+    text_literal,
 )
+from ctxassembly.stores.postgres.unspaced import separate_sql
 
 _MIN_MEMORY_MB = 512
 """MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
@@ -100,13 +104,7 @@ def check_fields(fields: WordFields) -> WordFields:
 
 def words_mark(table: IndexedTable, fields: WordFields) -> str:
     """Return the mark of the column of words."""
-    return f"{fields}{WITH_NOTES if table.has_notes else ''}"
-
-
-def text_literal(text: str) -> str:
-    """Return a text as an SQL literal, whatever characters it has."""
-    escaped = text.replace("\\", "\\\\").replace("'", "''")
-    return f"E'{escaped}'" if "\\" in text else f"'{escaped}'"
+    return f"{fields}{WITH_PAIRS if table.has_pairs else ''}{WITH_NOTES if table.has_notes else ''}"
 
 
 def words_expression(table: IndexedTable, fields: WordFields) -> str:
@@ -114,6 +112,7 @@ def words_expression(table: IndexedTable, fields: WordFields) -> str:
 
     def part(text: str, weight: str) -> str:
         limited = f"left(coalesce({text}, ''), {MAX_INDEXED_CHARS})"
+        limited = separate_sql(limited, MAX_INDEXED_CHARS) if table.has_pairs else limited
         return f"setweight(to_tsvector({text_literal(fields.language)}::regconfig, {limited}), '{weight}')"
 
     notes = [part(QUESTIONS, "B"), part(CONTEXT, "C")] if table.has_notes else []

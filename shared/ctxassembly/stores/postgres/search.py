@@ -35,8 +35,8 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, TermStats
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.rows import columns_for
-from ctxassembly.stores.postgres.schema import text_literal
-from ctxassembly.stores.postgres.table import TSV, IndexedTable
+from ctxassembly.stores.postgres.table import TSV, IndexedTable, text_literal
+from ctxassembly.text.words import separate_unspaced
 from ctxassembly.wording.unicode import is_storable, make_encodable
 
 TARGET_CANDIDATES = 1_000
@@ -312,9 +312,10 @@ def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> s
 
     Without a word there is one row, with the number of chunks alone.
     """
+    text = make_encodable(request.text.replace("\0", " "))[:MAX_QUERY_CHARS]
     bound = {
         "language": language,
-        "text": make_encodable(request.text.replace("\0", " "))[:MAX_QUERY_CHARS],
+        "text": separate_unspaced(text)[:MAX_QUERY_CHARS] if table.has_pairs else text,
         "most_lexemes": MAX_LEXEMES,
         "most_counted": MAX_COUNTED,
         "most": request.max_terms,

@@ -31,6 +31,8 @@ SUMMARY, CONTEXT = "ctxassembly_page_summary", "ctxassembly_context"
 QUESTIONS, NOTES_MARK = "ctxassembly_questions", "ctxassembly_notes_mark"
 NOTES = (SUMMARY, CONTEXT, QUESTIONS, NOTES_MARK)
 """The columns for a model's notes on a chunk, and for the mark of what they were made of."""
+WITH_PAIRS = ", pairs of characters"
+"""The part of the mark of a column that has every two adjacent characters of a script without spaces as a word."""
 WITH_NOTES = ", with notes"
 """The ending of the mark of a column whose words include the words of notes."""
 
@@ -51,6 +53,12 @@ class VectorType(UserDefinedType[Any]):
 def quoted_name(name: str) -> str:
     """Return a name quoted for SQL, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """Return a text as an SQL literal, whatever characters it has."""
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return f"E'{escaped}'" if "\\" in text else f"'{escaped}'"
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,8 @@ class IndexedTable:
     """False if pg_trgm is missing, so that similar words aren't found."""
     has_notes: bool = False
     """True if it has the columns for notes, and the words of a chunk include the words of its notes."""
+    has_pairs: bool = False
+    """True if every two adjacent characters of a script without spaces are a word."""
     can_read_lexemes: bool = True
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
@@ -214,8 +224,12 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.rela
 WHERE n.nspname = %s AND c.relname = %s AND privilege_type = 'SELECT' AND g.grantee <> c.relowner ORDER BY 1
 """
 _LANGUAGES = """
-SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)
-UNION SELECT nspname || '.' || cfgname FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
+WITH known AS (
+  SELECT c.oid, nspname, cfgname, prsname = 'default' AND getdatabaseencoding() = 'UTF8' AS has_pairs
+  FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace JOIN pg_ts_parser p ON p.oid = c.cfgparser
+)
+SELECT cfgname, has_pairs FROM known WHERE pg_ts_config_is_visible(oid)
+UNION SELECT nspname || '.' || cfgname, has_pairs FROM known
 """
 
 
@@ -252,14 +266,21 @@ class TableInfo:
     has_trigram_index: bool
     """True if it has an index by which near ones are found."""
     extensions: frozenset[str]
-    languages: frozenset[str]
-    """Text search configurations: all with their schema, and without it those on the search path."""
+    languages: Mapping[str, bool]
+    """Text search configurations: all with their schema, and without it those on the search path. True if scripts
+    without spaces are separated for it: in a database in UTF-8, and by a parser that doesn't know their words."""
     server_version: int
 
     @property
     def has_notes(self) -> bool:
         """True if the column of words includes the words of a model's notes."""
         return bool(self.words_mark and self.words_mark.endswith(WITH_NOTES))
+
+    def has_pairs(self, language: str) -> bool:
+        """Return True if the column of words has pairs of characters, or will have them when it is made."""
+        if TSV not in self.types:
+            return self.languages.get(language, False)
+        return bool(self.words_mark and self.words_mark.removesuffix(WITH_NOTES).endswith(WITH_PAIRS))
 
     @property
     def has_hnsw(self) -> bool:
@@ -300,7 +321,7 @@ def describe_table(connection: Connection[Any], schema: str, name: str) -> Table
         readers_without_lexemes=[role for (role,) in readers_without_lexemes],
         has_trigram_index=any("gin_trgm_ops" in definition for *_, definition in fetch(_INDEXES, schema, lexemes)),
         extensions=frozenset(extension for (extension,) in fetch("SELECT extname FROM pg_extension")),
-        languages=frozenset(language for (language,) in fetch(_LANGUAGES)),
+        languages=dict(map(tuple, fetch(_LANGUAGES))),
         server_version=connection.info.server_version,
     )
 
