@@ -133,7 +133,8 @@ def number_chunks(
 
     The chunks of a source are numbered in the order given, across the pages that a loader makes documents of. Document
     id and index go into the metadata, under the first of their `keys`. Those that are there already stay, and so do ids
-    that aren't random: it may be called again. Inputs are never changed.
+    that aren't random: it may be called again. Inputs are never changed. Without `add_start_index=True` in the splitter
+    an overlap of a few words is recorded, too, as `overlap_chars`.
 
     Two documents under one source, such as a file that two tenants have, need a document id each beforehand, in
     `metadata["document_id"]`. Else they are numbered as one, or, in two calls, get the same ids, and the vector store
@@ -167,6 +168,7 @@ def number_chunks(
             keys.read(document.metadata, "document_id") or "",
             document.page_content,
             keys.read(document.metadata, "index"),
+            keys.read(document.metadata, "start"),
             metadata=document.metadata,
         )
         for document in documents
@@ -179,6 +181,7 @@ def number_chunks(
                     **document.metadata,
                     **({} if chunk.document_id else {keys.document_id[0]: number.document_id}),
                     **({} if chunk.index is not None else {keys.index[0]: number.index}),
+                    **number.metadata,
                 },
             }
         )

@@ -105,7 +105,7 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
     is_by_source = source is not None and (document_name is None or keys.document_id == _DEFAULT_DOCUMENT_KEYS)
     document_id: Any = source if is_by_source else keys.read_document_id(node.metadata)
     index, text = keys.read(node.metadata, "index"), text_of(node)
-    start, near = _offsets(node, text, keys)
+    start, near = offsets_of(node, text, keys)
     return Chunk(
         id=node.node_id,
         document_id=document_id,
@@ -164,7 +164,7 @@ def _chunk_origin(
     )
 
 
-def _offsets(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int | None]:
+def offsets_of(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int | None]:
     """Return the exact offset at which the text begins, or None and an approximate one.
 
     The offsets of a node are exact if they are as far apart as its text is long. If not, another tool has replaced the

@@ -12,7 +12,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
 from ctxassembly.safe_repr import safe_repr
-from llamaindex_ctxassembly.convert.nodes import related_id, text_of
+from llamaindex_ctxassembly.convert.nodes import offsets_of, related_id, text_of
 
 _LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
 
@@ -35,7 +35,8 @@ def number_chunks(
 
     They are numbered per source (the file's name, else the SOURCE) in the order given, across the pages that a reader
     makes documents of: these become one document, to which SOURCE leads. Document id and index go into the metadata
-    under the first of their `keys`, unless another has them, and are kept from embeddings and prompts. PREVIOUS and
+    under the first of their `keys`, unless another has them, and are kept from embeddings and prompts, as is an overlap
+    of a few words that no offset shows (`overlap_chars`). PREVIOUS and
     NEXT follow the numbers, all other relationships the ids that change. What is there and right stays, the ids but for
     random ones too; so it may be called again. Inputs are never changed.
 
@@ -83,7 +84,9 @@ def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:
     document_id = keys.read(metadata, "document_id")
     if document_id is None and keys.read(metadata, "source") is None:
         document_id = related_id(node, NodeRelationship.SOURCE)
-    return Chunk(node.node_id, document_id or "", text_of(node), keys.read(metadata, "index"), metadata=metadata)
+    text = text_of(node)
+    start, _ = offsets_of(node, text, keys)
+    return Chunk(node.node_id, document_id or "", text, keys.read(metadata, "index"), start, metadata=metadata)
 
 
 def _node_update(
@@ -93,7 +96,7 @@ def _node_update(
     new_ids: Mapping[str, str],
     ids: Mapping[tuple[str, int], str],
 ) -> dict[str, Any]:
-    added: dict[str, Any] = {}
+    added: dict[str, Any] = {**number.metadata}
     if keys.read(node.metadata, "document_id") is None:
         added[keys.document_id[0]] = number.document_id
     if keys.read(node.metadata, "index") is None:

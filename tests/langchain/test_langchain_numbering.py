@@ -74,3 +74,24 @@ def test_stores_that_take_uuids_alone() -> None:
     store.add_documents(chunks)
     (found,) = VectorStoreNeighbors(store, id_of=uuid_of).fetch([ChunkRef("a.pdf", 2)])
     assert (found.document_id, found.index, found.text) == ("a.pdf", 2, chunks[2].page_content)
+
+
+@pytest.mark.parametrize("has_offsets", [False, True])
+def test_a_short_overlap_of_the_splitter_is_read_once(has_offsets: bool) -> None:
+    text = " ".join(f"In year {year} the weavers paid {year * 7} bales." for year in range(30))
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=15, add_start_index=has_offsets)
+    pieces = splitter.split_documents([Document(text, metadata={"source": "a.txt"})])
+    chunks = number_chunks(pieces)
+    assert any("overlap_chars" in each.metadata for each in chunks) is not has_offsets
+    assert number_chunks(chunks) == chunks
+    store = VectorStoreNeighbors(vector_store(chunks))
+    assembler = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"), store=store)
+    (found,) = assembler.invoke(chunks[1::2])
+    assert found.page_content.split("\n", 1)[1].replace("\n", " ") == text
+    (as_before,) = assembler.invoke(
+        [
+            Document(each.page_content, id=each.id, metadata={"source": "a.txt", "chunk_index": at})
+            for at, each in enumerate(chunks)
+        ]
+    )
+    assert len(as_before.page_content) > len(found.page_content) + 100

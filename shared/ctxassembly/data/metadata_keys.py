@@ -84,6 +84,9 @@ class MetadataKeys:
     """The rewritten or added query that found the chunk."""
     no_neighbors: ClassVar[tuple[str, ...]] = ("no_neighbors",)
     """True marks a chunk that needs no context: no neighbors are fetched for it."""
+    overlap: ClassVar[tuple[str, ...]] = ("overlap_chars",)
+    """Characters at the beginning of the chunk that end the chunk before it. `number_chunks` writes short overlaps,
+    which the texts of two chunks alone don't prove."""
 
     def __post_init__(self) -> None:
         if type(self.page_base) is not int or self.page_base not in (0, 1):
@@ -204,7 +207,7 @@ _NUMBER_KEYS = rf"""
     |(col|char|split|block|token|batch|buffer)({_POSITION_SUFFIXES})
     |index|idx|seq|seq_num|sequence|position|pos|offset|start|end|length|tokens
     |(start|end)_(index|idx|pos|char|char_idx|offset|line|page|row|seconds)
-    |(.+_)?(word|char|token|sentence)_count
+    |(.+_)?(word|char|token|sentence)_count|overlap_chars
     |category_depth|heading_level|coordinates|points|bbox|layout_width|layout_height
     |score|(rerank|reranker|relevance|retrieval|fused|keyword)_score|(vector|keyword)_rank|similarity|distance|detection_class_prob
 """

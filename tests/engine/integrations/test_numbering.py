@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,3 +111,63 @@ def test_what_contradicts_is_refused_with_what_to_do(chunks: Any, message: str):
 def test_page_labels_begin_anew_and_say_nothing_of_the_order():
     assert len(number_chunks(paged("iv", "1", "2", "1", key="page_label"))) == 4
     assert number_chunks([]) == []
+
+
+WORDS = "The weavers came. They paid in wool. Nobody knows why. The looms went on all night. It was loud."
+
+
+def overlaps(chunks: list[Chunk]) -> list[int]:
+    return [chunk.metadata.get("overlap_chars", 0) for chunk in number_chunks(chunks)]
+
+
+def test_a_short_overlap_is_recorded_and_stripped():
+    chunks = of("The weavers came. They paid", "They paid in wool.", "Nobody knows why.")
+    numbered = number_chunks(chunks)
+    assert [chunk.metadata.get("overlap_chars") for chunk in numbered] == [None, 9, None]
+    assert "overlap_chars" not in chunks[1].metadata
+    assert numbered == number_chunks(numbered)
+    context = assemble([Hit(chunk) for chunk in numbered])
+    assert context.text.endswith("The weavers came. They paid in wool.\nNobody knows why.")
+    assert context.trace.stripped_chars == 9
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "recorded"),
+    [
+        ("whole words", "They came in", "in wool.", 2),
+        ("with the marks around them", "They came. (In wool", "(In wool) they paid.", 8),
+        ("no part of a word that ends", "They weave in", "n wool.", 0),
+        ("no part of a word that begins", "They weave in", "inside.", 0),
+        ("no marks alone", "| wool |", "| silk |", 0),
+        ("two ways to match", "so so", "so so it was.", 0),
+        ("what the texts show anyway", f"A. {WORDS}", f"{WORDS} Z.", 0),
+        ("nothing", "They came.", "Nobody knows why.", 0),
+    ],
+)
+def test_an_overlap_to_record_is_of_whole_words(rule: str, first: str, second: str, recorded: int):
+    assert overlaps(of(first, second)) == [0, recorded]
+
+
+def test_offsets_need_no_record_unless_they_are_wrong():
+    first, second = of("The weavers came. They paid", "They paid in wool.")
+    assert overlaps([replace(first, start=0), replace(second, start=18)]) == [0, 0]
+    assert overlaps([replace(first, start=0), replace(second, start=-1)]) == [0, 9]
+    assert overlaps([replace(first, start=0), replace(second, start="18")]) == [0, 9]
+
+
+def test_pages_rows_and_documents_share_nothing():
+    first, second = "Page of the weavers", "weavers and dyers"
+    assert overlaps([*of(first, page=1), *of(second, page=2)]) == [0, 0]
+    assert overlaps([*of(first, row=1), *of(second, row=2)]) == [0, 0]
+    assert overlaps([*of(first), *of(second, source="b.pdf")]) == [0, 0]
+
+
+def test_one_likeness_among_many_chunks_is_an_accident():
+    apart = [f"Sentence {at} of many." for at in range(30)]
+    assert sum(overlaps(of("They go after wool", "wool, they say, ended.", *apart))) == 0
+    assert sum(overlaps(of("They go after wool", "wool, they say, ended."))) == 4
+
+
+def test_the_same_chunk_twice_is_still_the_same():
+    numbered = number_chunks([Chunk("", "D", text, index=at) for at, text in ((0, "a b"), (1, "b c"), (1, "b c"))])
+    assert [chunk.metadata for chunk in numbered] == [{}, {"overlap_chars": 1}, {"overlap_chars": 1}]

@@ -60,6 +60,32 @@ def overlap_length(first: str, second: str, min_chars: int, max_chars: int | Non
     return 0 if _has_border(head[: at + min_length], min_length) else at + min_length
 
 
+def short_overlap_length(first: str, second: str, max_chars: int) -> int:
+    """Return the number of characters at the beginning of `second` that end `first`: whole words, at most `max_chars`.
+
+    For two chunks that a splitter made one after the other, if it makes overlaps. 0 if there are no such words, or more
+    than one match.
+
+    >>> short_overlap_length("Drink water. Eat nothing.", "Eat nothing. Then rest.", 20)
+    12
+    >>> short_overlap_length("This is art", "articles of all kinds", 20)
+    0
+    """
+    lengths = [
+        length
+        for length in range(1, min(max_chars, len(first), len(second)) + 1)
+        if first.endswith(second[:length]) and _is_whole_words(first, second, length)
+    ]
+    return lengths[0] if len(lengths) == 1 else 0
+
+
+def _is_whole_words(first: str, second: str, length: int) -> bool:
+    """Return True if the last `length` characters of `first` begin with a word, and end with one in `second`."""
+    begins_inside = length < len(first) and first[-length - 1].isalnum() and first[-length].isalnum()
+    ends_inside = length < len(second) and second[length - 1].isalnum() and second[length].isalnum()
+    return not begins_inside and not ends_inside and any(map(str.isalnum, second[:length]))
+
+
 def _has_border(text: str, min_length: int) -> bool:
     """Return True if `text` ends as it begins over `min_length` characters or more: a shorter overlap matches, too."""
     head = text[:min_length]

@@ -2,7 +2,8 @@
 
 Where two chunks meet, their offsets are believed first, and only where the text agrees: splitters get them wrong.
 Without offsets the longest text that ends the first chunk and begins the second is the overlap, if it is long enough to
-be no accident and if it can be meant in one way only (`adjacency/overlap.py`).
+be no accident and if it can be meant in one way only (`adjacency/overlap.py`). A shorter one is found if
+`number_chunks` recorded it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ctxassembly.assembly.adjacency.shared_ids import has_shared_index
 from ctxassembly.assembly.rendering.excerpt import build_document_texts, kept_pieces
 from ctxassembly.data.candidates import Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import MetadataKeys
 
 
 class JoinedPassage:
@@ -128,8 +130,15 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
     if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
     # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
-    shared = overlap_length(first.text, second.text, min_chars, max_chars)
+    shared = _recorded_overlap(first, second) or overlap_length(first.text, second.text, min_chars, max_chars)
     return Join(shared, "") if shared else Join(0, "\n")
+
+
+def _recorded_overlap(first: Chunk, second: Chunk) -> int:
+    """Return the overlap that the metadata of `second` have; 0 if they have none, or `first` doesn't end with it."""
+    length = second.metadata.get(MetadataKeys.overlap[0])
+    is_length = type(length) is int and 0 < length <= len(second.text)
+    return length if is_length and first.text.endswith(second.text[:length]) else 0
 
 
 def _is_gap(first: Chunk, second: Chunk) -> bool:

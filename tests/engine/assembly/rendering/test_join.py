@@ -52,6 +52,29 @@ def test_fourteen_dutch_characters_go_where_offsets_prove_them():
 
 
 @pytest.mark.parametrize(
+    ("rule", "recorded", "stripped"),
+    [
+        ("recorded at ingestion", 14, 14),
+        ("another length than the texts have", 13, 0),
+        ("longer than the chunk", 1_000, 0),
+        ("no number", "14", 0),
+        ("none", -14, 0),
+    ],
+)
+def test_a_short_overlap_that_is_recorded_goes_if_the_text_agrees(rule: str, recorded: object, stripped: int):
+    first, second = two(SHORT_FIRST, SHORT_SECOND)
+    context = joined(first, replace(second, metadata={"overlap_chars": recorded}))
+    assert context.trace.stripped_chars == stripped
+    assert (context.text == "De afspraak duurt een half uur. U brengt best uw identiteitskaart mee.") is bool(stripped)
+
+
+def test_a_recorded_overlap_is_one_with_the_chunk_before_alone():
+    first, second = two(SHORT_FIRST, SHORT_SECOND, index=3)
+    apart = joined(first, replace(second, index=7, metadata={"overlap_chars": 14}))
+    assert apart.text == f"{first.text}\n[...]\n{second.text}"
+
+
+@pytest.mark.parametrize(
     ("rule", "shared", "stripped"),
     [("not longer than 20", 20, 0), ("longer than 20", 21, 21), ("longer than 20", 300, 300)],
 )
