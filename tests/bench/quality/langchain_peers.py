@@ -51,14 +51,14 @@ def embeddings_filter(_: QuestionSet) -> Strategy:
     """Return the pipeline of its documentation: split, EmbeddingsRedundantFilter, EmbeddingsFilter.
 
     The filter keeps the pieces most similar to the question, as many as fit. The threshold of its documentation, .76,
-    is for another model.
+    is for another model. Unlike there, pieces keep the period that they are split at: else none of them is whole.
     """
     from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline, EmbeddingsFilter
     from langchain_text_splitters import CharacterTextSplitter
 
     # It logs each sentence that is longer than a piece.
     logging.getLogger("langchain_text_splitters").setLevel(logging.ERROR)
-    splitter = CharacterTextSplitter(chunk_size=PIECE_CHARS, chunk_overlap=0, separator=". ")
+    splitter = CharacterTextSplitter(chunk_size=PIECE_CHARS, chunk_overlap=0, separator=". ", keep_separator="end")
     embeddings = _embeddings()
     redundant = _transformers().EmbeddingsRedundantFilter(embeddings=embeddings)
     relevant = EmbeddingsFilter(embeddings=embeddings, k=sys.maxsize)
