@@ -31,8 +31,8 @@ class _Structure(NamedTuple):
     ends: Sequence[int]
     heads: Sequence[int]
     """The index of the sentence that each needs: of a row its table's first row; its own if it needs none."""
-    introduces: Sequence[bool]
-    """Whether each ends in a colon, before the item of a list."""
+    items: Mapping[int, Sequence[int]]
+    """The indexes of the items of the list that a sentence introduces, by its index."""
 
 
 class Borders:
@@ -85,7 +85,10 @@ class Borders:
         ):
             return False
         head = structure.begins[structure.heads[first]]
-        return not structure.introduces[last] and any(other.start <= head < other.end for other in covered)
+        if not any(other.start <= head < other.end for other in covered):
+            return False
+        items = [structure.begins[item] for item in structure.items.get(last, ())]
+        return not items or any(other.start <= item < other.end for other in covered for item in items)
 
     def _of(self, document_id: str) -> _Structure:
         if document_id not in self._made:
@@ -102,7 +105,7 @@ def _structure(text: str) -> _Structure:
     sentences = [text[start:end] for start, end in spans]
     begins_line = [not start or "\n" in text[before:start] for (_, before), (start, _) in pairwise([(0, 0), *spans])]
     heads: list[int] = []
-    introduces: list[bool] = []
+    items: dict[int, list[int]] = {}
     is_item = [
         begins and _ITEM.match(f"{own} ") is not None for begins, own in zip(begins_line, sentences, strict=True)
     ]
@@ -120,6 +123,8 @@ def _structure(text: str) -> _Structure:
             item = at
         else:
             heads.append(item if is_indented and item >= 0 else at)
-        introduces.append(is_item[at + 1 : at + 2] == [True] and _INTRODUCTION.search(sentence) is not None)
-        introduction = at if introduces[at] and not is_item[at] else introduction
-    return _Structure([start for start, _ in spans], [end for _, end in spans], heads, introduces)
+        if is_item[at + 1 : at + 2] == [True] and not is_item[at] and _INTRODUCTION.search(sentence):
+            introduction = at
+        if is_item[at] and introduction >= 0:
+            items.setdefault(introduction, []).append(at)
+    return _Structure([start for start, _ in spans], [end for _, end in spans], heads, items)

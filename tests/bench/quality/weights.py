@@ -24,6 +24,7 @@ from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
+from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.tokens.counter import counter_for
 from quality.data import DataError, Question, QuestionSet, read
@@ -70,7 +71,8 @@ class Cases(NamedTuple):
     def _recall(self, case: Case, weights: Sequence[float], budgets: Sequence[int]) -> float:
         order = np.argsort(-(np.array(weights) @ case.signals), kind="stable").tolist()
         costs = TokenCosts(_ESTIMATED, case.units, self.chars_per_token)
-        taken = (pick_greedily(case.units, order, budget, costs).indexes for budget in budgets)
+        companions = Companions(case.units)
+        taken = (pick_greedily(case.units, order, budget, costs, companions).indexes for budget in budgets)
         return float(np.mean([case.evidence[list(places)].sum() / case.wanted for places in taken]))
 
 

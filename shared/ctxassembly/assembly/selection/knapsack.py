@@ -21,6 +21,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
@@ -81,6 +82,8 @@ class TokenCosts:
 
 MAX_SCRAP_CHARS = 12
 """Length of the longest sentence that says no more than a gap marker."""
+MAX_MISSES = 100
+"""Number of sentences whose companions don't fit after which the search ends: then nothing but their kind is left."""
 MIN_TOKENS = 2.0
 """Tokens of the shortest sentence: the search ends when fewer are left."""
 
@@ -100,6 +103,7 @@ def pick_greedily(
     order: Sequence[int],
     max_tokens: float,
     costs: TokenCosts,
+    companions: Companions,
 ) -> Picked:
     """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`."""
     boundaries, document_ids = sentences.boundaries, sentences.document_ids
@@ -107,9 +111,9 @@ def pick_greedily(
     picked: set[int] = set()
     open_documents: set[str] = set()
     picked_texts: set[str] = set()
-    all_fit = True
+    all_fit, misses = True, 0
     for index in order:
-        if free_tokens < MIN_TOKENS:
+        if free_tokens < MIN_TOKENS or misses == MAX_MISSES:
             return Picked(picked, max_tokens - free_tokens, False)
         if index in picked:
             continue
@@ -124,16 +128,31 @@ def pick_greedily(
         text = sentences.sentence_text(index)
         if text in picked_texts or (len(text) <= MAX_SCRAP_CHARS and not is_adjacent and _is_scrap(sentences, index)):
             continue
-        added = (index, *gaps)
+        added = {index, *gaps}
         cost = overhead + sum([costs.estimate(at) for at in added])
         if cost > free_tokens:
             all_fit = False
+            continue
+        needed = [at for at in companions.of(index) if at not in picked and at not in added]
+        needed_cost = _companions_cost(index, needed, costs) if needed else 0.0
+        if cost + needed_cost <= free_tokens:
+            added.update(needed)
+            cost += needed_cost
+        elif not companions.can_do_without(index):
+            all_fit = False
+            misses += 1
             continue
         free_tokens -= cost
         picked.update(added)
         open_documents.add(document_ids[index])
         picked_texts.add(text)
     return Picked(picked, max_tokens - free_tokens, all_fit)
+
+
+def _companions_cost(index: int, needed: Sequence[int], costs: TokenCosts) -> float:
+    """Return the tokens of the `needed` companions of the sentence at `index`, with a marker for each that is apart."""
+    apart_count = sum([abs(at - index) > len(needed) for at in needed])
+    return sum([costs.estimate(at) for at in needed]) + MARKER_COST * apart_count
 
 
 def _joining_cost(
@@ -170,10 +189,12 @@ def _touches_picked(sentences: ScoredSentences, index: int, picked: Collection[i
 def _is_scrap(sentences: ScoredSentences, index: int) -> bool:
     """Return whether the short sentence at `index` says less than a marker: it isn't one of several short lines.
 
-    A sentence of the best hit isn't if the whole hit is as short: "Paid." may be the answer.
+    A sentence of the best hit isn't if the whole hit is as short: "Paid." may be the answer. Signs alone always are.
     """
     if index in sentences.short_best_hit_range:
         return False
+    if not any(map(str.isalnum, sentences.sentence_text(index))):
+        return True
     neighbors = [index - 1] if sentences.continues[index] else []
     if index + 1 < len(sentences.continues) and sentences.continues[index + 1]:
         neighbors.append(index + 1)
@@ -282,12 +303,12 @@ def pack_sentences(
     order = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
     if required:
         order = sorted(order, key=lambda index: index not in required)
-    costs = TokenCosts(layout, sentences, chars_per_token)
+    costs, companions = TokenCosts(layout, sentences, chars_per_token), Companions(sentences)
     free_tokens = layout.max_tokens - layout.token_count
     trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)
     too_few, too_many = 0.0, math.inf
     for _ in range(MAX_TRIES):
-        picked = pick_greedily(sentences, order, trial_tokens, costs)
+        picked = pick_greedily(sentences, order, trial_tokens, costs, companions)
         forms = restrict_to_sentences(sentences, picked.indexes, required)
         if not forms:
             break

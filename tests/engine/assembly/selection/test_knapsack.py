@@ -188,7 +188,9 @@ def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, o
 def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, options: dict[str, Any], whole: bool):
     """Ten chunks of some 70 tokens; the second half of each says nothing."""
     chunks = [
-        Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)} " + " ".join(FILLER[n : n + 4]))
+        Chunk(
+            f"{name}0", name, f"{name}: {ANSWER.replace('five', f'{name} times five')} " + " ".join(FILLER[n : n + 4])
+        )
         for n, name in enumerate("ABCDEFGHIJ")
     ]
     context = packed(chunks, limit, **{"granularity": "auto", "dedup": "none"} | options)

@@ -10,6 +10,7 @@ from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.tokens.counter import counter_for
 
@@ -33,13 +34,13 @@ def costs(units: ScoredSentences) -> TokenCosts:
         ("a scrap between sentences says less than a marker", [FILLER[0], "Mr.", FILLER[1]], [1], set()),
         ("or beside one", ["Mr.", FILLER[0]], [0], set()),
         ("it goes with a sentence", [FILLER[0], "Mr.", FILLER[1]], [0, 1], {0, 1}),
-        ("a line among others of its length stands", ["Monday", "8-17 h", FILLER[0]], [0], {0}),
+        ("a line among others of its length stands, with them", ["Monday", "8-17 h", FILLER[0]], [0], {0, 1}),
         ("and so does all that there is", ["Monday"], [0], {0}),
     ],
 )
 def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
     units = sentences(texts)
-    assert pick_greedily(units, order, 1_000, costs(units)).indexes == taken
+    assert pick_greedily(units, order, 1_000, costs(units), Companions(units)).indexes == taken
 
 
 @pytest.mark.parametrize(
@@ -56,5 +57,5 @@ def test_what_is_counted(
     units = sentences(*documents)
     seen: list[int] = []
     monkeypatch.setattr(TokenCosts, "estimate", lambda _, place: seen.append(place) or 12.0)
-    pick_greedily(units, range(2), room, costs(units))
+    pick_greedily(units, range(2), room, costs(units), Companions(units))
     assert set(seen) == counted
