@@ -23,7 +23,7 @@ NAMES = list(Weights._fields)
 
 def telling(name: str, *, against: str) -> Case:
     """The evidence is the first of some sentences: one signal says so, another one says the last."""
-    text = "A sentence of some thirty letters. "
+    text = "A sentence of some seventy letters, which needs no other one near it. "
     line = "".join(text.replace("A", f"{n}") for n in range(SENTENCES))
     units = score_sentences([DocumentText(Candidate(0, Chunk("d", "d", line), 0))], "")
     signals = np.zeros((len(NAMES), SENTENCES))
@@ -36,7 +36,7 @@ def telling(name: str, *, against: str) -> Case:
 
 def test_a_signal_that_tells_gains_weight_and_one_that_misleads_loses_it() -> None:
     case = Cases("a", [telling("sentence", against="document")], 4.0)
-    one_sentence = [25]
+    one_sentence = [32]
     assert case.recall(WEIGHTS, one_sentence).tolist() == [0.0]
     learned = search(lambda weights: float(case.recall(weights, one_sentence).mean()))
     assert case.recall(learned, one_sentence).tolist() == [1.0]
@@ -48,7 +48,7 @@ def test_what_is_learned_is_tried_where_it_was_not_learned() -> None:
     right = Cases("right", [telling("sentence", against="document")], 4.0)
     wrong = Cases("wrong", [telling("document", against="sentence")], 4.0)
     rows = [
-        row.strip("| ").split(" | ") for row in table([right, right._replace(name="too"), wrong], [25]).splitlines()
+        row.strip("| ").split(" | ") for row in table([right, right._replace(name="too"), wrong], [32]).splitlines()
     ]
     assert [row[0] for row in rows[3:]] == ["right", "too", "wrong"]
     # Of the other two one gains what the other loses; those that agree teach what is wrong for the third.
