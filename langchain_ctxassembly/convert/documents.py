@@ -13,7 +13,7 @@ from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, unpack_blocks
+from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, block_ids, unpack_blocks
 from ctxassembly.integrations.messages import check_context
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata
 from ctxassembly.integrations.numbering import IdOf, assign_numbers, default_chunk_id
@@ -72,18 +72,21 @@ def to_documents(context: Context) -> list[Document]:
 def documents_from(payload: ContextPayload) -> list[Document]:
     """Return one document per label of a context, in order. Joined by blank lines they are the context's text.
 
-    A document has the id and the metadata of the best chunk of its label. `block_metadata` adds `citation`, `chunk_ids`
+    A document has the id and the metadata of the best chunk of its label; an id that an earlier document has ends with
+    the label. `block_metadata` adds `citation`, `chunk_ids`
     and `scores`, and `trace` to the first document. A supplement is a document of its own, before or after all others,
     with the id "supplement" and no citation.
     """
     return [
         Document(
-            id=block.citation.best_chunk_id if block.citation else "supplement",
+            id=block_id,
             page_content=block.text,
             # Callers may change the metadata of a document: the citation's own metadata must stay as it is.
             metadata={**(copy_metadata(block.citation.metadata) if block.citation else {}), **added},
         )
-        for block, added in zip(payload.context.blocks, block_metadata(payload), strict=True)
+        for block, block_id, added in zip(
+            payload.context.blocks, block_ids(payload.context), block_metadata(payload), strict=True
+        )
     ]
 
 

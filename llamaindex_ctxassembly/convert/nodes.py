@@ -27,7 +27,7 @@ from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, unpack_blocks
+from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, block_ids, unpack_blocks
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata, with_notes
 from ctxassembly.safe_repr import pluralize, safe_repr, to_id
 
@@ -332,17 +332,13 @@ def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[No
     """
     nodes = list(nodes)
     sources, media = _sources_by_document(nodes), media_by_chunk(nodes)
-    used_ids: set[str] = set()
     labeled: list[NodeWithScore] = []
-    for block, added in zip(payload.context.blocks, block_metadata(payload), strict=True):
+    node_ids = block_ids(payload.context)
+    for block, node_id, added in zip(payload.context.blocks, node_ids, block_metadata(payload), strict=True):
         citation = block.citation
         if citation is None:
-            labeled.append(NodeWithScore(node=_make_node("supplement", block.text, {}, added, None)))
+            labeled.append(NodeWithScore(node=_make_node(node_id, block.text, {}, added, None)))
             continue
-        # Two labels may share their best chunk; with the same id their nodes would be taken for one source.
-        is_shared = citation.best_chunk_id in used_ids
-        node_id = f"{citation.best_chunk_id}#{citation.label}" if is_shared else citation.best_chunk_id
-        used_ids.add(node_id)
         cited_nodes = [media[chunk_id] for chunk_id in citation.chunk_ids if chunk_id in media]
         if cited_nodes:
             added[MEDIA_KEY] = [one for node in cited_nodes for one in media_of(node)]

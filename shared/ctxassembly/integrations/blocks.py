@@ -112,6 +112,21 @@ def block_pieces(context: Context) -> Iterator[dict[str, Any]]:
         }
 
 
+def block_ids(context: Context) -> list[str]:
+    """Return the id of each block: its best chunk's, followed by the label if an earlier block has that id.
+
+    With the same id two blocks would be taken for one source.
+    """
+    ids: list[str] = []
+    for citation in (block.citation for block in context.blocks):
+        if citation is None:
+            ids.append("supplement")
+        else:
+            is_taken = citation.best_chunk_id in ids
+            ids.append(f"{citation.best_chunk_id}#{citation.label}" if is_taken else citation.best_chunk_id)
+    return ids
+
+
 def _merge_slices(passage: Passage) -> list[list[Any]]:
     """Return the slices of chunks in `passage`, in order, with the characters shared with the text before."""
     found: list[list[Any]] = []

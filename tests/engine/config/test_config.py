@@ -14,7 +14,7 @@ from ctxassembly.wording.formats import FORMATS as OWN
 from ctxassembly.wording.languages import LANGUAGES
 
 WHOLE = "an integer"
-ORDERS = "one of 'documents', 'relevance', 'edges', 'interleaved', 'document_order', 'reverse', 'stable'"
+ORDERS = "one of 'auto', 'documents', 'relevance', 'edges', 'interleaved', 'document_order', 'reverse', 'stable'"
 FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
 
 

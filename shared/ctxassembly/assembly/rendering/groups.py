@@ -28,6 +28,10 @@ GetJoin = Callable[[Chunk, Chunk, bool], "Join | None"]
 """From two chunks, and True if they are adjacent, to the joint at which the second continues the first, if any."""
 
 
+GroupKey = tuple[int, str | int]
+"""The part of the context in which a group is read, and its document, or the rank of a hit that is passed through."""
+
+
 class Joins:
     """The joints between pairs of chunks under one config, each searched once."""
 
@@ -124,14 +128,14 @@ class DocumentGroup:
 
     def __init__(
         self,
-        key: object,
+        key: GroupKey,
         passages: list[JoinedPassage],
         relevance: tuple[int, int],
     ) -> None:
         self.key = key
         self.passages = passages
         self.relevance = relevance
-        """Rank and distance of its best candidate."""
+        """Rank and distance of its best candidate; with parts, the part and the rank of its document."""
         # A beginning of a text that is cut may have nothing but blanks, and then no passage.
         first_candidates = (passage.pieces[0].candidate for passage in passages if passage.pieces)
         first = next(first_candidates, passages[0].candidates[0])
@@ -171,10 +175,12 @@ class LabelRun:
 
 
 def extend_group(
-    key: object, group: DocumentGroup | None, new: Sequence[Candidate], get_join: GetJoin
+    key: GroupKey, group: DocumentGroup | None, new: Sequence[Candidate], relevance: tuple[int, int], get_join: GetJoin
 ) -> DocumentGroup:
-    """Return `group` with `new`, which are in reading order: only the stretches that they meet are joined again."""
-    relevance = min([(candidate.rank, candidate.distance) for candidate in new])
+    """Return `group` with `new`, which are in reading order: only the stretches that they meet are joined again.
+
+    `relevance` is the sort key of `new`.
+    """
     if group is None:
         return DocumentGroup(key, join(new, get_join), relevance)
     # The stretches [begin:end] are joined again with `new`: those between them, and those they meet on either side.
@@ -223,7 +229,7 @@ def label_runs(
     labels = make_labels([passage.pieces for passage in group.passages if passage.pieces], cite, order)
     source, page = get_source(candidates)
     runs = []
-    for run_labels, relevance in _labels_by_run(candidates, labels, is_by_document):
+    for run_labels, relevance in [(labels, group.relevance)] if is_by_document else _ranked_labels(candidates, labels):
         # A beginning of a text that is cut may have nothing but blanks, and then no label.
         first = run_labels[0].passages[0][0].candidate if run_labels else candidates[0]
         sort_keys = SortKeys(relevance, first.chunk.document_id, first.position, source, page)
@@ -293,15 +299,13 @@ def _overlap_with(first: Candidate, second: Candidate, get_join: GetJoin) -> int
     return found_join.overlap if found_join else 0
 
 
-def _labels_by_run(
-    candidates: Sequence[Candidate], labels: Sequence[CitationBlock], is_by_document: bool
+def _ranked_labels(
+    candidates: Sequence[Candidate], labels: Sequence[CitationBlock]
 ) -> list[tuple[Sequence[CitationBlock], tuple[int, ...]]]:
-    """Return the labels of each run, and its relevance: a document's by its best hit, a label's by its best chunk.
+    """Return each label as a run of its own, and its relevance by its best chunk.
 
     A chunk without text of its own counts for the label before it, which contains it.
     """
-    if is_by_document:
-        return [(labels, min([(candidate.rank, candidate.distance) for candidate in candidates]))]
     label_of = {
         piece.candidate.key: at for at, label in enumerate(labels) for passage in label.passages for piece in passage
     }

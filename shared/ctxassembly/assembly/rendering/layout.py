@@ -28,6 +28,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
     GetJoin,
+    GroupKey,
     Joins,
     MeasuredGroup,
     Size,
@@ -35,6 +36,7 @@ from ctxassembly.assembly.rendering.groups import (
     added_texts,
 )
 from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, PlacedRun, Typesetter
+from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart
 from ctxassembly.data.metadata_keys import get_path
@@ -49,7 +51,7 @@ class Trial(NamedTuple):
     """A layout with `candidates` added: the groups that change, and the size of the whole context."""
 
     candidates: Sequence[Candidate]
-    changed: Mapping[object, DocumentGroup]
+    changed: Mapping[GroupKey, DocumentGroup]
     tokens: int
     characters: int
 
@@ -64,7 +66,7 @@ class Layout:
     typesetter: Typesetter
     token_count: int
     """Tokens of the whole context."""
-    groups: Mapping[object, DocumentGroup] = field(default_factory=dict)
+    groups: Mapping[GroupKey, DocumentGroup] = field(default_factory=dict)
     last_group: DocumentGroup | None = None
     """The group that comes last in the order of documents."""
     total_size: Size = EMPTY_SIZE
@@ -145,11 +147,12 @@ class Layout:
         if not typesetter.has_lower_bound or self.total_size.not_additive:
             return True
         free_tokens, texts, unjoined = self._free_tokens, list[str](), []
+        is_part = len(candidates) == 1 and candidates[0].kept_spans is not None and detail is HeaderDetail.FULL
         for key, new in typesetter.group_candidates(candidates).items():
             group = self.groups.get(key)
             if group is None or group.measured is None:
                 unjoined.append(new)
-                if len(candidates) == 1 and new[0].kept_spans is not None and detail is HeaderDetail.FULL:
+                if is_part and new[0] is candidates[0]:
                     # Most beginnings that don't fit have no tokens left for a header; for whole chunks text decides.
                     free_tokens -= typesetter.min_header_tokens(new[0]) + self._separator_tokens
                 continue
@@ -239,7 +242,9 @@ class Layout:
             self.last_trials[trial.tokens <= self.max_tokens] = trial
         return trial
 
-    def _trial_by_sums(self, candidates: Sequence[Candidate], changed: Mapping[object, DocumentGroup]) -> Trial | None:
+    def _trial_by_sums(
+        self, candidates: Sequence[Candidate], changed: Mapping[GroupKey, DocumentGroup]
+    ) -> Trial | None:
         """Return the try as a sum of what all groups take; None if something of it can't be counted apart."""
         typesetter = self.typesetter
         if not typesetter.is_additive:
@@ -258,14 +263,14 @@ class Layout:
         return Trial(candidates, changed, tokens, characters + supplement.characters)
 
     def _swapped_sizes(
-        self, changed: Mapping[object, DocumentGroup]
+        self, changed: Mapping[GroupKey, DocumentGroup]
     ) -> tuple[list[MeasuredGroup], list[MeasuredGroup]]:
         """Return the sizes of the groups that `changed` replaces, and the sizes of `changed`."""
         measured = self.typesetter.measure_group
         removed = [measured(self.groups[key]) for key in changed if key in self.groups]
         return removed, [measured(group) for group in changed.values()]
 
-    def _last_separator_tokens(self, changed: Mapping[object, DocumentGroup]) -> int:
+    def _last_separator_tokens(self, changed: Mapping[GroupKey, DocumentGroup]) -> int:
         """Return the tokens that a separator after all blocks adds."""
         typesetter = self.typesetter
         if typesetter.order == "documents":
@@ -273,10 +278,10 @@ class Layout:
         run = typesetter.place_runs({**self.groups, **changed}.values())[-1].run
         if not typesetter.is_by_document:
             return typesetter.meter.separator_tokens(run.labels[-1])
-        key = run.sort_keys.document_id
+        key = (0, run.sort_keys.document_id)
         return typesetter.measure_group(changed[key] if key in changed else self.groups[key]).separator_tokens
 
-    def _last_group_with(self, changed: Mapping[object, DocumentGroup]) -> DocumentGroup:
+    def _last_group_with(self, changed: Mapping[GroupKey, DocumentGroup]) -> DocumentGroup:
         """Return the group that comes last in the order of documents with `changed`."""
         last_group = self.last_group
         if (
@@ -295,10 +300,11 @@ def empty_layout(
     candidates: Iterable[Candidate] = (),
     supplement: Sequence[RenderedPart] = (),
     get_join: GetJoin | None = None,
+    parts: Parts | None = None,
 ) -> Layout:
-    """Return the layout of nothing but a `supplement`, for some of `candidates` to be added."""
+    """Return the layout of nothing but a `supplement`, for some of `candidates` to be added and read in `parts`."""
     summaries = _summaries(candidates, config.summary_key)
-    typesetter = Typesetter(config, counter, get_join or Joins(config), summaries, supplement)
+    typesetter = Typesetter(config, counter, get_join or Joins(config), summaries, supplement, parts)
     return Layout(typesetter, counter.tokens(typesetter.supplement))
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
     GetJoin,
+    GroupKey,
     LabelRun,
     MeasuredGroup,
     Size,
@@ -25,8 +26,9 @@ from ctxassembly.assembly.rendering.groups import (
 )
 from ctxassembly.assembly.rendering.join import JoinedPassage
 from ctxassembly.assembly.rendering.order import arrange
+from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATOR, Renderer
-from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig, Order
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.tokens.counter import TokenCounter, TokenSpan, lower_bound
 from ctxassembly.wording.formats import shows_labels
@@ -60,6 +62,11 @@ DIGITS_PER_TOKEN = 3
 EMPTY_SIZE = Size()
 
 
+def effective_order(config: AssemblyConfig) -> Order:
+    """Return the order of labels; "auto" orders documents, in each of its parts."""
+    return config.order if config.enabled and config.order != "auto" else "documents"
+
+
 class SizeMeter:
     """Measures groups for one config."""
 
@@ -67,7 +74,7 @@ class SizeMeter:
         self._counter = counter
         self._renderer = renderer
         self._cite = config.cite
-        self._order = config.order if config.enabled else "documents"
+        self._order = effective_order(config)
         self._has_labels = shows_labels(config.format)
         self._first_label, self._label_step = config.first_label, config.label_step
         marker = counter.measure(PASSAGE_MARKER)
@@ -209,7 +216,7 @@ class PlacedRun(NamedTuple):
     run: LabelRun
     first_label: int
     shows_summary: bool
-    """True for the first run of its document, which has the page summary."""
+    """True if it has the page summary: for the first run of its document."""
 
     @property
     def rendered_labels(self) -> Sequence[CitationBlock]:
@@ -220,7 +227,8 @@ class PlacedRun(NamedTuple):
 class Typesetter:
     """Joins, arranges, writes and measures groups for one config.
 
-    `summaries` has the page summaries by document id; a `supplement` comes before or after all blocks.
+    `summaries` has the page summaries by document id; a `supplement` comes before or after all blocks. With `parts`
+    each document has a group in each of them.
     """
 
     def __init__(
@@ -230,12 +238,14 @@ class Typesetter:
         get_join: GetJoin,
         summaries: Mapping[str, str],
         supplement: Sequence[RenderedPart] = (),
+        parts: Parts | None = None,
     ) -> None:
         self.config = config
         self.counter = counter
-        self.order = config.order if config.enabled else "documents"
+        self.order = effective_order(config)
         self.is_by_document = self.order == "documents" or config.cite == "document"
-        """True if the labels of a document keep together; else each is ordered on its own."""
+        """True if the labels of a group keep together; else each is ordered on its own."""
+        self.parts = parts
         self.renderer = Renderer(config)
         self.meter = SizeMeter(config, counter, self.renderer)
         self.separator = counter.measure(SEPARATOR)
@@ -244,29 +254,34 @@ class Typesetter:
         self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self.closing = counter.chain((self.separator, self.supplement)) if supplement else EMPTY_SPAN
         # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
-        scattered = summaries and not self.is_by_document
+        self._has_summary_once = not self.is_by_document or (parts is not None and parts.count > 1)
+        scattered = summaries and self._has_summary_once
         self.is_additive = bool(counter.additive and not callable(config.format) and not scattered)
         """True if groups can be measured apart and their sizes added up."""
         self.has_lower_bound = self.is_additive and not (summaries and self.order != "documents")
         """True if a lower bound of what candidates add is known without writing them."""
 
-    def group_candidates(self, candidates: Iterable[Candidate]) -> dict[object, list[Candidate]]:
-        """Return `candidates` by the key of the group that they would join or make."""
-        members: dict[object, list[Candidate]] = {}
+    def group_candidates(self, candidates: Iterable[Candidate]) -> dict[GroupKey, list[Candidate]]:
+        """Return `candidates` by the key of the group that they would join or make, divided by part."""
+        members: dict[GroupKey, list[Candidate]] = {}
         for candidate in candidates:
             # Passed through, every hit is a group of its own: nothing is joined and the order stays.
-            key: object = candidate.chunk.document_id if self.config.enabled else candidate.rank
-            members.setdefault(key, []).append(candidate)
+            name = candidate.chunk.document_id if self.config.enabled else candidate.rank
+            for part, form in self.parts.divide(candidate) if self.parts else ((0, candidate),):
+                members.setdefault((part, name), []).append(form)
         return members
 
     def changed_groups(
-        self, groups: Mapping[object, DocumentGroup], candidates: Iterable[Candidate]
-    ) -> dict[object, DocumentGroup]:
+        self, groups: Mapping[GroupKey, DocumentGroup], candidates: Iterable[Candidate]
+    ) -> dict[GroupKey, DocumentGroup]:
         """Return the groups that `candidates` would make or change in `groups`, by their key."""
-        return {
-            key: extend_group(key, groups.get(key), sorted(new, key=reading_key), self.get_join)
-            for key, new in self.group_candidates(candidates).items()
-        }
+        changed: dict[GroupKey, DocumentGroup] = {}
+        for key, new in self.group_candidates(candidates).items():
+            relevance = min([(candidate.rank, candidate.distance) for candidate in new])
+            if self.parts is not None:
+                relevance = self.parts.relevance(key[0], new[0].chunk.document_id)
+            changed[key] = extend_group(key, groups.get(key), sorted(new, key=reading_key), relevance, self.get_join)
+        return changed
 
     def header_tokens(self, candidate: Candidate) -> int:
         """Return the tokens of what is written above the text of `candidate`, if it has a label of its own."""
@@ -298,7 +313,7 @@ class Typesetter:
         placed_runs = []
         for run in arrange(runs, self.order, lambda run: run.sort_keys):
             placed_runs.append(
-                PlacedRun(run, label, self.is_by_document or run.sort_keys.document_id not in with_summary)
+                PlacedRun(run, label, not (self._has_summary_once and run.sort_keys.document_id in with_summary))
             )
             with_summary.add(run.sort_keys.document_id)
             label += len(run.labels) * self.config.label_step

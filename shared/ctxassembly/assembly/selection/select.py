@@ -20,6 +20,7 @@ from typing import Any
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences
+from ctxassembly.assembly.selection.best_first import divide_by_relevance
 from ctxassembly.assembly.selection.by_relevance import above_minimum, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
@@ -90,6 +91,14 @@ def select(
     return selection
 
 
+def _empty_layout(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> Layout:
+    """Return the layout of nothing but `supplement`; with order="auto" in the parts that the query makes."""
+    make = partial(empty_layout, relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
+    if relevance.config.order != "auto" or not relevance.decides or not relevance.candidates:
+        return make()
+    return make(divide_by_relevance(relevance, make()))
+
+
 def fits_whole(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> bool:
     """Return whether all candidates fit next to `supplement`, so that there is nothing to select."""
     layout = empty_layout(relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
@@ -115,7 +124,7 @@ def _fill_next_to_supplement(relevance: Relevance, counter: TokenCounter, supple
     """Fill the budget next to `supplement`, or without it if it costs a required hit its text or the header."""
 
     def filled(supplement: RenderedSupplement) -> Selection:
-        layout = empty_layout(relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
+        layout = _empty_layout(relevance, counter, supplement)
         return _fill_budget(Selection(layout, tuple(relevance.candidates), supplement), relevance)
 
     selection = filled(supplement)

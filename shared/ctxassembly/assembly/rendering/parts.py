@@ -1,0 +1,59 @@
+"""Parts of a context that are read one after the other: what answers the query best comes first (`order="auto"`).
+
+A document has a label in each part in which any of its text is, with its text there in reading order. Which slices of a
+candidate belong to which part is decided before anything is rendered, so the budget counts the additional headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ctxassembly.assembly.rendering.excerpt import subtract_spans
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Span
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The part in which each slice of a candidate is read, and the order of the documents in a part."""
+
+    document_ranks: Mapping[str, int]
+    """The place of each document among all; one that isn't here comes last."""
+    spans: Sequence[Mapping[int, Sequence[Span]]] = ()
+    """For each part but the last: slices by candidate key, ascending. Two parts have no slice in common, and the last
+    part has everything else."""
+
+    @property
+    def count(self) -> int:
+        """The maximum number of labels of a document with cite="document"."""
+        return len(self.spans) + 1
+
+    def relevance(self, part: int, document_id: str) -> tuple[int, int]:
+        """Return the sort key of a document's text in `part`; smaller comes first."""
+        return part, self.document_ranks.get(document_id, len(self.document_ranks))
+
+    def divide(self, candidate: Candidate) -> Iterator[tuple[int, Candidate]]:
+        """Yield `candidate` reduced to its slices in each part, with the number of the part; itself if it is in one."""
+        rest = candidate.spans
+        forms: list[tuple[int, tuple[Span, ...]]] = []
+        for part, spans_by_key in enumerate(self.spans):
+            if spans := spans_by_key.get(candidate.key):
+                outside = _without(rest, spans)
+                forms.append((part, _without(rest, outside)))
+                rest = outside
+        text = candidate.chunk.text
+        with_text = [
+            (part, spans)
+            for part, spans in (*forms, (len(self.spans), rest))
+            if any(not text[start:end].isspace() for start, end in spans)
+        ]
+        if len(with_text) == 1 or not with_text:
+            yield (with_text[0][0] if with_text else len(self.spans)), candidate
+            return
+        for part, spans in with_text:
+            yield part, candidate._replace(kept_spans=spans, shortened_by=candidate.shortened_by or "sentence")
+
+
+def _without(spans: Sequence[Span], removed: Sequence[Span]) -> tuple[Span, ...]:
+    return tuple(rest for span in spans for rest in subtract_spans(span, removed))

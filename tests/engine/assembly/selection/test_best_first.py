@@ -1,0 +1,156 @@
+"""order="auto": what answers the query best is read first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import candidate_of, count, hits_of, standing
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Labels, MemoryStore, assemble
+from ctxassembly.assembly.rendering.parts import Parts
+
+QUERY = "When is ferritin measured?"
+ANSWER = "Ferritin is measured in the morning, before breakfast."
+SETTINGS = AssemblyConfig(order="auto", max_tokens=4_000)
+
+
+def filler(document: str, number: int) -> str:
+    return f"In room {number} of {document} visitors wait for their doctor and read a newspaper of the week before."
+
+
+def document(name: str, chunks: int, *, answer_in: int | None = None, **metadata: object) -> list[Chunk]:
+    """A document of chunks of about 200 tokens; one of them has the answer in its middle."""
+    made = []
+    for at in range(chunks):
+        sentences = [filler(name, 10 * at + number) for number in range(10)]
+        if at == answer_in:
+            sentences.insert(5, ANSWER)
+        text = " ".join(sentences)
+        made.append(Chunk(f"{name}{at}", name, text, index=at, metadata={"source": f"{name}.pdf", **metadata}))
+    return made
+
+
+def long_context(config: AssemblyConfig = SETTINGS, **metadata: object) -> Context:
+    """A context of 16 chunks, all hits; the answer is in the fifth chunk of the second document."""
+    hits = hits_of([*document("A", 8, **metadata), *document("B", 8, answer_in=4, **metadata)])
+    return assemble(hits, config, query=QUERY, store=MemoryStore([]))
+
+
+def test_the_best_sentences_come_first_under_a_label_of_their_document():
+    context = long_context()
+    assert ANSWER in context.blocks[0].text
+    assert context.citations[0].document_id == "B"
+    assert count(context.text.partition(ANSWER)[0]) < 220
+    assert count(context.text) == context.token_count <= 4_000
+
+
+def test_then_the_best_chunks_then_the_rest_each_in_reading_order():
+    context = long_context()
+    documents = [citation.document_id for citation in context.citations]
+    assert documents[:2] == ["B", "B"]
+    assert "B4" in context.citations[1].chunk_ids
+    for block in context.blocks:
+        text = block.text
+        rooms = [int(word.split()[0]) for word in text.split("room ")[1:]]
+        assert rooms == sorted(rooms)
+
+
+def test_every_sentence_is_included_once():
+    context, by_document = long_context(), long_context(replace(SETTINGS, order="documents"))
+    assert sorted(standing(context)) != sorted(standing(by_document))  # some chunks are under two labels
+    for name in "AB":
+        for number in range(80):
+            assert context.text.count(filler(name, number)) == by_document.text.count(filler(name, number)) == 1
+    assert context.text.count(ANSWER) == 1
+
+
+def test_a_published_order_is_unchanged():
+    context = long_context(replace(SETTINGS, order="documents"))
+    assert [citation.document_id for citation in context.citations] == ["A", "B"]
+
+
+@pytest.mark.parametrize("config", [replace(SETTINGS, rank_by="rank"), replace(SETTINGS, granularity="document")])
+def test_without_scores_of_the_query_documents_are_ordered_by_their_best_hit(config: AssemblyConfig):
+    assert long_context(config).text == long_context(replace(config, order="documents")).text
+
+
+def test_without_a_query_too():
+    hits = hits_of([*document("A", 8), *document("B", 8, answer_in=4)])
+    assert assemble(hits, SETTINGS).text == assemble(hits, replace(SETTINGS, order="documents")).text
+
+
+def test_a_short_context_has_a_label_for_each_document_the_best_one_first():
+    hits = hits_of([*document("A", 2), *document("B", 2, answer_in=1)])
+    context = assemble(hits, SETTINGS, query=QUERY)
+    assert [citation.document_id for citation in context.citations] == ["B", "A"]
+
+
+def test_a_chunk_that_must_be_kept_whole_is_never_divided():
+    context = long_context(keep_whole=True)
+    assert len(standing(context)) == len(set(standing(context))) == 16
+    assert "B4" in context.citations[0].chunk_ids
+    assert context.citations[0].document_id == "B"
+
+
+def test_a_label_for_each_chunk_divides_none():
+    context = long_context(replace(SETTINGS, cite="chunk"))
+    assert len(standing(context)) == len(set(standing(context))) == 16
+    assert "B4" in standing(context)[:4]
+
+
+def test_a_label_for_each_passage():
+    context = long_context(replace(SETTINGS, cite="passage"))
+    assert ANSWER in context.blocks[0].text
+    assert all(
+        len({piece.candidate.chunk.document_id for piece in passage.pieces}) == 1 for passage in context.passages
+    )
+    assert len(context.passages) == len(context.citations)
+
+
+def test_a_page_summary_is_shown_once_for_each_document():
+    context = long_context(page_summary="All about waiting.")
+    assert context.text.count("All about waiting.") == 2
+    assert "All about waiting." in context.blocks[0].text
+
+
+@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
+def test_labels_go_on_in_the_next_context(cite: str):
+    labels, config = Labels(), replace(SETTINGS, cite=cite)
+    hits = hits_of([*document("A", 8), *document("B", 8, answer_in=4)])
+    used = [
+        citation.label for _ in range(2) for citation in assemble(hits, config, query=QUERY, labels=labels).citations
+    ]
+    assert used == [str(number) for number in range(1, len(used) + 1)]
+    assert labels.next == len(used) + 1
+
+
+def test_text_that_two_chunks_share_is_read_in_the_part_of_its_sentence():
+    whole = document("B", 8, answer_in=4)
+    start, chunks = 0, []
+    for chunk in whole:
+        tail = chunks[-1].text[-150:] if chunks else ""
+        chunks.append(
+            replace(chunk, text=f"{tail}{' ' if tail else ''}{chunk.text}", start=max(start - len(tail) - 1, 0))
+        )
+        start += len(chunk.text) + 1
+    context = assemble([Hit(chunk) for chunk in chunks], replace(SETTINGS, max_tokens=8_000), query=QUERY)
+    for number in range(80):
+        assert context.text.count(filler("B", number)) == 1
+    for source in context.provenance:
+        assert source.start is not None
+        assert " ".join(chunk.text for chunk in whole)[source.start : source.end] == context.text[slice(*source.span)]
+
+
+def test_a_candidate_whose_rest_is_blank_stays_whole():
+    (hit,) = hits_of([Chunk("a", "A", "One.  ")])
+    candidate = candidate_of(hit.chunk, 0)
+    parts = Parts({"A": 0}, [{candidate.key: ((0, 4),)}])
+    assert list(parts.divide(candidate)) == [(0, candidate)]
+    assert next(iter(parts.divide(candidate)))[1] is candidate
+
+
+def test_slices_that_are_not_included_are_in_no_part():
+    candidate = candidate_of(Chunk("a", "A", "One. Two. Three."), 0, kept_spans=((0, 4), (10, 16)))
+    parts = Parts({}, [{candidate.key: ((0, 9),)}])
+    assert [(part, form.kept_spans) for part, form in parts.divide(candidate)] == [(0, ((0, 4),)), (1, ((10, 16),))]
