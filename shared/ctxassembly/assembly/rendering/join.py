@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ctxassembly.assembly.adjacency.indentation import is_indentation_lost
 from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
 from ctxassembly.assembly.adjacency.shared_ids import has_shared_index
@@ -126,12 +127,14 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
         return Join(shared, "") if shared else None
     # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
     if offset_overlap is not None and offset_overlap >= -min_chars:
-        return Join(0, "\n")
+        return None if is_indentation_lost(first, second, -offset_overlap) else Join(0, "\n")
     if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
     # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
     shared = _recorded_overlap(first, second) or overlap_length(first.text, second.text, min_chars, max_chars)
-    return Join(shared, "") if shared else Join(0, "\n")
+    if shared:
+        return Join(shared, "")
+    return None if is_indentation_lost(first, second, None) else Join(0, "\n")
 
 
 def _recorded_overlap(first: Chunk, second: Chunk) -> int:
