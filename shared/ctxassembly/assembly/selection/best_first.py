@@ -28,6 +28,7 @@ from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.by_relevance import above_minimum
+from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.assembly.selection.prefilter import must_keep_whole
 from ctxassembly.assembly.selection.shorten import merge_spans
@@ -61,7 +62,9 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     if relevance.config.cite != "chunk":  # where a label is a chunk, none is divided
         costs = TokenCosts(layout, sentences, chars_per_token)
         order = [index for index in sentences.indexes_by_score if index in included]
-        taken = _with_whole_chunks(relevance, pick_greedily(sentences, order, SENTENCE_TOKENS, costs).indexes)
+        taken = _with_whole_chunks(
+            relevance, pick_greedily(sentences, order, SENTENCE_TOKENS, costs, Companions(sentences)).indexes
+        )
         spans.append(_spans_by_key(sentences, taken))
     chunks = _best_chunks(sentences, taken, CHUNK_TOKENS * chars_per_token)
     return Parts(document_ranks, (*spans, _spans_by_key(sentences, _with_whole_chunks(relevance, chunks) - taken)))
