@@ -56,7 +56,7 @@ def test_every_warning_is_quoted():
     assert [part for part in parts if part not in quoted] == []
 
 
-@pytest.mark.parametrize("lack", ["pages", "place", "answer", "hit", "method", "failed"])
+@pytest.mark.parametrize("lack", ["pages", "place", "answer", "hit", "method", "failed", "indentation"])
 def test_everything_that_may_be_lacking_is_explained(lack: str):
     assert lack in REMEDIES
     section = page("troubleshooting.md").partition("### NothingToJoinWarning")[2].partition("\n### ")[0]
@@ -67,6 +67,7 @@ def test_everything_that_may_be_lacking_is_explained(lack: str):
         "hit": "The store doesn't hold",
         "failed": "The store failed, so hits lack neighbors",
         "method": "The store can't be asked for neighbors",
+        "indentation": "has lost its indentation",
     }
     assert said.keys() == REMEDIES.keys()
     assert said[lack] in section

@@ -15,7 +15,7 @@ import re
 
 from ctxassembly.data.chunks import Chunk
 
-_READ_CHARS = 2_000
+_READ_CHARS = 1_000
 """Characters on each side of the border that are read."""
 _MIN_CODE_SHARE = 0.5
 """Share of the lines that must look like code or YAML."""
@@ -31,13 +31,14 @@ def is_indentation_lost(first: Chunk, second: Chunk, gap_chars: int | None) -> b
 
     `gap_chars` are the characters between the two by their offsets; None if these are unknown.
     """
-    if not second.text or second.text[0].isspace():
+    tail, head = first.text[-_READ_CHARS:].rstrip(), second.text[:_READ_CHARS]
+    has_indents = any(indented in text for text in (tail, head) for indented in ("\n ", "\n\t"))
+    if not has_indents or head[0].isspace():  # as nearly always
         return False
-    before = first.text[-_READ_CHARS:].rstrip().splitlines()
-    after = [line for line in second.text[:_READ_CHARS].splitlines() if line.strip()]
+    before, after = tail.splitlines(), [line for line in head.splitlines() if line.strip()]
     lines = [line for line in (*before, *after) if line.strip()]
     indents = [indent for line in lines if (indent := _indent(line))]
-    if not indents or not before or sum(map(bool, map(_CODE.match, lines))) < _MIN_CODE_SHARE * len(lines):
+    if not indents or not before or not after or sum(map(bool, map(_CODE.match, lines))) < _MIN_CODE_SHARE * len(lines):
         return False
     unit = min(indents)
     is_below_opener = before[-1].endswith(_OPENERS) and not after[0].startswith(("}", ")", "]"))

@@ -15,15 +15,20 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from ctxassembly.assembly.adjacency.positions import OFFSET_TOLERANCE, is_facts, offset_of
+from ctxassembly.assembly.adjacency.indentation import is_indentation_lost
+from ctxassembly.assembly.adjacency.positions import OFFSET_TOLERANCE, is_facts, offset_of, overlap_by_offset
+from ctxassembly.assembly.rendering.join import find_join
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.user_warnings import with_remedy
 
-Problem = Literal["place", "answer", "method", "failed", "pages", "hit"]
+Problem = Literal["place", "answer", "method", "failed", "pages", "hit", "indentation"]
 """The hits have no position in their document; the store has none of the expected chunks; the store can't be queried;
-it raised an error; each page of a file is a separate document; the store doesn't contain the hits themselves."""
+it raised an error; each page of a file is a separate document; the store doesn't contain the hits themselves; the
+splitter stripped the indentation of code."""
 
 REMEDIES: Mapping[Problem, str] = {
     "place": "store number_chunks(documents), or number the stored ones by number_stored_chunks(vectorstore)",
@@ -34,6 +39,10 @@ REMEDIES: Mapping[Problem, str] = {
     "AssemblyConfig(on_store_error='raise') shows the error, AssemblyConfig(window=0) asks for no neighbors",
     "hit": (
         "give the store of the collection that is searched; a step that changes texts belongs in transform_fetched, too"
+    ),
+    "indentation": (
+        "split code and YAML with strip_whitespace=False, as in "
+        "RecursiveCharacterTextSplitter.from_language(language, strip_whitespace=False)"
     ),
     "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
@@ -145,6 +154,24 @@ def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
             chunks = f"chunks {first.index} and {hit.index} of document {safe_repr(hit.document_id, _ID_CHARS)}"
             return f"{chunks} are hits, and it doesn't find chunk {first.index} either"
     return None
+
+
+def stripped_indentation(candidates: Iterable[Candidate], config: AssemblyConfig) -> str | None:
+    """Return the sentence that says which of `candidates` has lost the indentation of its first line; None if none."""
+    by_place = {(candidate.chunk.document_id, candidate.position): candidate.chunk for candidate in candidates}
+    for (document_id, position), second in by_place.items():
+        first = by_place.get((document_id, position - 1))
+        if first is None or not is_indentation_lost(first, second, _offset_gap(first, second)):
+            continue
+        if find_join(first, second, True, config.min_overlap_chars, config.max_overlap_chars) is None:
+            fact = f"chunk {safe_repr(second.id, _ID_CHARS)} has lost its indentation, so it can't be joined"
+            return _format_message([("indentation", fact)], None)
+    return None
+
+
+def _offset_gap(first: Chunk, second: Chunk) -> int | None:
+    overlap = overlap_by_offset(first, second)
+    return None if overlap is None else -overlap
 
 
 def unstored_hits_warning(

@@ -34,6 +34,7 @@ from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.diagnostics import (
     diagnose,
     missing_neighbor,
+    stripped_indentation,
     unstored_hits_warning,
     unverified_gaps,
 )
@@ -144,6 +145,9 @@ def _add_neighbors(
     neighbors = score_neighbors(expanding, keyed, position_of, policy.window, config.neighbor_decay, policy.access)
     if policy.access is not None and (neighbors or policy.access.excluded_count):
         _note_exclusions(policy.access, log)
+    if log.missing is None and (stripped := stripped_indentation((*positioned, *neighbors), config)) is not None:
+        log.missing = stripped
+        log.notes.append(stripped)
     return positioned, neighbors
 
 
