@@ -74,7 +74,9 @@ class Store(Protocol):
 
     - `holds_filter` describes how the caller's search filters. True: every returned chunk has passed the filter.
       False: the search has no filter. None, or no attribute: unknown.
-    - `finds_offsets` is True if the store supports references with `beside`. Other stores never receive any.
+    - `finds_offsets` is True if the store supports references with `around_offset`. Other stores never receive any.
+    - `finds_titles` is True if it supports references with `named_in`. Such references are only sent if no filter is
+      needed or the store applies it (`holds_filter`).
     - `place` and `filters` are as in `Index`, for a cache of answers.
     - `remedies` maps problems to the line that fixes them, for warnings: "place" (hits have no position in their
       document), "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any

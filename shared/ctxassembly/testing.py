@@ -38,7 +38,7 @@ def store_cases(chunks: Iterable[Chunk]) -> Iterator[StoreCase]:
 
     They ask by index, for several documents in one call, by id and for whole documents; for chunks that don't exist;
     twice for the same chunk; and for nothing. An async store is given the same cases: `case.check(await
-    store.afetch(case.refs))`. Filters and offsets are not asked for.
+    store.afetch(case.refs))`. Filters, offsets and titles are not asked for.
 
     >>> from ctxassembly import MemoryStore
     >>> chunks = [Chunk(f"{name}#{at}", name, f"Part {at} of {name}.", at) for name in "ab" for at in range(3)]

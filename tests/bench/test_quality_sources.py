@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ctxassembly.text.titles import comparable, comparable_title
 from quality import prepare
 from quality.data import DataError, Document
 from quality.filling import count
-from quality.python_reference import python_reference
-from quality.sources import Asked, Source, chroma, qmsum, squad
+from quality.python_reference import python_reference, python_two_hops
+from quality.sources import Asked, Source, chroma, hotpot, musique, qmsum, squad
 
 TEXT = "Larks sing at dawn. Owls hunt at night.\r\nThey sleep by day."
 
@@ -61,6 +62,40 @@ def test_squad(tmp_path: Path) -> None:
     assert source.documents[1].title == "xquad.en-001", "COVID-QA has no titles"
     assert evidence(source) == [["Owls hunt at night."], ["Owls hunt at night.\r\nThey sleep by day."]]
     assert [asked.answers for asked in source.questions] == [("night",), ("night.\r\nThey",)]
+
+
+def test_hotpot(tmp_path: Path) -> None:
+    context = [["Owls", ["Owls hunt at night.", " They see."]], ["Larks", ["Larks sing at dawn."]]]
+    asked = {"question": "Who sings?", "answer": "larks", "supporting_facts": [["Larks", 0], ["Owls", 1], ["Owls", 9]]}
+    (file := tmp_path / "hops.json").write_text(json.dumps([{**asked, "context": context}] * 2))
+    source = hotpot(file)
+    assert [(each.title, each.text) for each in source.documents] == [
+        ("Owls", "Owls hunt at night. They see."),
+        ("Larks", "Larks sing at dawn."),
+    ]
+    assert evidence(source) == [["Larks sing at dawn.", " They see."]] * 2
+
+
+@pytest.mark.parametrize("as_lines", [True, False])
+def test_musique(tmp_path: Path, *, as_lines: bool) -> None:
+    texts = [("Owls", "Owls hunt.", False), ("Owls", "They see.", True), ("Larks", "Larks sing.", True)]
+    paragraphs = [{"title": title, "paragraph_text": text, "is_supporting": used} for title, text, used in texts]
+    row = {"id": "2hop__1", "question": "Who sees?", "answer": "owls", "paragraphs": paragraphs}
+    (file := tmp_path / "hops.json").write_text(json.dumps(row) if as_lines else json.dumps([row]))
+    source = musique(file)
+    assert [each.text for each in source.documents] == ["Owls hunt.\n\nThey see.", "Larks sing."]
+    assert evidence(source) == [["They see.", "Larks sing."]]
+
+
+def test_python_two_hops() -> None:
+    source = python_two_hops()
+    titles = {document.id: document.title for document in source.documents}
+    assert len(source.questions) > 20
+    for question, (first, second) in zip(source.questions, evidence(source), strict=True):
+        mentioned = comparable_title(titles[question.evidence[1].document_id])
+        assert mentioned in comparable(first)
+        assert mentioned not in comparable(question.text)
+        assert second
 
 
 def test_qmsum(tmp_path: Path) -> None:

@@ -337,10 +337,13 @@ class AssemblyConfig:
         """True if a hit that doesn't fit whole is shortened before a lower-ranked one takes its place."""
         return self.enabled and self.overflow == "skip" and self.granularity in ("auto", "sentence")
 
+    def has_competing_candidates(self, query: str | None) -> bool:
+        """Return True if chunks compete individually by `query`, so that more than the window is fetched."""
+        return self.is_query_aware(query) and self.effective_granularity(query) not in ("document", "passage")
+
     def fetch_window(self, query: str | None) -> int:
         """Return the number of chunks to fetch on each side of a hit."""
-        # More than the window is fetched only if neighbors compete individually.
-        if not self.is_query_aware(query) or self.effective_granularity(query) in ("document", "passage"):
+        if not self.has_competing_candidates(query):
             return self.window
         pool = (
             (DEFAULT_CANDIDATE_WINDOW if self.window else 0) if self.candidate_window is None else self.candidate_window

@@ -162,8 +162,9 @@ class OffsetRange(NamedTuple):
 class ChunkRef:
     """A request to a store: for one chunk by index or by id, or, with neither, for all chunks of the document.
 
-    With `around_offset` it asks for the chunks next to an offset. Only a store whose `finds_offsets` is True gets such
-    a request.
+    With `around_offset` it asks for the chunks next to an offset, and with `named_in` for the first chunk of each other
+    document whose title that text mentions. Only a store whose `finds_offsets` or `finds_titles` is True gets such a
+    request.
 
     >>> ChunkRef("gastro", index=1).chunk_id is None
     True
@@ -173,6 +174,8 @@ class ChunkRef:
     index: int | None = None
     chunk_id: str | None = None
     around_offset: OffsetRange | None = None
+    named_in: str | None = None
+    """A text of the document, whose words in a row are compared with titles: see `ctxassembly.text.titles`."""
 
 
 ChunkFlag = Literal["keep_whole", "no_neighbors"]

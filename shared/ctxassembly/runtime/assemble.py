@@ -107,6 +107,7 @@ class AssemblyServices:
             getattr(store, "holds_filter", None),
             getattr(store, "finds_offsets", False) is True,
             getattr(store, "remedies", None),
+            getattr(store, "finds_titles", False) is True,
         )
         services = Services(
             None if store is None else traits,

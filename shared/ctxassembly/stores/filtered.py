@@ -28,6 +28,11 @@ class ScopedStore:
         """True if the store finds offsets."""
         return getattr(self.store, "finds_offsets", False) is True
 
+    @property
+    def finds_titles(self) -> bool:
+        """True if the store finds documents by their titles."""
+        return getattr(self.store, "finds_titles", False) is True
+
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """Return the chunks that exist among `refs`."""
         found: Sequence[Chunk] = self.store.fetch(refs)

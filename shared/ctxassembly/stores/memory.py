@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ctxassembly.data import enrichment
@@ -20,6 +21,7 @@ from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.lexemes import NearWords, count_occurrences, lexemes, ts_rank
+from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
 
 class MemoryStore:
@@ -30,11 +32,13 @@ class MemoryStore:
     (['Second.'], 1)
     """
 
-    finds_offsets = True
+    finds_offsets = finds_titles = True
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self.requests: list[tuple[ChunkRef, ...]] = []
         self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
+        self._titles: dict[str, list[tuple[str, Chunk]]] = {}
+        """By its first two words, each title with the first chunk of its document, once a title was asked for."""
         self._digest: list[str] = []
         """The digest of the chunks, once it was asked for. Copies share it, as they share the chunks."""
         self._replace_chunks(chunks)
@@ -43,6 +47,7 @@ class MemoryStore:
         """Replace the stored chunks with `chunks`."""
         self._chunks.clear()
         self._digest.clear()
+        self._titles.clear()
         for chunk in chunks:
             for ref in {
                 ChunkRef(chunk.lookup_id),
@@ -68,16 +73,41 @@ class MemoryStore:
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """Return the chunks that exist among `refs`, each once."""
         self.requests.append(tuple(refs))
-        found = (
-            chunk
-            for ref in refs
-            for chunk in (self._fetch_around(ref) if ref.around_offset else self._chunks.get(ref, ()))
-        )
+        found = (chunk for ref in refs for chunk in self._find(ref))
         return list({id(chunk): chunk for chunk in found}.values())
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """Async version of `fetch`."""
         return self.fetch(refs)
+
+    def _find(self, ref: ChunkRef) -> Sequence[Chunk]:
+        """Return the chunks that one reference asks for."""
+        if ref.named_in is not None:
+            return self._find_mentioned(ref.named_in, ref.document_id)
+        return self._fetch_around(ref) if ref.around_offset else self._chunks.get(ref, ())
+
+    def _find_mentioned(self, text: str, document_id: str) -> list[Chunk]:
+        """Return the first chunks of the documents, other than `document_id`, whose titles `text` mentions."""
+        if not self._titles:
+            self._index_titles()
+        phrases = comparable(text)
+        return [
+            chunk
+            for beginning in title_beginnings(phrases)
+            for title, chunk in self._titles.get(beginning, ())
+            if title in phrases and chunk.lookup_id != document_id
+        ]
+
+    def _index_titles(self) -> None:
+        """Index the titles of all documents, each under the first of its `title_beginnings`."""
+        firsts: dict[str, Chunk] = {}
+        for chunk in chain.from_iterable(self._chunks.values()):
+            if _place(chunk) < _place(firsts.setdefault(chunk.document_id, chunk)):
+                firsts[chunk.document_id] = chunk
+        for chunk in firsts.values():
+            if title := document_title(chunk, MetadataKeys()):
+                self._titles.setdefault(next(iter(title_beginnings(title))), []).append((title, chunk))
+        self._titles.setdefault("", [])  # indexed, even if there are none
 
     def _fetch_around(self, ref: ChunkRef) -> list[Chunk]:
         """Return the chunks around an offset, as `OffsetRange` describes them."""
@@ -97,6 +127,11 @@ class MemoryStore:
         at_offset = [chunk for at, chunk in positioned if at == target]
         after = [chunk for at, chunk in positioned if at > target]
         return [*before[-per_side:], *at_offset, *after[:per_side]]
+
+
+def _place(chunk: Chunk) -> int:
+    """Return the index of a chunk, which nobody has checked; one without an index is as good as the first."""
+    return chunk.index if type(chunk.index) is int else 0
 
 
 def _page_number(section: SectionKey, page_key: str | None) -> int | None:

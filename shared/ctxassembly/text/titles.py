@@ -9,6 +9,8 @@ as none.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path
@@ -30,6 +32,19 @@ def comparable(text: str) -> str:
     ' mercury the planet '
     """
     return f" {' '.join(words(text))} "
+
+
+def title_beginnings(phrases: str) -> Iterator[str]:
+    """Yield by what titles in a comparable text are looked up: every two words in a row, and every word.
+
+    The first is the one of a title itself.
+
+    >>> list(title_beginnings(" mercury the planet "))
+    ['mercury the', 'the planet', 'mercury', 'the', 'planet']
+    """
+    found = phrases.split()
+    yield from dict.fromkeys(map(" ".join, pairwise(found)))
+    yield from dict.fromkeys(found)
 
 
 def comparable_title(title: str) -> str:

@@ -1,7 +1,8 @@
 """`python -m quality.prepare NAME PATH --out FOLDER`: a downloaded question set in the form that is measured.
 
 NAME is one of those that `quality.sources` describes, with their homes and licenses; or `python`, a small set made of
-the language reference that every Python carries, for which there is nothing to download.
+the language reference that every Python carries, for which there is nothing to download; or `python-hops`, those of its
+questions whose evidence mentions a second document by its title.
 
 Documents are split by LangChain's RecursiveCharacterTextSplitter into 350 tokens with 70 overlapping. The 20 best
 chunks for each question are found by all-MiniLM-L6-v2, or by BM25 where sentence-transformers isn't installed.
@@ -24,9 +25,10 @@ from quality import minilm
 from quality.baselines import bm25
 from quality.data import DataError, Document
 from quality.filling import count
-from quality.python_reference import python_reference
+from quality.python_reference import python_reference, python_two_hops
 from quality.sources import READERS, Source
 
+INCLUDED = {"python": python_reference, "python-hops": python_two_hops}
 CHUNK_TOKENS, OVERLAP_TOKENS = 350, 70
 HITS = 20
 Hits = list[tuple[int, float]]
@@ -36,15 +38,15 @@ Hits = list[tuple[int, float]]
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0, or 2 with one line that says what is wrong."""
     parser = argparse.ArgumentParser(prog="quality.prepare", description=__doc__)
-    parser.add_argument("name", choices=[*READERS, "python"])
+    parser.add_argument("name", choices=[*READERS, *INCLUDED])
     parser.add_argument("path", type=Path, nargs="?", help="the downloaded file or folder")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write, which names the set")
     parser.add_argument("--retriever", choices=["minilm", "bm25"], default="minilm" if _has_minilm() else "bm25")
     args = parser.parse_args(arguments)
-    if (args.path is None) != (args.name == "python"):
-        parser.error("python takes no path" if args.path else f"{args.name} needs the path of its download")
+    if (args.path is None) != (args.name in INCLUDED):
+        parser.error(f"{args.name} takes no path" if args.path else f"{args.name} needs the path of its download")
     try:
-        source = python_reference() if args.path is None else READERS[args.name](args.path)
+        source = INCLUDED[args.name]() if args.path is None else READERS[args.name](args.path)
         prepare(source, args.out, args.retriever)
     except (DataError, OSError) as error:
         sys.stderr.write(f"quality.prepare: {error}\n")

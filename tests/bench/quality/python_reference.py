@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pydoc_data.topics import topics
 
+from ctxassembly.text.titles import comparable, comparable_title
 from quality.data import Document, Span
 from quality.sources import Asked, Source
 
@@ -34,3 +35,23 @@ def python_reference() -> Source:
             text += body
         documents.append(Document(name, title, text))
     return Source(tuple(documents), tuple(questions))
+
+
+def python_two_hops() -> Source:
+    """The same with questions whose evidence mentions another topic by its title, not mentioned in the question.
+
+    The evidence is that paragraph and the first one of the other topic.
+    """
+    source = python_reference()
+    texts = {document.id: document.text for document in source.documents}
+    titles = {document.id: comparable_title(document.title) for document in source.documents}
+    first = {span.document_id: span for question in reversed(source.questions) for span in question.evidence}
+    questions = []
+    for question in source.questions:
+        (span,) = question.evidence
+        paragraph, asked = comparable(texts[span.document_id][span.start : span.end]), comparable(question.text)
+        mentioned = (name for name, title in titles.items() if title and title in paragraph and title not in asked)
+        other = next((name for name in mentioned if name != span.document_id and name in first), None)
+        if other is not None:
+            questions.append(Asked(f"{question.id}-{other}", question.text, (span, first[other])))
+    return Source(source.documents, tuple(questions))

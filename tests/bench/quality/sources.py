@@ -9,6 +9,11 @@ squad   A JSON file in SQuAD's form. The evidence is the sentence with the answe
         COVID-QA, whole papers: https://github.com/deepset-ai/COVID-QA, Apache 2.0.
 qmsum   A folder of QMSum's meetings, such as `data/ALL/test`: English transcripts, evidence of whole turns.
         https://github.com/Yale-LILY/QMSum, MIT.
+hotpot  A JSON file in HotpotQA's form, which 2WikiMultihopQA has, too: questions that two documents answer, with their
+        supporting sentences. The documents are those of all questions. https://hotpotqa.github.io, CC BY-SA 4.0;
+        https://github.com/Alab-NII/2wikimultihop, Apache 2.0.
+musique A file of JSON or JSON lines in MuSiQue's form: the same with two to four paragraphs for a question.
+        https://github.com/StonyBrookNLP/musique, CC BY 4.0.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from ctxassembly.text.sentences import sentence_ends
@@ -102,7 +107,55 @@ def qmsum(folder: Path) -> Source:
     return Source(tuple(documents), tuple(questions))
 
 
-READERS: dict[str, Callable[[Path], Source]] = {"chroma": chroma, "squad": squad, "qmsum": qmsum}
+def hotpot(file: Path) -> Source:
+    """A document for each title, of all its sentences. The evidence is the supporting sentences."""
+    documents: dict[str, Document] = {}
+    questions = []
+    rows = json.loads(_text(file))
+    for title, sentences in (entry for row in rows for entry in row["context"]):
+        documents.setdefault(title, Document(f"{file.stem}-{len(documents):04}", title, "".join(sentences)))
+    for number, row in enumerate(rows):
+        sentences_of = dict(row["context"])
+        evidence = []
+        for title, place in row["supporting_facts"]:
+            bounds = [0, *accumulate(map(len, sentences_of.get(title, ())))]
+            if place + 1 < len(bounds):
+                evidence.append(Span(documents[title].id, bounds[place], bounds[place + 1]))
+        if evidence:
+            questions.append(Asked(f"{file.stem}-{number:04}", row["question"], tuple(evidence), (row["answer"],)))
+    return Source(tuple(documents.values()), tuple(questions))
+
+
+def musique(file: Path) -> Source:
+    """A document for each title, its paragraphs apart by blank lines. The evidence is the supporting paragraphs."""
+    text = _text(file)
+    rows = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+    spans: dict[tuple[str, str], Span] = {}
+    texts: dict[str, str] = {}
+    ids: dict[str, str] = {}
+    for each in (each for row in rows for each in row["paragraphs"]):
+        title, paragraph = each["title"], each["paragraph_text"]
+        document_id = ids.setdefault(title, f"{file.stem}-{len(ids):04}")
+        if (title, paragraph) not in spans:
+            before = f"{texts[title]}\n\n" if title in texts else ""
+            texts[title] = before + paragraph
+            spans[title, paragraph] = Span(document_id, len(before), len(texts[title]))
+    questions = []
+    for row in rows:
+        used = [each for each in row["paragraphs"] if each["is_supporting"]]
+        evidence = tuple(spans[each["title"], each["paragraph_text"]] for each in used)
+        if evidence:
+            questions.append(Asked(row["id"], row["question"], evidence, (row["answer"],)))
+    return Source(tuple(Document(ids[title], title, text) for title, text in texts.items()), tuple(questions))
+
+
+READERS: dict[str, Callable[[Path], Source]] = {
+    "chroma": chroma,
+    "squad": squad,
+    "qmsum": qmsum,
+    "hotpot": hotpot,
+    "musique": musique,
+}
 
 
 def _sentences_around(text: str, start: int, end: int) -> tuple[int, int]:

@@ -143,6 +143,10 @@ def _add_neighbors(
     # Neighbors are numbered after all hits, copies included.
     keyed = enumerate(found, len(admitted.hits))
     neighbors = score_neighbors(expanding, keyed, position_of, policy.window, config.neighbor_decay, policy.access)
+    neighbors += tuple(
+        Candidate(key, chunk, expanding[place].rank, distance=config.window + 1)
+        for key, (place, chunk) in enumerate(fetched.mentioned, len(admitted.hits) + len(found))
+    )
     if policy.access is not None and (neighbors or policy.access.excluded_count):
         _note_exclusions(policy.access, log)
     if log.missing is None and (stripped := stripped_indentation((*positioned, *neighbors), config)) is not None:

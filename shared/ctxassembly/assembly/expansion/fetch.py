@@ -17,6 +17,7 @@ from ctxassembly.assembly.adjacency.shared_ids import index_by_id, scoped_id
 from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_chunks
 from ctxassembly.assembly.expansion.diagnostics import Problem, remedies_under_filter
+from ctxassembly.assembly.expansion.mentions import find_mentioned, mention_refs
 from ctxassembly.assembly.expansion.references import index_refs, link_refs
 from ctxassembly.assembly.expansion.store_identity import StoredHits, hit_refs, is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
@@ -35,6 +36,7 @@ class StoreTraits:
     holds_filter: bool | None = None
     finds_offsets: bool = False
     remedies: Mapping[Problem, str] | None = None
+    finds_titles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class FetchPolicy:
     remedies: Mapping[Problem, str] | None = None
     is_filtered: bool = False
     """True if the store holds a filter, which may exclude all that is near the hits."""
+    finds_titles: bool = False
+    """True if documents may be asked for that the best hits mention by title."""
 
     @property
     def offset_window(self) -> int:
@@ -61,12 +65,15 @@ def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits |
     """Return the surroundings that `config` asks for and `store` can give; none without a store."""
     if store is None:
         return FetchPolicy()
+    access = MetadataAccess(config) if config.neighbors == "auto" and store.holds_filter is None else None
     return FetchPolicy(
         config.fetch_window(query),
-        MetadataAccess(config) if config.neighbors == "auto" and store.holds_filter is None else None,
+        access,
         store.finds_offsets,
         remedies_under_filter(store.remedies) if store.holds_filter else store.remedies,
         is_filtered=bool(store.holds_filter),
+        # Metadata can't tell whether another document than the hit's may be read.
+        finds_titles=store.finds_titles and access is None and config.has_competing_candidates(query),
     )
 
 
@@ -96,6 +103,8 @@ class FetchedChunks:
     """The ids of all chunks that came, by document id."""
     has_others: bool = False
     """True if the store returned chunks other than the hits, which are requested along with their neighbors."""
+    mentioned: list[tuple[int, Chunk]] = field(default_factory=list)
+    """The first chunks of documents that the best hits mention by title, each with the place of the hit."""
     is_incomplete: bool = False
     """True if the store failed to answer some references."""
     failure: tuple[Problem, str] | None = None
@@ -163,15 +172,26 @@ class _Fetcher:
                 page_keys=self._config.keys.page,
                 absent=absent,
             )
+        # Titles are asked for once, together with the hits: whether the store holds these is known from its answer.
+        mentions: tuple[ChunkRef, ...] = ()
         if not self._requested:
             wanted += hit_refs(self._hits, wanted)
+            if wanted and self._policy.finds_titles:
+                mentions = mention_refs(self._hits, self._config.keys)
         refs = _drop_unstorable([ref for ref in wanted if _ref_key(ref) not in self._requested], self.fetched)
         self._requested.update(map(_ref_key, refs))
-        return refs
+        return (*refs, *mentions) if refs else ()
 
     def record(self, refs: Sequence[ChunkRef], reply: _Reply, log: TraceRecorder) -> bool:
         """Keep what `reply` has of `refs`; True if it has anything."""
         fetched, access = self.fetched, self._policy.access
+        if any(ref.named_in is not None for ref in refs):
+            by_place = [chunk for chunk in reply.chunks if _is_requested(chunk, self._requested)]
+            others = [chunk for chunk in reply.chunks if not _is_requested(chunk, self._requested)]
+            self._update_unstored((*by_place, *reply.empty))
+            fetched.mentioned, others = find_mentioned(others, self._hits, fetched.known_documents, self._config.keys)
+            reply = reply._replace(chunks=[*by_place, *others], refs=[*filter(_is_by_place, reply.refs)])
+            refs = [*filter(_is_by_place, refs)]
         self._answered.update(map(_ref_key, reply.refs))
         found = _only_requested(adopt_documents(reply.chunks, refs), self._requested, log)
         returned = (*found, *reply.empty)
@@ -272,11 +292,15 @@ def _ask_store(
     return reply
 
 
+def _is_by_place(ref: ChunkRef) -> bool:
+    return ref.named_in is None
+
+
 def _group_by_kind(refs: Iterable[ChunkRef]) -> dict[tuple[bool, ...], list[ChunkRef]]:
-    """Return references by kind: to an index, to a chunk id, to the chunks next to an offset, to a document."""
+    """Return references by kind: to an index, to a chunk id, next to an offset, to a document, to titles."""
     kinds: dict[tuple[bool, ...], list[ChunkRef]] = defaultdict(list)
     for ref in refs:
-        kinds[ref.index is None, ref.chunk_id is None, ref.around_offset is None].append(ref)
+        kinds[ref.index is None, ref.chunk_id is None, ref.around_offset is None, _is_by_place(ref)].append(ref)
     return kinds
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, takewhile
@@ -76,6 +76,8 @@ class ScoredSentences:
     """The minimum score of a sentence that may be included."""
     max_lexical_score: float = 1.0
     """The largest difference that the words of the query and a scorer can make."""
+    linked_documents: Collection[str] = frozenset()
+    """The documents that the query or the best sentences mention by title."""
 
     def above_minimum(self, min_relevance: float, chars_per_token: float, max_chars: float) -> ScoredSentences:
         """Return the sentences with the cutoff of `min_relevance`; unchanged if the best ones exceed `max_chars`.
@@ -140,15 +142,19 @@ class ScoredSentences:
     def outside_window_better(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
         """Return the candidates farther than `window` from a hit that are more relevant than the last hit, best first.
 
-        They have both a higher score and a higher lexical score: a better rank alone is not enough.
+        They have both a higher score and a higher lexical score: a better rank alone is not enough. A document without
+        hits needs neither if it is linked.
         """
         ranked, lexical_scores = self.rank_candidates(candidates), self._ranking_scores(self.lexical_scores)
         last_hit = max((index for index, candidate in enumerate(ranked) if candidate.is_hit), default=0)
         lowest = lexical_scores[ranked[last_hit].key]
+        retrieved = {candidate.chunk.document_id for candidate in candidates if candidate.is_hit}
+        linked = {*self.linked_documents} - retrieved
         return [
             candidate
-            for candidate in ranked[:last_hit]
-            if candidate.distance > window and lexical_scores[candidate.key] > lowest
+            for place, candidate in enumerate(ranked)
+            if candidate.distance > window
+            and (candidate.chunk.document_id in linked or (place < last_hit and lexical_scores[candidate.key] > lowest))
         ]
 
     def best_sentence_per_hit(self, hits: Iterable[Candidate], taken: Iterable[int] = ()) -> frozenset[int]:

@@ -1,0 +1,196 @@
+"""The second hop: documents that the best hits mention by title join the candidates, as far as the caller may read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryIndex, MemoryStore, aassemble, assemble
+from ctxassembly.data.candidates import OUTSIDE_WINDOW
+from ctxassembly.data.chunks import ChunkOrigin
+from ctxassembly.data.trace import Decision
+
+QUESTION = "In which city was the founder of the Lighthouse Choir born?"
+FIRST = "The Lighthouse Choir of the harbor has a founder: it was made by Marta Quist in the old city."
+SECOND = "She came from Aarhus, where her mother had a shop for sails, and sang there as a child until she left."
+CONFIG = AssemblyConfig(max_tokens=170, neighbors="unfiltered")
+
+
+def chunk(document: str, text: str, title: str | None = None, index: int = 0, **metadata: Any) -> Chunk:
+    return Chunk(f"{document}#{index}", document, text, index, metadata={"title": title or document, **metadata})
+
+
+CHOIR, QUIST = chunk("choir", FIRST, "Lighthouse Choir"), chunk("quist", SECOND, "Marta Quist (singer)")
+QUIST_LATER = chunk("quist", "Later she went to sea, and nobody knows where.", "Marta Quist", 1)
+OTHERS = [
+    chunk(f"other{number}", f"{name} choirs have a founder, and where the founder was born is known in the city.")
+    for number, name in enumerate(("Northern", "Southern", "Western", "Eastern", "Middle", "Upper", "Lower", "Coastal"))
+]
+FOUND, STORED = [CHOIR, *OTHERS], [CHOIR, *OTHERS, QUIST, QUIST_LATER]
+
+
+def assembled(
+    store: Any,
+    found: Sequence[Chunk] = FOUND,
+    config: AssemblyConfig = CONFIG,
+    query: str | None = QUESTION,
+    **options: Any,
+) -> Context:
+    return assemble([Hit(one) for one in found], config, query=query, store=store, **options)
+
+
+def added(context: Context) -> list[Decision]:
+    """Return the decisions on chunks of documents that were not retrieved."""
+    retrieved = {one.document_id for one in FOUND}
+    return [one for one in context.trace.decisions if one.document_id not in retrieved]
+
+
+def test_the_first_chunk_of_a_mentioned_document_joins_in_the_round_trip_of_the_neighbors() -> None:
+    context = assembled(MemoryStore(STORED))
+    assert SECOND in context.text
+    assert [one.chunk_id for one in added(context)] == ["quist#0"]
+    assert context.trace.round_trips == 1
+    assert "quist" in {one.document_id for one in context.citations}
+
+
+def test_async_gives_the_same_context() -> None:
+    hits = [Hit(one) for one in FOUND]
+    context = asyncio.run(aassemble(hits, CONFIG, query=QUESTION, store=MemoryStore(STORED)))
+    assert context.text == assembled(MemoryStore(STORED)).text
+
+
+def test_what_fits_is_not_filled_with_documents_that_answer_less_than_the_hits() -> None:
+    aside = chunk("aside", "Rain fell on the Grand Pier.")
+    found = [CHOIR, *OTHERS[:3], aside, *OTHERS[3:]]
+    store = MemoryStore([*STORED, aside, chunk("pier", "It is open on weekdays.", "Grand Pier")])
+    context = assembled(store, found, AssemblyConfig(neighbors="unfiltered"))
+    reasons = {one.chunk_id: one.reason for one in context.trace.decisions}
+    assert (reasons["quist#0"], reasons["pier#0"]) == ("neighbor", OUTSIDE_WINDOW)
+
+
+TENANTS = [
+    *(chunk(one.document_id, one.text, one.metadata["title"], tenant="north") for one in FOUND),
+    chunk("quist", "The secret of the south.", "Marta Quist", tenant="south"),
+    chunk("quist north", SECOND, "Marta Quist", tenant="north"),
+]
+
+
+def test_the_document_of_another_tenant_never_comes() -> None:
+    store = MemoryIndex(TENANTS).with_filter({"tenant": "north"})
+    context = assembled(store, TENANTS[:-2], AssemblyConfig())
+    assert [one.chunk_id for one in added(context)] == ["quist north#0"]
+    assert "secret" not in context.text
+    only_other = MemoryIndex(TENANTS[:-1]).with_filter({"tenant": "north"})
+    assert not added(assembled(only_other, TENANTS[:-2], AssemblyConfig()))
+
+
+@pytest.mark.parametrize("make_store", [MemoryIndex, MemoryStore])
+def test_nothing_comes_where_the_filter_of_the_search_is_unknown(make_store: Callable[..., MemoryStore]) -> None:
+    store = make_store(TENANTS)
+    assert not added(assembled(store, TENANTS[:-2], AssemblyConfig()))
+    assert not any(ref.named_in for refs in store.requests for ref in refs)
+
+
+@pytest.mark.parametrize(
+    ("config", "query"),
+    [
+        (CONFIG, None),
+        (CONFIG, " "),
+        (AssemblyConfig(neighbors="unfiltered", granularity="document"), QUESTION),
+        (AssemblyConfig(neighbors="unfiltered", granularity="passage"), QUESTION),
+        (AssemblyConfig(neighbors="unfiltered", rank_by="rank"), QUESTION),
+        (AssemblyConfig(neighbors="unfiltered", window=0), QUESTION),
+        (AssemblyConfig(enabled=False), QUESTION),
+    ],
+)
+def test_titles_are_asked_for_only_where_chunks_compete_by_the_query(config: AssemblyConfig, query: str | None) -> None:
+    store = MemoryStore(STORED)
+    assert not added(assembled(store, config=config, query=query))
+    assert not any(ref.named_in for refs in store.requests for ref in refs)
+
+
+def test_titles_are_asked_for_only_if_a_hit_has_one() -> None:
+    untitled = [Chunk(one.id, one.document_id, one.text, one.index) for one in FOUND]
+    store = MemoryStore([*untitled, QUIST])
+    assert not added(assembled(store, untitled))
+    assert not any(ref.named_in for refs in store.requests for ref in refs)
+
+
+def test_a_store_that_does_not_hold_the_hit_adds_nothing() -> None:
+    elsewhere = [chunk("choir", "Another text of another collection.", "Lighthouse Choir"), *OTHERS, QUIST]
+    assert not added(assembled(MemoryStore(elsewhere)))
+    assert not added(assembled(MemoryStore([QUIST])))
+
+
+def test_hits_without_a_place_are_asked_for_nothing() -> None:
+    # Their store can't be checked, since nothing else is asked for, and it is asked no second time.
+    third_page = ChunkOrigin((("page", 3),))
+    paged = [Chunk(one.id, one.document_id, one.text, metadata=one.metadata, origin=third_page) for one in FOUND]
+    store = MemoryStore([*paged, QUIST])
+    assert not added(assembled(store, paged))
+    assert store.requests == []
+
+
+def test_a_hit_without_neighbors_mentions_nothing() -> None:
+    alone = chunk("choir", FIRST, "Lighthouse Choir", no_neighbors=True)
+    assert not added(assembled(MemoryStore([alone, *STORED[1:]]), [alone, *OTHERS]))
+
+
+def test_only_the_five_best_hits_mention_and_at_most_eight_documents_join() -> None:
+    assert not added(assembled(MemoryStore(STORED), [*OTHERS[:5], CHOIR]))
+    names = [f"Marta Quist {letter * 3}" for letter in "abcdefghijkl"]
+    naming = chunk("choir", f"The Lighthouse Choir was founded by {', '.join(names)}.", "Lighthouse Choir")
+    named = [chunk(name, SECOND.replace("Aarhus", name), name) for name in names]
+    context = assembled(MemoryStore([naming, *OTHERS, *reversed(named)]), [naming, *OTHERS])
+    assert [one.document_id for one in added(context)] == names[:8]
+
+
+class Careless(MemoryStore):
+    """A store that returns a document that nobody mentions."""
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        return [*super().fetch(refs), chunk("else", "Something else.", "Nobody Else")]
+
+
+def test_a_chunk_that_no_hit_mentions_was_not_asked_for() -> None:
+    context = assembled(Careless(STORED))
+    assert "quist#0" in {one.chunk_id for one in added(context)}
+    assert "else#0" not in {one.chunk_id for one in context.trace.decisions}
+    assert any("else#0" in note and "not asked for" in note for note in context.trace.notes)
+
+
+class WithoutTitles(MemoryStore):
+    """A store that fails to find titles."""
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        if any(ref.named_in for ref in refs):
+            raise ValueError("no titles today")
+        return super().fetch(refs)
+
+
+def test_neighbors_come_although_the_search_for_titles_fails() -> None:
+    next_to_choir = chunk("choir", "It sings in the city.", "Lighthouse Choir", 1)
+    context = assembled(WithoutTitles([*STORED, next_to_choir]))
+    assert "choir#1" in {one.chunk_id for one in context.trace.decisions}
+    assert not added(context)
+    assert any("no titles today" in note for note in context.trace.notes)
+
+
+def test_a_document_that_was_retrieved_does_not_join_again() -> None:
+    context = assembled(MemoryStore(STORED), [*FOUND, QUIST_LATER])
+    ids = [one.chunk_id for one in context.trace.decisions]
+    assert ids.count("quist#0") == ids.count("quist#1") == 1  # by the window of the hit
+
+
+def test_transform_fetched_sees_what_joins() -> None:
+    seen: list[str] = []
+
+    def mask(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+        seen.extend(one.id for one in chunks)
+        return [one for one in chunks if one.document_id != "quist"]
+
+    assert not added(assembled(MemoryStore(STORED), transform_fetched=mask))
+    assert "quist#0" in seen
