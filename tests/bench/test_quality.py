@@ -145,6 +145,21 @@ def test_an_empty_context() -> None:
     assert scored((OWL,)) == Score(0, 0, 0, 0, None, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("evidence", "runs", "read"),
+    [
+        ((OWL,), (LARK, OWL, WREN), "The lark sings at dawn. | The owl sings at night."),
+        ((OWL,), (Span("birds", 0, 71),), "The lark sings at dawn. The owl sings at night."),
+        ((OWL, LARK), (OWL, WREN, LARK), "The owl sings at night. | The wren sings all day. | The lark sings at dawn."),
+        ((OWL, WREN), (OWL,), None),
+    ],
+)
+def test_how_far_a_reader_has_to_read(evidence: tuple[Span, ...], runs: tuple[Span, ...], read: str | None) -> None:
+    text = " | ".join(BIRDS[run.start : run.end].strip() for run in runs)
+    end = Meter(a_set()).evidence_end(asking(*evidence), Answer(text, runs))
+    assert (None if end is None else text[:end]) == read
+
+
 def test_a_context_over_the_budget_is_a_violation() -> None:
     meter, answer = Meter(a_set()), Answer("The owl", (Span("birds", 24, 31),))
     assert meter.score(asking(OWL), answer, tokens=6, budget=5).violation == 1

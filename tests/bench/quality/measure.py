@@ -61,6 +61,8 @@ def measure(
                     for budget in missing:
                         answer = fill(budget)
                         score = meter.score(question, answer, count(answer.text), budget)
+                        if (end := meter.evidence_end(question, answer)) is not None:
+                            score = score._replace(depth=count(answer.text[:end]))
                         scores[question.id, budget] = score
                         add({"qid": question.id, "budget": budget, "score": score._asdict()})
                 done(len(plan.budgets))

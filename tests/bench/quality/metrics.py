@@ -7,6 +7,7 @@ taken by sentences. Short ones count by their place alone, since "Yes." stands e
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -50,6 +51,8 @@ class Score(NamedTuple):
     clean: float | None = None
     """Share of the stretches of source text that begin and end where a reader would (`clean.py`); None if there are
     none."""
+    depth: int | None = None
+    """The tokens of the context up to the end of the last evidence; None if some is missing."""
 
 
 class StrategyError(RuntimeError):
@@ -90,6 +93,23 @@ class Meter:
             clean=self._borders.clean_share(answer.runs),
         )
 
+    def evidence_end(self, question: Question, answer: Answer) -> int | None:
+        """Return the number of characters of `answer` up to the end of the last evidence; None if some is missing."""
+        total = size(self.found(question, [self._dense.span(run) for run in answer.runs]))
+        if total < size(union(self._dense.span(span) for span in question.evidence)):
+            return None
+
+        def has_all(chars: int) -> bool:
+            return size(self.found(question, [self._dense.span(run) for run in _first(answer.runs, chars)])) == total
+
+        length = sum(run.end - run.start for run in answer.runs)
+        read = _first(answer.runs, bisect_left(range(length + 1), True, key=has_all))
+        end = 0
+        for run in read:
+            text = self._documents[run.document_id].text[run.start : run.end].strip()
+            end = answer.text.index(text, end) + len(text)
+        return end
+
     def found(self, question: Question, runs: Sequence[Span]) -> list[Span]:
         """The evidence that is in a context with the dense `runs`; dense, ascending and apart."""
         evidence = union(self._dense.span(span) for span in question.evidence)
@@ -121,6 +141,17 @@ class Meter:
             if (at := self._dense.text(span).find(text)) >= 0:
                 return Span(span.document_id, span.start + at, span.start + at + len(text))
         return None
+
+
+def _first(runs: Sequence[Span], chars: int) -> list[Span]:
+    """Return the first `chars` characters of `runs`."""
+    found: list[Span] = []
+    for run in runs:
+        if chars <= 0:
+            break
+        found.append(run._replace(end=min(run.end, run.start + chars)))
+        chars -= run.end - run.start
+    return found
 
 
 def _joined(runs: Sequence[Span]) -> list[Span]:

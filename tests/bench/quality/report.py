@@ -26,6 +26,8 @@ MEASURES = {
     "violation": "Violations (contexts over the budget)",
 }
 _RECALLS = ("recall", "full")
+DEPTHS = (125, 250, 500, 1_000, 2_000, 4_000)
+"""Tokens from the beginning of a context."""
 OVER = "†"
 AUTO, ORACLE = "auto", "oracle-sentences"
 
@@ -135,6 +137,20 @@ def _tables(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str
             yield from (*_table(group, plan, measure, several), "")
             yield from (f"### Evidence recall: difference from {against}, question by question", "")
             yield from ("`*`: 0 is outside the 95 % interval.", "", *_differences(group, plan, against), "")
+            yield from (*_depths(group, plan), "")
+
+
+def _depths(group: Sequence[Measured], plan: Plan) -> Iterator[str]:
+    """Yield the table of the share of questions whose whole evidence is in the first tokens of a long context."""
+    budget = max(plan.budgets, key=lambda budget: (budget <= DEPTHS[-1], budget))
+    yield f"### Sufficiency by depth (whole evidence within the first tokens of a context of {budget:,})"
+    yield from ("", f"| strategy | kind | {' | '.join(f'{depth:,}' for depth in DEPTHS)} | mean |")
+    yield f"|---|---|{'---|' * (len(DEPTHS) + 1)}"
+    for strategy, entry in plan.strategies.items():
+        depths = [each.values(strategy, "depth", budget) for each in group]
+        shares = [float(np.mean([np.mean(one <= depth) for one in depths])) for depth in DEPTHS]
+        cells = (f"{share:.3f}" for share in (*shares, np.mean(shares)))
+        yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
 
 
 def _table(
