@@ -68,6 +68,11 @@ def test_the_tables(folder: Path) -> None:
     # At 20 tokens the better hit alone fits, which is the right one for one question of two.
     assert [cell.split()[0] for cell in recall["concatenation"]] == ["0.500", "1.000"]
     assert [cell.split()[0] for cell in recall["oracle-sentences"]] == ["1.000", "1.000"]
+    used = table(report, "Evidence recall over the tokens used")
+    assert used["concatenation"][0].startswith("0.500 at ")
+    assert all(
+        int(at.rpartition(" ")[2]) <= limit for row in used.values() for at, limit in zip(row, (20, 100), strict=True)
+    )
     assert table(report, "Full hit (all evidence in the context)")["chunk"][1] == "1.000 ±0.000"
     assert table(report, "Violations (contexts over the budget)")["chunk"] == ["0.000 ±0.000"] * 2
     differences = table(report, "Evidence recall: difference from concatenation, question by question")

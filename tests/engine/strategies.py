@@ -260,6 +260,8 @@ def effective(options: dict[str, Any]) -> dict[str, Any]:
         idle |= {"min_relevance", "candidate_window"}
     if grain == "passage":
         idle |= {"candidate_window"}
+    if options.get("fill"):
+        idle |= {"min_relevance"}
     return {name: value for name, value in options.items() if name not in idle}
 
 
@@ -277,7 +279,8 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "candidate_window": draw(st.sampled_from([None, None, 0, 2, 16])),
         "granularity": draw(st.sampled_from(["document", "passage", "chunk", "sentence", "sentence", "auto"])),
         "rank_by": draw(st.sampled_from(["query", "query", "rank"])),
-        "min_relevance": draw(st.sampled_from([None, None, 0, 0.5, 1])),
+        "min_relevance": draw(st.sampled_from([0.2, 0, 0.5, 1])),
+        "fill": draw(st.booleans()),
         "overflow": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
         "min_chunk_tokens": draw(st.sampled_from([0, 0, 3, 40])),
         "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),

@@ -88,9 +88,13 @@ def test_of_the_published_rules_only_the_five_stage_rule_expands(name: str):
 
 
 @pytest.mark.parametrize("use", BY_USE)
-def test_a_use_differs_from_the_default_in_what_is_written_alone(use: str):
+def test_a_use_differs_from_the_default_in_what_is_written_and_how_much_alone(use: str):
     preset, default = AssemblyConfig.for_use(use), AssemblyConfig()
-    assert replace(preset, format=default.format, order=default.order, cite=default.cite) == default
+    assert replace(preset, format=default.format, order=default.order, cite=default.cite) == {
+        "summarization": AssemblyConfig(fill=True),
+        "concise": AssemblyConfig(min_relevance=preset.min_relevance),
+    }.get(use, default)
+    assert (preset.min_relevance > default.min_relevance) == (use == "concise")
 
 
 def test_five_stage_is_the_published_rule():
@@ -187,7 +191,7 @@ def test_voice_shows_no_labels_and_asks_for_none():
 def test_for_use_finds_each_by_its_name_and_an_unknown_one_names_the_choices():
     for use, preset in BY_USE.items():
         assert AssemblyConfig.for_use(use) == preset == getattr(presets, use.upper())
-    with pytest.raises(ConfigError, match=r"use must be one of 'factual_qa', .*'tight_budget', got 'qa'$"):
+    with pytest.raises(ConfigError, match=r"use must be one of 'factual_qa', .*'concise', got 'qa'$"):
         AssemblyConfig.for_use("qa")
 
 

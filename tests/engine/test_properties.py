@@ -239,7 +239,7 @@ def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Re
 @unhurried
 @given(retrievals())
 def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case: Retrieval):
-    roomy = case.options | {"max_tokens": 10**6, "max_characters": None, "min_relevance": None}
+    roomy = effective(case.options | {"max_tokens": 10**6, "max_characters": None, "fill": True})
     calm = {"compress": "none", "relevance_floor": None, "max_chunk_tokens": None, "min_chunk_tokens": 0}
     context = assembled(replace(case, options=roomy))
     assert context.text == assembled(replace(case, options=roomy | calm)).text
@@ -252,9 +252,8 @@ def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case:
 def test_where_hits_are_passed_through_the_budget_alone_decides(case: Retrieval):
     through = case.options | {"enabled": False}
     calm = {"compress": "none", "relevance_floor": None, "max_chunk_tokens": None, "min_chunk_tokens": 0}
-    calm["min_relevance"] = None
     context = assembled(replace(case, options=through))
-    assert context.text == assembled(replace(case, options=through | calm)).text
+    assert context.text == assembled(replace(case, options=effective(through | calm | {"fill": True}))).text
 
 
 @unhurried

@@ -211,7 +211,8 @@ def _build_trace(
 ) -> Trace:
     """Return the trace, with the figures of its summary."""
     selection = rendered.selection
-    uncounted = {key for key, exclusion in selection.exclusions.items() if exclusion.reason == BELOW_CUTOFF}
+    not_for_budget = (BELOW_CUTOFF, OUTSIDE_WINDOW)
+    uncounted = {key for key, exclusion in selection.exclusions.items() if exclusion.reason in not_for_budget}
     uncounted |= selection.repeated_by.keys()
     documents = {candidate.chunk.document_id for candidate in selection.candidates if candidate.key not in uncounted}
     return Trace(

@@ -49,9 +49,9 @@ class Comparison:
 
         >>> from ctxassembly import Chunk, Hit
         >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
-        >>> configs = [AssemblyConfig(min_relevance=value) for value in (0.2, 0.8)]
+        >>> configs = [AssemblyConfig(min_relevance=value) for value in (0.4, 0.8)]
         >>> [stop.name for stop in compare(hits, configs).slider("min_relevance").stops]
-        ['min_relevance=0.2', 'min_relevance=0.8']
+        ['min_relevance=0.4', 'min_relevance=0.8']
         """
         return Slider(self.rows, setting)
 

@@ -18,13 +18,16 @@ from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.languages import LANGUAGES, Code
 
+DEFAULT_MIN_RELEVANCE = 0.2
+CONCISE_MIN_RELEVANCE = 0.4
 USES: Mapping[str, Mapping[str, Any]] = {
     "factual_qa": {"order": "interleaved"},
-    "summarization": {"format": "grouped", "order": "document_order"},
+    "summarization": {"format": "grouped", "order": "document_order", "fill": True},
     "citation_heavy": {"order": "relevance"},
     "conversational": {"format": "minimal", "order": "relevance", "cite": "passage"},
     "voice": {"format": "minimal"},
     "tight_budget": {"format": "minimal"},
+    "concise": {"min_relevance": CONCISE_MIN_RELEVANCE},
 }
 PUBLISHED_RULES = (
     "FIVE_STAGE",
@@ -131,24 +134,27 @@ class AssemblyConfig:
     best into contiguous passages; `overflow` and `compress` then have no effect. "chunk" and "passage" (a hit and its
     adjacent chunks) fill the budget by relevance, or without a query by rank, hits first. "document" is the published
     rule: documents are dropped from the tail. With each of them, the best item is cut at a sentence rather than left
-    out; and if all hits fit whole, neighbors never displace a hit's best sentence. "auto" uses larger units the more of
-    the text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it
-    also uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `overflow`,
-    `compress` or `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one
-    takes its place. Measured at 500 tokens with 20 hits: .891 of the evidence with "auto", .802 with "passage", .797
+    out; and if all hits fit whole in a filled budget, neighbors never displace a hit's best sentence. "auto" uses
+    sentences where `min_relevance` decides, and where the budget does, larger units the more of the text fits: passages
+    if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it also uses sentences if
+    one chunk takes more than a fifth of the budget. Without a query, or with `overflow`, `compress` or
+    `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its place.
+    Measured with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with "passage", .797
     with "chunk"; at 8,000 tokens .958, .939 and .958."""
     rank_by: RankBy = "query"
     """The basis of relevance: "query" combines rank with the words of the query; "rank" uses rank alone, as published
     rules do. Measured at 1,000 tokens with 20 hits: .926 of the evidence with "query", .754 with "rank"."""
-    min_relevance: Annotated[float, Range(0, 1)] | None = None
+    min_relevance: Annotated[float, Range(0, 1)] = DEFAULT_MIN_RELEVANCE
     """The minimum relevance, 0 to 1, of text that makes a context longer than 3,000 tokens. Text is added best first
-    until its relevance is below the minimum, so the budget becomes a limit instead of a target. None fills the budget.
-    The best sentence has relevance 1, and a sentence of the same rank without any word of the query 0; a chunk has the
-    relevance of its best sentence, a passage the relevance of its best chunk. Cheap text may be less relevant: the
-    first sentence may be twice as far from 1, and this falls evenly to the minimum at 3,000 tokens. Measured on four
-    question sets with 20 hits and a limit of 8,000 tokens, 0.2 finds .981 of the evidence that filling the budget finds
-    with .44 of its tokens, 0.4 .952 with .29. Where the evidence is two documents or a whole section, 0.2 loses
-    more."""
+    until its relevance is below the minimum, so the budget is a limit and not a target: see `fill`. The best sentence
+    has relevance 1, and a sentence of the same rank without any word of the query 0; a chunk has the relevance of its
+    best sentence, a passage the relevance of its best chunk. Cheap text may be less relevant: the first sentence may be
+    twice as far from 1, and this falls evenly to the minimum at 3,000 tokens. Measured on four question sets with 20
+    hits and a limit of 8,000 tokens, 0.2 finds .986 of the evidence that a filled budget holds with .48 of its tokens,
+    0.4 .959 with .31. Where the evidence is two documents or a whole section, 0.2 finds .91 and .94."""
+    fill: bool = False
+    """Whether to fill the budget. True adds text of any relevance as long as it fits, for summaries and for questions
+    that need every detail. Without a query the budget is always filled."""
     overflow: Overflow = "skip"
     """The action at the first item that doesn't fit: "skip" skips it and continues, "stop" stops, "truncate" cuts it at
     a sentence and stops. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`."""
@@ -282,6 +288,10 @@ class AssemblyConfig:
                 setting = "rank_by" if granularity == "rank" else "granularity"
                 allowed = f"{idle!r} where {setting} is {granularity!r}, which has no use for it; {hint}"
                 raise ConfigError(parameter, allowed, getattr(self, parameter))
+        if self.fill and self.min_relevance != DEFAULT_MIN_RELEVANCE:
+            raise ConfigError(
+                "min_relevance", "left out with fill=True, which adds text of any relevance", self.min_relevance
+            )
 
     def _check_encoding(self) -> None:
         """Use the encoding of a model's budget by default. A different one set by the caller raises ConfigError."""
@@ -295,7 +305,7 @@ class AssemblyConfig:
 
     @classmethod
     def for_use(cls, use: str) -> AssemblyConfig:
-        """Return the settings for one use. They keep the same evidence as the default, and differ in format and order.
+        """Return the settings for one use. All but the last keep the same evidence as the default, or more.
 
         - "factual_qa", questions with a short answer: labeled documents, the best ones at both ends
         - "summarization": documents under their names, in reading order, without labels
@@ -303,6 +313,7 @@ class AssemblyConfig:
         - "conversational", chat: the text alone, the best passage first
         - "voice", answers that are spoken: the text alone, by document
         - "tight_budget", small windows: the text alone, so that no token goes to headers
+        - "concise", the fewest tokens: only what answers the question well
 
         `ctxassembly.presets` defines them as constants, and the published rules, such as `presets.FIVE_STAGE`.
 
@@ -359,10 +370,10 @@ class AssemblyConfig:
 _WITHOUT_EFFECT = (
     ("sentence", "overflow", "skip", "say granularity='chunk'"),
     ("sentence", "compress", "none", "say granularity='chunk'"),
-    ("document", "min_relevance", None, "say granularity='auto'"),
+    ("document", "min_relevance", DEFAULT_MIN_RELEVANCE, "say granularity='auto'"),
     ("document", "candidate_window", None, "say window=3, or granularity='auto'"),
     ("passage", "candidate_window", None, "say window=3, or granularity='auto'"),
-    ("rank", "min_relevance", None, "say rank_by='query'"),
+    ("rank", "min_relevance", DEFAULT_MIN_RELEVANCE, "say rank_by='query'"),
     ("rank", "candidate_window", None, "say window=3, or rank_by='query'"),
 )
 """Each entry: a granularity (or "rank"), a setting that has no effect there, its default, and the settings to use

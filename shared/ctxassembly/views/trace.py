@@ -35,7 +35,7 @@ SETTINGS_BY_REASON: Mapping[str, str] = MappingProxyType(
         candidates.TOO_SHORT: "min_chunk_tokens",
         candidates.BELOW_FLOOR: "relevance_floor",
         candidates.IRRELEVANT: "compress",
-        candidates.BELOW_CUTOFF: "min_relevance",
+        candidates.BELOW_CUTOFF: "min_relevance, fill",
         candidates.OUTSIDE_WINDOW: "window, candidate_window",
         candidates.EMPTY: "",
         candidates.EXACT_DUPLICATE: "dedup",

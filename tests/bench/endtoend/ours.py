@@ -30,7 +30,7 @@ class Ours:
     def __call__(self, question: Question, vector: Sequence[float]) -> Fill:
         def fill(budget: int) -> Answer:
             self._index.requests.clear()
-            config = AssemblyConfig(max_tokens=budget, encoding=ENCODING)
+            config = AssemblyConfig(max_tokens=budget, encoding=ENCODING, fill=True)
             retriever = self._retriever.model_copy(update={"assembler": ContextAssembler(config=config)})
             return answer(retriever.context(question.text), self._questions)
 

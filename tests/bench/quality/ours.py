@@ -13,13 +13,13 @@ from quality.filling import ENCODING, Case, Fill, Strategy
 from quality.metrics import Answer
 
 CONFIGS = {
-    "auto": AssemblyConfig(),
-    "sentence": AssemblyConfig(granularity="sentence"),
-    "chunk": AssemblyConfig(granularity="chunk"),
-    "stop": AssemblyConfig(min_relevance=0.5),
-    "chunk-stop": AssemblyConfig(granularity="chunk", min_relevance=0.5),
+    "default": AssemblyConfig(),
+    "concise": presets.CONCISE,
+    "auto": AssemblyConfig(fill=True),
+    "sentence": AssemblyConfig(granularity="sentence", fill=True),
+    "chunk": AssemblyConfig(granularity="chunk", fill=True),
     "chunk-by-rank": AssemblyConfig(granularity="chunk", rank_by="rank"),
-    "passage": AssemblyConfig(granularity="passage"),
+    "passage": AssemblyConfig(granularity="passage", fill=True),
     "compress": AssemblyConfig(granularity="chunk", rank_by="rank", compress="extractive"),
     "five-stage": presets.FIVE_STAGE,  # whole documents
     "bookend": replace(presets.BOOKEND, dedup="near"),  # question sets carry no vectors

@@ -1,4 +1,4 @@
-"""Recall over budget, a picture a set."""
+"""Recall over budget, and over the tokens used: two pictures a set."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quality.measure import Plan
-from quality.report import Measured
+from quality.report import Measured, mean
 from quality.retrieval import GIVEN
 from quality.stats import estimate
 
 NEEDS = "matplotlib"
+X_LABELS = ("budget (tokens of the rendered text)", "tokens used (mean of the rendered text)")
 LINES = {"baseline": ":", "ours": "-", "peer": "--", "re-implemented": "--", "oracle": "-."}
 
 
@@ -20,10 +21,14 @@ def plots(measured: Sequence[Measured], plan: Plan, folder: Path) -> list[Path]:
     if len(measured) > 1:
         groups["all-sets"] = list(measured)
     way = "" if plan.way == GIVEN else f"-{plan.way}"
-    return [_plot(name, group, plan, folder / f"recall-{name}{way}.png") for name, group in groups.items()]
+    return [
+        _plot(name, group, plan, folder / f"recall{over}-{name}{way}.png", by_tokens=bool(over))
+        for name, group in groups.items()
+        for over in ("", "-over-tokens")
+    ]
 
 
-def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path) -> Path:
+def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path, *, by_tokens: bool) -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -32,10 +37,11 @@ def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path) -> Path:
     axes = figure.add_subplot()
     for number, (strategy, entry) in enumerate(plan.strategies.items()):
         found = [estimate([each.values(strategy, "recall", budget) for each in group]) for budget in plan.budgets]
+        used = [max(mean(group, strategy, "tokens", budget), 1) if by_tokens else budget for budget in plan.budgets]
         color = "black" if entry.kind == "oracle" else f"C{number % 10}"
         marker = "osv^D"[number // 10 % 5]
         axes.plot(
-            plan.budgets,
+            used,
             [each.mean for each in found],
             LINES[entry.kind],
             color=color,
@@ -46,8 +52,8 @@ def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path) -> Path:
         )
         if entry.kind == "ours":
             low, high = [each.low for each in found], [each.high for each in found]
-            axes.fill_between(plan.budgets, low, high, color=color, alpha=0.07, linewidth=0)
-    axes.set(xscale="log", ylim=(0, 1), xlabel="budget (tokens of the rendered text)", ylabel="evidence recall")
+            axes.fill_between(used, low, high, color=color, alpha=0.07, linewidth=0)
+    axes.set(xscale="log", ylim=(0, 1), xlabel=X_LABELS[by_tokens], ylabel="evidence recall")
     axes.set_title(name)
     axes.set_xticks(plan.budgets, [f"{budget:,}" for budget in plan.budgets])
     axes.minorticks_off()

@@ -129,6 +129,7 @@ def _tables(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str
     for measure, title in MEASURES.items():
         yield from (f"### {title}", "", *_table(group, plan, measure, None), "")
         if measure == "recall":
+            yield from ("### Evidence recall over the tokens used", "", *_over_tokens(group, plan), "")
             lowest = [np.array(lowest_third(each.asked, each.questions)) for each in group]
             yield from ("### Evidence recall: the third of the questions with the fewest words of their evidence", "")
             yield from (*_table(group, plan, measure, lowest), "")
@@ -165,6 +166,22 @@ def _table(
                 values = [each[mask] for each, mask in zip(values, only, strict=True)]
             cells.append(_shown(estimate(values), measure) + _over(group, strategy, budget) * (measure in _RECALLS))
         yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
+
+
+def _over_tokens(group: Sequence[Measured], plan: Plan) -> Iterator[str]:
+    """What a limit gives and what it costs: the recall, and the mean tokens of the contexts."""
+    yield from _head(plan)
+    for strategy, entry in plan.strategies.items():
+        found = (
+            [mean(group, strategy, measure, budget) for measure in ("recall", "tokens")] for budget in plan.budgets
+        )
+        cells = (f"{recall:.3f} at {tokens:,.0f}" for recall, tokens in found)
+        yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
+
+
+def mean(group: Sequence[Measured], strategy: str, measure: str, budget: int) -> float:
+    """The mean of a measure; each set counts the same."""
+    return float(np.mean([np.nanmean(each.values(strategy, measure, budget)) for each in group]))
 
 
 def _differences(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str]:

@@ -85,7 +85,7 @@ def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
             hits = [Hit(questions.chunks[id_]) for id_ in ids[:depth]]
             plain = assemble(hits, AssemblyConfig(window=0, granularity="chunk", max_tokens=100_000))
             budget = max(plain.token_count, 1)
-            context = assemble(hits, AssemblyConfig(max_tokens=budget), query=question.text, store=store)
+            context = assemble(hits, AssemblyConfig(max_tokens=budget, fill=True), query=question.text, store=store)
             read = answer(context, questions)
             found[-1].append(meter.score(question, read, context.token_count, budget).recall)
     recall = tuple(float(mean) for mean in np.mean(found, axis=0))

@@ -32,7 +32,8 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("granularity", "one of 'document', 'passage', 'chunk', 'sentence', 'auto'", ["page", "Chunk", None, 1]),
         ("rank_by", "one of 'query', 'rank'", ["score", None]),
         ("candidate_window", "an integer from 0 to 16, or None", [-1, 17, 3.0, True]),
-        ("min_relevance", "a number from 0 to 1, or None", [-0.1, 1.1, "0.5", float("nan"), True]),
+        ("min_relevance", "a number from 0 to 1", [-0.1, 1.1, "0.5", float("nan"), True, None]),
+        ("fill", "True or False", ["yes", 1, None]),
         ("overflow", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
         ("min_chunk_tokens", "an integer of at least 0", [-1, 20.0, None]),
         ("relevance_floor", "a number, or None", ["0.3", float("nan"), True]),
@@ -91,7 +92,8 @@ def test_the_table_above_has_every_parameter():
         ("granularity", ["document", "passage", "chunk", "sentence", "auto"]),
         ("rank_by", ["query", "rank"]),
         ("candidate_window", [None, 0, 16]),
-        ("min_relevance", [None, 0, 0.5, 1]),
+        ("min_relevance", [0, 0.5, 1]),
+        ("fill", [False, True]),
         ("format", [*OWN, str]),
         ("language", [*LANGUAGES]),
         ("header_keys", [(), ("author", "a.b")]),
@@ -196,6 +198,13 @@ def test_what_has_no_effect_beside_another_setting_is_an_error(others: dict[str,
         AssemblyConfig(**others, **{parameter: value})
     AssemblyConfig(**{parameter: value})
     AssemblyConfig(**others)
+
+
+def test_a_filled_budget_has_no_minimum_relevance():
+    with pytest.raises(ConfigError, match=r"^min_relevance must be left out with fill=True, .*, got 0\.5$"):
+        AssemblyConfig(fill=True, min_relevance=0.5)
+    for others in ({}, {"rank_by": "rank"}, {"granularity": "document"}, {"enabled": False}):
+        assert AssemblyConfig(**others, fill=True).fill
 
 
 def test_by_rank_sentences_are_chunks_which_are_cut_and_compressed():

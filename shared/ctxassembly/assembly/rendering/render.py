@@ -226,7 +226,7 @@ class Renderer:
     def _completed(
         self, replaced: Mapping[int, tuple[int, str]], text: str, is_line_start: bool, continuation: str
     ) -> Mapping[int, tuple[int, str]]:
-        """Return those of the changes `replaced` in `text` that are needed if `continuation` completes its line."""
+        """Return the changes among `replaced` in `text` that are needed if `continuation` completes its line."""
         is_cut = len(continuation) == MAX_CONTINUATION_CHARS
         known = self._replacements(text + continuation, is_line_start, is_cut)
         # At the end of the text, a change belongs to it only if what it interrupts begins in it.

@@ -23,7 +23,7 @@ def stop_word_weights(query: str) -> Mapping[str, float]:
     """Return the factor of each stem and long word that only stop words of `query` have, for `Bm25`.
 
     Stop words are the function words of the query's language. A query of nothing but stop words has no factors: all its
-    words count the same, and so do those of a query with operators ("difference between is and =="), where a function
+    words count the same. So do the words of a query with operators ("difference between is and =="), where a function
     word may be a keyword.
     """
     if find_symbols(query):

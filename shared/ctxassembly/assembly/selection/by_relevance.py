@@ -76,12 +76,11 @@ def fill_by_relevance(
 
 def above_minimum(layout: Layout, candidates: Sequence[Candidate], scored: ScoredSentences) -> ScoredSentences:
     """Return `scored` with the cutoff of `min_relevance`; unchanged if the budget excludes more than it would."""
-    min_relevance = layout.config.min_relevance
-    if min_relevance is None or not candidates:
+    if layout.config.fill or not candidates:
         return scored
     chars_per_token = layout.chars_per_token(candidates[0])
     max_chars = min(layout.max_tokens * chars_per_token, layout.max_characters)
-    return scored.above_minimum(min_relevance, chars_per_token, max_chars)
+    return scored.above_minimum(layout.config.min_relevance, chars_per_token, max_chars)
 
 
 def pick_granularity(lengths: Sequence[int], free_chars: float) -> Granularity:

@@ -178,7 +178,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
 
 def _has_below_minimum(layout: Layout, candidates: Sequence[Candidate], relevance: Relevance) -> bool:
     """Return whether any sentence of `candidates`, all of which fit, is below `min_relevance`."""
-    if relevance.config.min_relevance is None or not candidates:
+    if relevance.config.fill or not candidates:
         return False
     return above_minimum(layout, candidates, relevance.sentences).has_below_cutoff(candidates)
 

@@ -336,6 +336,16 @@ def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_li
     assert len(standing(context)) == 10
 
 
+def test_a_document_below_the_minimum_is_not_dropped_for_the_budget():
+    chunks = [words_of("B", n) for n in range(9)]
+    stored = MemoryStore([*chunks, leaflet(3)])
+    config = AssemblyConfig(min_relevance=0.9)
+    context = assemble(hits_of([leaflet(3), chunks[4]]), config, query=QUERY, store=stored)
+    assert decision(context, "B4").reason == "below the minimum relevance"
+    assert decision(context, "B1").reason == "beyond the window"
+    assert context.trace.documents_dropped == 0
+
+
 def test_without_a_query_nothing_is_worth_too_little():
     chunks = [leaflet(3), leaflet(document_id="B")]
     assert standing(packed(chunks, 8_000, None, granularity="auto", min_relevance=1)) == ["A0", "B0"]
