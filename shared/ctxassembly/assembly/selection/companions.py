@@ -96,23 +96,36 @@ class Companions:
         return self._better_neighbor(index) if is_short else []
 
     def _table_head(self, index: int) -> Sequence[int]:
-        """Return the header of the table that the row at `index` is of, with the rule; of the header, also a row."""
+        """Return the header of the table that the row at `index` is of, with the rule; of the header, also a row.
+
+        A table may go on in another chunk of the document, with rows of as many cells. Empty if no header is known.
+        """
         start = index
         passed: list[int] = []
-        while start not in self._table_starts and start and self._continues(start) and self._is_row(start - 1):
+        while start not in self._table_starts and self._is_next_row(start):
             passed.append(start)
             start -= 1
         start = self._table_starts.get(start, start)
         self._table_starts |= dict.fromkeys((*passed, start), start)
-        head = [start]
-        while len(head) < 3 and self._is_continued(head[-1]) and self._is_row(head[-1] + 1):
-            is_rule = _RULE_CHARACTERS.issuperset(self._line(head[-1] + 1))
-            if not is_rule and index > head[-1]:
-                break
-            head.append(head[-1] + 1)
-            if not is_rule:
-                break
-        return head
+        has_rule = self._is_continued(start) and self._is_rule(start + 1)
+        if not (has_rule or self._continues(start)):
+            return ()  # a chunk that begins inside a table
+        head = [start, start + 1] if has_rule else [start]
+        is_needy = index <= head[-1] and self._is_continued(head[-1]) and self._is_row(head[-1] + 1)
+        return [*head, head[-1] + 1] if is_needy else head
+
+    def _is_next_row(self, index: int) -> bool:
+        """Return True if the row at `index` comes after another one of its table, in the same or in another chunk."""
+        if not index or not self._is_row(index - 1):
+            return False
+        document_ids = self._sentences.document_ids
+        return self._continues(index) or (
+            document_ids[index] == document_ids[index - 1]
+            and self._line(index).count("|") == self._line(index - 1).count("|")
+        )
+
+    def _is_rule(self, index: int) -> bool:
+        return _RULE_CHARACTERS.issuperset(self._line(index))
 
     def _introduction(self, index: int) -> Sequence[int]:
         """Return the introduction of the list that the item at `index` is of, if it ends in a colon."""

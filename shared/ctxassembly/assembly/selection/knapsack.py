@@ -126,7 +126,7 @@ def pick_greedily(
             all_fit = False
             continue
         text = sentences.sentence_text(index)
-        if text in picked_texts or (len(text) <= MAX_SCRAP_CHARS and not is_adjacent and _is_scrap(sentences, index)):
+        if text in picked_texts or (not is_adjacent and _is_scrap(sentences, index, text)):
             continue
         added = {index, *gaps}
         cost = overhead + sum([costs.estimate(at) for at in added])
@@ -186,14 +186,16 @@ def _touches_picked(sentences: ScoredSentences, index: int, picked: Collection[i
     return (index - 1 in picked and continues[index]) or (index + 1 in picked and continues[index + 1])
 
 
-def _is_scrap(sentences: ScoredSentences, index: int) -> bool:
-    """Return whether the short sentence at `index` says less than a marker: it isn't one of several short lines.
+def _is_scrap(sentences: ScoredSentences, index: int, text: str) -> bool:
+    """Return whether the sentence at `index` says less than a marker: it is short and not one of several short lines.
 
-    A sentence of the best hit isn't if the whole hit is as short: "Paid." may be the answer. Signs alone always are.
+    A sentence of the best hit isn't if the whole hit is as short: "Paid." may be the answer. Signs alone always are,
+    such as the rule of a table.
     """
-    if index in sentences.short_best_hit_range:
+    has_words = any(map(str.isalnum, text))
+    if (has_words and len(text) > MAX_SCRAP_CHARS) or index in sentences.short_best_hit_range:
         return False
-    if not any(map(str.isalnum, sentences.sentence_text(index))):
+    if not has_words:
         return True
     neighbors = [index - 1] if sentences.continues[index] else []
     if index + 1 < len(sentences.continues) and sentences.continues[index + 1]:

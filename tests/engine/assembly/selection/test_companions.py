@@ -41,7 +41,9 @@ def companions_of(line: str, text: str) -> list[str]:
         ("the first row, too", TABLE, "| Ann", ["| name | hours |", "|---|---|"]),
         ("a header has a row", TABLE, "| name", ["|---|---|", "| Ann | 9 to 12 |"]),
         ("a rule has both", TABLE, "|---", ["| name | hours |", "| Ann | 9 to 12 |"]),
-        ("a table without a rule", "| a | b |\n| c | d |\n| e | f |", "| e", ["| a | b |"]),
+        ("a table without a rule", f"{PROSE}\n| a | b |\n| c | d |\n| e | f |", "| e", ["| a | b |"]),
+        ("but not where a chunk begins inside it", "| a | b |\n| c | d |\n| e | f |", "| e", []),
+        ("a rule alone has nothing", "|---|---|", "|---", []),
         ("an introduction has an item", LIST, "Bring", ["- a towel"]),
         ("an item has its introduction", LIST, "- a coin", ["Bring the following:"]),
         ("a line of an item has it", LIST, "in a box", ["Bring the following:", "- soap"]),
@@ -64,6 +66,16 @@ def companions_of(line: str, text: str) -> list[str]:
 )
 def test_companions(rule: str, text: str, line: str, expected: list[str]):
     assert companions_of(line, text) == expected
+
+
+@pytest.mark.parametrize(("row", "expected"), [("| Cem | 8 to 9 |", True), ("| Cem | 8 | 9 |", False)])
+def test_a_row_has_the_header_of_a_table_that_began_in_another_chunk(row: str, expected: bool):
+    filler = " ".join([PROSE.replace("pool", f"shop {n}") for n in range(20)])
+    chunks = [Chunk("a", "A", f"{filler}\n\n{TABLE.removesuffix(PROSE)}", 0), Chunk("c", "A", f"{row}\n\n{filler}", 2)]
+    config = AssemblyConfig(max_tokens=45, format="minimal", granularity="sentence", order="documents")
+    text = assemble([Hit(chunks[1]), Hit(chunks[0])], config, query="Cem?").text
+    assert text.startswith("| name | hours |\n|---|---|\n[...]\n") is expected
+    assert row in text
 
 
 @pytest.mark.parametrize(

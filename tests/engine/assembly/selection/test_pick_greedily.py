@@ -33,6 +33,7 @@ def costs(units: ScoredSentences) -> TokenCosts:
     [
         ("a scrap between sentences says less than a marker", [FILLER[0], "Mr.", FILLER[1]], [1], set()),
         ("or beside one", ["Mr.", FILLER[0]], [0], set()),
+        ("signs alone do, however many", ["|-------|-------|-------|", "| 2 |"], [0], set()),
         ("it goes with a sentence", [FILLER[0], "Mr.", FILLER[1]], [0, 1], {0, 1}),
         ("a line among others of its length stands, with them", ["Monday", "8-17 h", FILLER[0]], [0], {0, 1}),
         ("and so does all that there is", ["Monday"], [0], {0}),
