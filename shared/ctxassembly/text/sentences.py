@@ -52,7 +52,7 @@ _OPENING = "([{\"'„“‘«*_"
 _ABBREVIATION = re.compile(
     r"[^\W\d_]|[IVX]+|[^\W\d_]{1,3}(?:\.[^\W\d_]{1,3})+|(?![A-Z]+\Z)[B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{2,4}"
 )
-_NUMBER = re.compile(r"[(§]?\s?\d")
+_NUMBER = re.compile(r"[(§]?\s?\d+(?!\d|[.)]\s)")  # not the number of an item
 _BEFORE_NUMBERS = re.compile(
     "abs|afb|al|app|approx|arts?|ca|cap|chap|eds?|eqs?|excl|ext|figs?|incl|kap|lit|max|min|nos?|para?|sect?|tab|tel|vols?"
 )

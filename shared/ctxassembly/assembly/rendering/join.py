@@ -140,8 +140,9 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
 def _recorded_overlap(first: Chunk, second: Chunk) -> int:
     """Return the overlap that the metadata of `second` have; 0 if they have none, or `first` doesn't end with it."""
     length = second.metadata.get(MetadataKeys.overlap[0])
-    is_length = type(length) is int and 0 < length <= len(second.text)
-    return length if is_length and first.text.endswith(second.text[:length]) else 0
+    if not isinstance(length, int) or isinstance(length, bool) or not 0 < length <= len(second.text):
+        return 0
+    return length if first.text.endswith(second.text[:length]) else 0
 
 
 def _is_gap(first: Chunk, second: Chunk) -> bool:

@@ -95,7 +95,6 @@ class ScoredSentences:
                 return self
             cutoff = float(self.scores[index])
         return self
-        return self
 
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
         """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
