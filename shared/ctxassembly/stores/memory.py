@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
-from itertools import chain
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
@@ -22,6 +24,10 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.lexemes import NearWords, count_occurrences, lexemes, ts_rank
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class MemoryStore:
@@ -253,6 +259,13 @@ class ChunkRecord(NamedTuple):
     vector: Sequence[float] | None = None
 
 
+class Postings(NamedTuple):
+    """The chunks that have a word: their places, ascending, and what the word counts in each."""
+
+    places: array[int]
+    ranks: array[float]
+
+
 class Corpus:
     """Chunks, a model's notes on them, their words and their vectors; an index under a filter shares it."""
 
@@ -264,6 +277,8 @@ class Corpus:
         fields: Sequence[str | None],
     ) -> None:
         self.chunks, self.vectors, self.words, self.fields = chunks, vectors, words, fields
+        self.ids = sorted(chunks)
+        """The ids in order. Arrays over chunks are in this order, so that a stable sort puts equal scores in it."""
         self.records: dict[str, ChunkRecord] = {}
         self.rebuild()
 
@@ -273,26 +288,32 @@ class Corpus:
 
     def rebuild(self) -> None:
         """Index the chunks with the notes on them."""
+        import numpy as np  # here, so that naming a MemoryIndex loads nothing heavy
+
         self.visible_chunks = {
             id_: enrichment.with_summary(chunk, self.record(id_).summary) for id_, chunk in self.chunks.items()
         }
         """The chunks as a search gives them: with summaries, without contexts and questions."""
         noted = {id_: record.vector for id_, record in self.records.items() if record.vector is not None}
-        self.embedded = {**self.vectors, **noted}
-        self.matrix = _unit_rows(list(self.embedded.values()))
-        self.ranks: dict[str, dict[str, float]] = defaultdict(dict)
-        """For each word the ids of the chunks that have it, and what it counts there."""
-        self.near_words: NearWords | None = None
-        for id_, chunk in self.chunks.items():
-            notes = self.record(id_).notes
+        embedded = {**self.vectors, **noted}
+        self.matrix = _unit_rows(list(embedded.values()))
+        places = {id_: place for place, id_ in enumerate(self.ids)}
+        self.embedded_places = np.array([places[id_] for id_ in embedded], dtype=np.int64)
+        """The place of each row of the matrix among the chunks."""
+        postings: dict[str, Postings] = defaultdict(lambda: Postings(array("q"), array("d")))
+        for place, id_ in enumerate(self.ids):
+            chunk, notes = self.chunks[id_], self.record(id_).notes
             text = "\n".join((*notes.questions, notes.context, chunk.text))
             texts = (*(_field_text(key, chunk) for key in self.fields), text)
             for word, times in count_occurrences([self.words(part) for part in texts]).items():
-                self.ranks[word][id_] = ts_rank(times)
+                postings[word].places.append(place)
+                postings[word].ranks.append(ts_rank(times))
+        self.postings: Mapping[str, Postings] = dict(postings)
+        self.near_words: NearWords | None = None
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """Return the words of a query, the rarest if there are too many."""
-        chunk_counts = {word: len(self.ranks.get(word, ())) for word in self.words(request.text)}
+        chunk_counts = {word: self._chunk_count(word) for word in self.words(request.text)}
         # A word that no chunk has finds nothing: it takes no place from one that does.
         by_rarity = sorted(chunk_counts, key=lambda word: (not chunk_counts[word], chunk_counts[word]))
         kept = set(by_rarity[: request.max_terms])
@@ -305,52 +326,72 @@ class Corpus:
             ),
         )
 
+    def _chunk_count(self, word: str) -> int:
+        return len(self.postings[word].places) if word in self.postings else 0
+
     def _near(self, word: str, limit: int) -> tuple[str, ...]:
         if not limit:
             return ()
-        self.near_words = self.near_words or NearWords(self.ranks)
+        self.near_words = self.near_words or NearWords(self.postings)
         return tuple(self.near_words.find(word, limit))
 
     def search(self, request: SearchChunks, predicates: Sequence[Callable[[Chunk], bool]]) -> list[ScoredChunk]:
         """Return the best chunks of each channel that pass all `predicates`."""
-        similarities = {} if request.vector is None else self._similarities(request.vector)
-        scores: dict[str, float] = defaultdict(float)
-        terms: dict[str, list[str]] = defaultdict(list)
-        for word, weight in (request.vocabulary.weights if request.vocabulary else {}).items():
-            for id_, rank in self.ranks.get(word, {}).items():
-                scores[id_] += weight * rank
-                terms[id_].append(word)
-        passing = {id_ for id_ in {*similarities, *scores} if all(test(self.chunks[id_]) for test in predicates)}
-        best = [
-            sorted(passing & channel.keys(), key=lambda id_: (-channel[id_], id_))[: request.limit]
-            for channel in (similarities, scores)
-        ]
+        import numpy as np
+
+        similarities = self._similarities(request.vector)
+        weights = request.vocabulary.weights if request.vocabulary else {}
+        scores, has_word = np.zeros(len(self.ids)), np.zeros((len(weights), len(self.ids)), dtype=bool)
+        for number, (word, weight) in enumerate(weights.items()):
+            if word in self.postings:
+                places = np.frombuffer(self.postings[word].places, dtype=np.int64)
+                scores[places] += weight * np.frombuffer(self.postings[word].ranks)
+                has_word[number, places] = True
+        passes = cache(lambda place: all(test(self.chunks[self.ids[place]]) for test in predicates))
+        channels = ((similarities, ~np.isnan(similarities)), (scores, has_word.any(axis=0)))
+        best = [islice(filter(passes, _by_score(*channel)), request.limit) for channel in channels]
         return [
             ScoredChunk(
-                self.visible_chunks[id_],
-                similarities.get(id_),
-                None if request.vocabulary is None else scores.get(id_, 0.0),
-                tuple(terms.get(id_, ())),
+                self.visible_chunks[self.ids[place]],
+                None if math.isnan(similarities[place]) else float(similarities[place]),
+                None if request.vocabulary is None else float(scores[place]),
+                tuple(word for word, is_there in zip(weights, has_word[:, place], strict=True) if is_there),
             )
-            for id_ in dict.fromkeys((*best[0], *best[1]))
+            for place in dict.fromkeys((*best[0], *best[1]))
         ]
 
-    def _similarities(self, vector: Sequence[float]) -> dict[str, float]:
-        """Return the cosine of each embedded chunk with `vector`. A vector of nothing but zeros has a cosine of 0."""
-        if self.chunks and not self.embedded:
+    def _similarities(self, vector: Sequence[float] | None) -> NDArray[np.float64]:
+        """Return the cosine of each chunk with `vector`, NaN without either; 0 for a vector of nothing but zeros."""
+        import numpy as np
+
+        similarities = np.full(len(self.ids), np.nan)
+        if vector is None:
+            return similarities
+        if self.chunks and not len(self.embedded_places):
             raise InputError("the index has no vectors: give MemoryIndex vectors=, or search by strategy='keyword'")
         unit = _unit(vector)
-        if not self.embedded:
-            return {}
-        dimensions = self.matrix.shape[1]
-        if len(unit) != dimensions:
-            raise InputError(f"the query's vector has {len(unit)} numbers, the vectors of the index have {dimensions}")
-        return dict(zip(self.embedded, map(float, self.matrix @ unit), strict=True))
+        if len(self.embedded_places):
+            dimensions = self.matrix.shape[1]
+            if len(unit) != dimensions:
+                raise InputError(
+                    f"the query's vector has {len(unit)} numbers, the vectors of the index have {dimensions}"
+                )
+            similarities[self.embedded_places] = self.matrix @ unit
+        return similarities
+
+
+def _by_score(scores: NDArray[np.float64], is_candidate: NDArray[np.bool_]) -> list[int]:
+    """Return the places of candidates, best first, the first of equals first."""
+    import numpy as np
+
+    places = np.flatnonzero(is_candidate)
+    ordered: list[int] = places[np.argsort(-scores[places], kind="stable")].tolist()
+    return ordered
 
 
 def _unit_rows(vectors: Sequence[Sequence[float]]) -> Any:
     """Return `vectors` at length 1 as a matrix."""
-    import numpy as np  # here, so that naming a MemoryIndex loads nothing heavy
+    import numpy as np
 
     units = [_unit(vector) for vector in vectors]
     for place, unit in enumerate(units):

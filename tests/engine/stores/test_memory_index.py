@@ -13,6 +13,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval import QueryVocabulary, TermStats
 from ctxassembly.stores.lexemes import lexemes
+from stopwatch import takes_less
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
@@ -261,3 +262,26 @@ def test_ties_go_by_id_and_an_empty_index_finds_nothing():
     empty = MemoryIndex([])
     assert empty.find_terms(FindTerms("water", 32, 4)) == QueryVocabulary(0, (TermStats("water", 0),))
     assert empty.search(SearchChunks(5, UP, QueryVocabulary(0, (TermStats("water", 0),)), None)) == []
+
+
+# Many chunks
+
+
+def test_of_ten_thousand_chunks_the_best_are_found_in_milliseconds():
+    """2 ms; with a dict for each channel and two full sorts of its items it was 50."""
+    chunks = [chunk(f"A{at}", f"water tea w{at % 7} w{at % 11}") for at in range(10_000)]
+    index = MemoryIndex(chunks, [[at % 13, at % 17, 1] for at in range(10_000)])
+    words = index.find_terms(FindTerms("water tea w3 w5", 32, 4))
+    assert takes_less(lambda: index.search(SearchChunks(28, [1, 2, 3], words, None)), 0.02)
+
+
+def test_a_filter_is_asked_about_the_best_until_there_are_enough():
+    asked: list[str] = []
+
+    def is_even(one: Chunk) -> bool:
+        asked.append(one.id)
+        return one.index is not None and one.index % 2 == 0
+
+    index = MemoryIndex([chunk(f"A{at}", "water " * (9 - at)) for at in range(9)])
+    assert [*scores(index, "water", is_even, limit=2)] == ["A0", "A2"]
+    assert asked == ["A0", "A1", "A2"]
