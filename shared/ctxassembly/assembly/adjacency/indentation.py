@@ -36,14 +36,18 @@ def is_indentation_lost(first: Chunk, second: Chunk, gap_chars: int | None) -> b
     if not has_indents or head[0].isspace():  # as nearly always
         return False
     before, after = tail.splitlines(), [line for line in head.splitlines() if line.strip()]
+    if not before or not after:
+        return False
+    is_below_opener = before[-1].endswith(_OPENERS) and not after[0].startswith(("}", ")", "]"))
+    next_indent = _indent(after[1]) if len(after) > 1 else 0
+    missing = max(next_indent, gap_chars or 0)
+    if not is_below_opener and missing <= 1:  # the smallest unit is one blank
+        return False
     lines = [line for line in (*before, *after) if line.strip()]
     indents = [indent for line in lines if (indent := _indent(line))]
-    if not indents or not before or not after or sum(map(bool, map(_CODE.match, lines))) < _MIN_CODE_SHARE * len(lines):
+    if not indents or sum(map(bool, map(_CODE.match, lines))) < _MIN_CODE_SHARE * len(lines):
         return False
-    unit = min(indents)
-    is_below_opener = before[-1].endswith(_OPENERS) and not after[0].startswith(("}", ")", "]"))
-    is_jump = len(after) > 1 and _indent(after[1]) > unit
-    return is_below_opener or is_jump or (gap_chars is not None and gap_chars > unit)
+    return is_below_opener or missing > min(indents)
 
 
 def _indent(line: str) -> int:
