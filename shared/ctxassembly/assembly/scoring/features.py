@@ -26,7 +26,9 @@ from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text.query_terms import Bm25, QueryTerms, TextIndex, index_texts
 from ctxassembly.text.sentences import is_wrapped_line
+from ctxassembly.text.words import words
 from ctxassembly.tokens.cache import TextCache
+from ctxassembly.wording.languages import referring_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -240,6 +242,7 @@ def score_sentences(
         term_scores,
         candidate_spans,
         max_lexical_score=max_lexical_score,
+        referring_words=referring_words(words(query)),
     )
 
 

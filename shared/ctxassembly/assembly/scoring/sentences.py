@@ -21,6 +21,7 @@ from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 from ctxassembly.data.candidates import Candidate, CandidateSpan
+from ctxassembly.text.words import words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +42,8 @@ section. At an equal number of tokens, recall is .01 to .02 higher than with a c
 """
 MIN_CHARS = 13
 """Length of the shortest sentence that may represent its chunk; a shorter one says no more than a gap marker."""
+MAX_FIRST_WORD_CHARS = 30
+"""Characters of a sentence that have its first word, quotation marks and the sign of a list item included."""
 
 
 def minimum_at(tokens: float, min_relevance: float) -> float:
@@ -78,6 +81,8 @@ class ScoredSentences:
     """The largest difference that the words of the query and a scorer can make."""
     linked_documents: Collection[str] = frozenset()
     """The documents that the query or the best sentences mention by title."""
+    referring_words: frozenset[str] = frozenset()
+    """Words that refer to the sentence before, if they begin one."""
 
     def above_minimum(self, min_relevance: float, chars_per_token: float, max_chars: float) -> ScoredSentences:
         """Return the sentences with the cutoff of `min_relevance`; unchanged if the best ones exceed `max_chars`.
@@ -123,6 +128,12 @@ class ScoredSentences:
     def sentence_text(self, index: int) -> str:
         """Return the text of a sentence without the white space around it."""
         return self.text[self.boundaries[index] : self.boundaries[index + 1]].strip()
+
+    def refers_back(self, index: int) -> bool:
+        """Return whether a sentence continues the one before it and begins with a word that refers to it."""
+        return self.continues[index] and not self.referring_words.isdisjoint(
+            words(self.sentence_text(index)[:MAX_FIRST_WORD_CHARS])[:1]
+        )
 
     @cached_property
     def short_best_hit_range(self) -> range:

@@ -10,6 +10,9 @@ it, or it isn't picked:
 - of a part of a JSON object, all of it;
 - of a short sentence, the better one of the two next to it.
 
+A sentence that begins with "This" or "They" is read better with the one before it, its antecedent, which is picked with
+it if there is room for both.
+
 An entry is a paragraph of short lines without stops. All of this is read off the form of lines, in any language.
 """
 
@@ -26,6 +29,8 @@ MIN_PART_CHARS = 60
 """A shorter sentence of prose says little without the one next to it."""
 MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS = 600, 12, 100
 """Limits of an entry: anything longer is a text, of which a part can be understood."""
+MAX_ANTECEDENT_CHARS = 400
+"""Length of the longest antecedent."""
 MAX_RECORD_SENTENCES = 30
 """Most lines and sentences of a JSON object that is kept whole."""
 MAX_BEST = 10
@@ -67,6 +72,13 @@ class Companions:
             allowed = (at for at in needed if at != index and self._scores[at] >= EVERY_SENTENCE)
             self._found[index] = tuple(sorted(allowed))
         return self._found[index]
+
+    def antecedent(self, index: int) -> int | None:
+        """Return the index of the sentence before the one at `index` if this one refers to it; None if it is long."""
+        if not self._sentences.refers_back(index) or self._scores[index - 1] < EVERY_SENTENCE:
+            return None
+        boundaries = self._sentences.boundaries
+        return index - 1 if boundaries[index] - boundaries[index - 1] <= MAX_ANTECEDENT_CHARS else None
 
     def can_do_without(self, index: int) -> bool:
         """Return True if the sentence at `index` may be kept alone where its companions don't fit.

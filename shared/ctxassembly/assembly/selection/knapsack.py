@@ -77,8 +77,9 @@ class TokenCosts:
 
 
 # A gap of one sentence between two picked ones is closed, since a marker would say less. So the cost of a sentence
-# includes the gaps that it closes, less the markers that it saves. When little room is left, nearly all sentences are
-# too long, so checks run from cheapest to most expensive: the length, then the cost of the header, then the count.
+# includes the gaps that it closes, less the markers that it saves. One that begins with "This" or "They" brings the
+# sentence before it if that fits, too. When little room is left, nearly all sentences are too long, so checks run from
+# cheapest to most expensive: the length, then the cost of the header, then the count.
 
 MAX_SCRAP_CHARS = 12
 """Length of the longest sentence that says no more than a gap marker."""
@@ -142,6 +143,7 @@ def pick_greedily(
             all_fit = False
             misses += 1
             continue
+        cost += _add_antecedent(index, added, picked, free_tokens - cost, costs, companions)
         free_tokens -= cost
         picked.update(added)
         open_documents.add(document_ids[index])
@@ -178,6 +180,23 @@ def _closed_gaps(sentences: ScoredSentences, index: int, picked: Collection[int]
     if index + 2 in picked and index + 1 not in picked and continues[index + 1] and continues[index + 2]:
         gaps.append(index + 1)
     return gaps
+
+
+def _add_antecedent(
+    index: int, added: set[int], picked: Collection[int], free_tokens: float, costs: TokenCosts, companions: Companions
+) -> float:
+    """Add the sentence before to those `added` with the one at `index` if this one refers to it; return its tokens.
+
+    It isn't added if `free_tokens` are too few, or if it needs others itself: a row would come without its header.
+    """
+    before = companions.antecedent(index)
+    if before is None or before in added or before in picked:
+        return 0.0
+    cost = costs.estimate(before)
+    if cost > free_tokens or any(at not in added and at not in picked for at in companions.of(before)):
+        return 0.0
+    added.add(before)
+    return cost
 
 
 def _touches_picked(sentences: ScoredSentences, index: int, picked: Collection[int]) -> bool:

@@ -43,9 +43,27 @@ def stop_words(words: Iterable[str]) -> frozenset[str]:
     >>> sorted(stop_words(["warum", "begann", "war", "der", "krieg"]))
     ['der', 'war', 'warum']
     """
-    matches = [listed.intersection(words) for listed in _stop_word_lists()]
-    max_count = max(map(len, matches))
-    return frozenset().union(*(found for found in matches if len(found) == max_count))
+    return frozenset().union(*(matches for _, matches in _stop_words_by_language(words)))
+
+
+def referring_words(query_words: Iterable[str]) -> frozenset[str]:
+    """Return the words that refer to the sentence before, in the language, or languages, of a query.
+
+    >>> sorted(referring_words(["what", "caused", "the", "war"]) & {"this", "deze"})
+    ['this']
+    """
+    languages = [language for language, _ in _stop_words_by_language(query_words)]
+    return frozenset(word for language in languages for word in language.referring_words.split())
+
+
+def _stop_words_by_language(words: Iterable[str]) -> list[tuple[Language, frozenset[str]]]:
+    """Return the language, or languages, with the most stop words among `words`, each with these."""
+    words = frozenset(words)
+    matches = [
+        (language, listed & words) for language, listed in zip(LANGUAGES.values(), _stop_word_lists(), strict=True)
+    ]
+    max_count = max(len(found) for _, found in matches)
+    return [(language, found) for language, found in matches if len(found) == max_count]
 
 
 @cache

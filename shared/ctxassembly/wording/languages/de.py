@@ -66,4 +66,8 @@ LANGUAGE = Language(
         "erläutern fasse gib liste müssen nenne nennen wann warum wem wen wer weshalb wessen wieso wieviel wieviele "
         "woher wohin worden wozu wurde wurden zeige zusammen"
     ),
+    referring_words=(
+        "dabei dadurch dafür daher deren dessen dies diese diesem diesen dieser dieses er es ihr ihre sein seine sie "
+        "solche solchem solchen solcher solches"
+    ),
 )

@@ -57,4 +57,5 @@ LANGUAGE = Language(
         "also could define describe explain give list many may might much must please shall show summarise summarize "
         "tell us whose would"
     ),
+    referring_words="both he her his it its she such that their these they this those",
 )

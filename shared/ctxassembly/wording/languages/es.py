@@ -70,4 +70,8 @@ LANGUAGE = Language(
         "defina define describa describe dime dónde enumera enumere explica explique favor lista muestra muestre "
         "puede pueden quién quiénes resuma resume según ser"
     ),
+    referring_words=(
+        "dicha dichas dicho dichos ella ellas ello ellos esa esas ese eso esos esta estas este esto estos su sus tal "
+        "tales"
+    ),
 )

@@ -59,4 +59,8 @@ LANGUAGE = Language(
         "montre montrez nomme nommez où peut peuvent plus pourquoi quand quel quelle quelles quels quoi résume "
         "résumez sans si sous énumère énumérez être"
     ),
+    referring_words=(
+        "c ce ceci cela celle celles celui ces cet cette ceux elle elles il ils leur leurs sa ses son tel telle "
+        "telles tels"
+    ),
 )

@@ -98,6 +98,10 @@ class Language:
     question_words: str
     """More of them, our own: words that ask a question or say what to do with the answer."""
 
+    # In texts, written as in queries.
+    referring_words: str
+    """Words that refer to the sentence before, if they begin one: pronouns, "this", "such". No articles."""
+
     def guarded_lines(self) -> tuple[str, ...]:
         """The beginnings of our lines in this language."""
         supplement = strip_ending(self.supplement)

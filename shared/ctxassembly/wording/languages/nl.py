@@ -54,4 +54,8 @@ LANGUAGE = Language(
         "bent beschrijf definieer geef graag hebt hoeveel jij jullie kun kunt leg mag moeten mogen noem onze samen "
         "som toon vat vertel waar waarom wanneer we welk welke wij"
     ),
+    referring_words=(
+        "daarbij daardoor daarin daarom daarvoor deze dergelijke die dit haar hierbij hierdoor hiervoor hij hun zij "
+        "ze zijn zulke"
+    ),
 )
