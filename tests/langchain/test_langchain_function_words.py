@@ -9,9 +9,10 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig
-from langchain_ctxassembly import ContextAssembler
+from langchain_ctxassembly import ContextAssembler, number_chunks
 
 # An ordinary index without numbers: what it lacks is tested in test_langchain_silence.py.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning")
@@ -46,3 +47,28 @@ def test_the_subject_of_a_question_stands_before_its_instruction(
     assert asked(*GUIDES[language]) == answer
     monkeypatch.setattr("ctxassembly.assembly.scoring.weights.STOP_WORD_WEIGHT", 1.0)
     assert asked(*GUIDES[language]) == instruction
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "query"),
+    [
+        (
+            "The looms of all workshops in the valley were built in the far north.",
+            "They were paid with forty bales of the best wool that anybody had.",
+            "With how many bales of wool were they paid for?",
+        ),
+        (
+            "De weefgetouwen van alle werkplaatsen in het dal kwamen uit het noorden.",
+            "Deze werden met veertig balen van de beste wol van het land betaald.",
+            "Met hoeveel balen wol werd er betaald?",
+        ),
+    ],
+)
+def test_a_sentence_that_refers_back_is_read_after_the_one_before(before: str, after: str, query: str) -> None:
+    filler = [f"Paragraph {number} tells of the roads and the fields on the other side." for number in range(40)]
+    text = " ".join([*filler[:20], before, after, *filler[20:]])
+    splitter = RecursiveCharacterTextSplitter(chunk_size=400, chunk_overlap=40, add_start_index=True)
+    chunks = number_chunks(splitter.split_documents([Document(text, metadata={"source": "a.txt"})]))
+    config = AssemblyConfig(max_tokens=60, granularity="sentence")
+    context = ContextAssembler(config=config).as_context().invoke({"documents": chunks, "query": query})
+    assert f"{before} {after}" in context.text
