@@ -13,7 +13,8 @@ it, or it isn't picked:
 A sentence that begins with "This" or "They" is read better with the one before it, its antecedent, which is picked with
 it if there is room for both.
 
-An entry is a paragraph of short lines without stops. All of this is read off the form of lines, in any language.
+An entry is a paragraph of short lines without stops (`entries.py`). All of this is read off the form of lines, in any
+language.
 """
 
 from __future__ import annotations
@@ -23,12 +24,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences
-from ctxassembly.text.sentences import CLOSING, STOPS
+from ctxassembly.assembly.selection.entries import MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS, is_ended
 
 MIN_PART_CHARS = 60
 """A shorter sentence of prose says little without the one next to it."""
-MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS = 600, 12, 100
-"""Limits of an entry: anything longer is a text, of which a part can be understood."""
 MAX_ANTECEDENT_CHARS = 400
 """Length of the longest antecedent."""
 MAX_RECORD_SENTENCES = 30
@@ -92,7 +91,7 @@ class Companions:
     def _needed(self, index: int) -> Sequence[int]:
         line = self._line(index)
         is_long = len(line) >= MIN_PART_CHARS and not self._has_braces
-        if is_long and line[0].isalpha() and line[1].isalpha() and _is_ended(line):  # prose, as most sentences are
+        if is_long and line[0].isalpha() and line[1].isalpha() and is_ended(line):  # prose, as most sentences are
             return ()
         if self._is_row(index):
             return self._table_head(index)
@@ -238,7 +237,7 @@ class Companions:
             bool(line)
             and self._begins_line(index)
             and ("\n" in text[len(text.rstrip()) :] or self._continues(index) or self._is_continued(index))
-            and not _is_ended(line)
+            and not is_ended(line)
             and not self._is_row(index)
         )
 
@@ -283,8 +282,3 @@ class Companions:
 
     def _is_row(self, index: int) -> bool:
         return self._begins_line(index) and _ROW.match(self._text(index)) is not None
-
-
-def _is_ended(line: str) -> bool:
-    """Return True if `line` ends with a stop, as prose does."""
-    return line[-1:] in STOPS or line.rstrip(CLOSING)[-1:] in STOPS

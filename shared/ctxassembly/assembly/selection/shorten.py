@@ -11,12 +11,14 @@ import re
 from bisect import bisect, bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.selection.entries import ends_outside_entries, entry_spans
 from ctxassembly.config.assembly import Overflow
 from ctxassembly.data.candidates import Candidate, CandidateSpan, HeaderDetail, Shortening
 from ctxassembly.data.chunks import Span
@@ -44,11 +46,14 @@ class CandidateSentence(NamedTuple):
         return self.candidate.chunk.text[slice(*self.span)]
 
 
-def candidate_sentences(candidate: Candidate) -> list[CandidateSentence]:
-    """Return the sentences and lines of what is kept of the candidate, in order."""
+def candidate_sentences(candidate: Candidate, *, keeps_entries: bool = False) -> list[CandidateSentence]:
+    """Return the sentences and lines of what is kept of the candidate, in order; an entry as one if `keeps_entries`."""
     found: list[CandidateSentence] = []
     for begin, end in candidate.spans:
-        spans = sentence_spans(candidate.chunk.text[begin:end])
+        text = candidate.chunk.text[begin:end]
+        entries = entry_spans(text) if keeps_entries else []
+        ends = ends_outside_entries((end for _, end in sentence_spans(text)), entries)
+        spans = pairwise([0, *ends])
         found += (CandidateSentence(candidate, (begin + start, begin + stop)) for start, stop in spans)
     return found
 
@@ -73,9 +78,14 @@ def bisect_fitting(ends: Sequence[int], fits: Callable[[int], bool], guess: int 
 
 
 def longest_prefix(text: str, begin: int, fits: Callable[[int], bool]) -> int:
-    """Return the last end after `begin` up to which `text` fits: of a sentence, else a word, else a character; or 0."""
+    """Return the last end after `begin` up to which `text` fits; 0 if none does.
+
+    It is the end of an entry or a sentence, else of a word, else any character.
+    """
+    sentences = sentence_ends(text, begin)
     for ends in (
-        sentence_ends(text, begin),
+        ends_outside_entries(sentences, entry_spans(text)),
+        sentences,
         [match.end() for match in _WORD_END.finditer(text, begin)],
         range(begin + 1, len(text)),
     ):
@@ -202,7 +212,7 @@ def sentence_ranker(relevance: Relevance) -> SentenceRanker:
         scored_sentences = [
             (*score_sentence(sentence), sentence)
             for candidate in candidates
-            for sentence in candidate_sentences(candidate)
+            for sentence in candidate_sentences(candidate, keeps_entries=True)
         ]
         useful = [ranked for ranked in scored_sentences if ranked[1]] or scored_sentences
         return [sentence for _, _, sentence in sorted(useful, key=lambda ranked: -ranked[0])]
@@ -330,7 +340,9 @@ def _truncate_to_fit(layout: Layout, candidate: Candidate, policy: ShortenPolicy
     free_chars = (layout.max_tokens - layout.token_count) * MAX_CHARS_PER_TOKEN
     fitting_text = text[:free_chars]
     ends = [
-        end for end in sentence_ends(fitting_text) if end < len(fitting_text.rstrip())
+        end
+        for end in ends_outside_entries(sentence_ends(fitting_text), entry_spans(text[: 2 * free_chars]))
+        if end < len(fitting_text.rstrip())
     ]  # the cut is not the end of a sentence
     trials: dict[int, list[Candidate]] = {}
 
