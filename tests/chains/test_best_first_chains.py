@@ -12,7 +12,7 @@ from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 QUERY = "When is ferritin measured?"
 ANSWER = "Ferritin is measured in the morning, before breakfast."
-CONFIG = AssemblyConfig(order="auto", max_tokens=4_000)
+CONFIG = AssemblyConfig(order="auto", max_tokens=4_000, fill=True)
 
 
 def texts() -> list[str]:
