@@ -39,7 +39,7 @@ def retrieved(**options: Any) -> list[NodeWithScore]:
     assert not texts[0] & texts[1]  # no node is a copy of another one
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
     found = index.as_retriever(similarity_top_k=len(nodes)).retrieve("What becomes of a lost ring?")
-    postprocessor = ContextAssemblyPostprocessor(config=AssemblyConfig(**options))
+    postprocessor = ContextAssemblyPostprocessor(config=AssemblyConfig(order="documents", **options))
     return postprocessor.postprocess_nodes(found, query_str="What becomes of a lost ring?")
 
 

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarnin
 
 def engine_of(index: VectorStoreIndex, retriever: Any = None, **settings: Any) -> Any:
     labels = settings.pop("labels", None)
-    config = settings.pop("config", AssemblyConfig())
+    config = settings.pop("config", AssemblyConfig(order="documents"))
     postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, labels=labels, config=config)
     given = {
         "llm": Answering(),

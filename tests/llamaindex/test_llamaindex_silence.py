@@ -61,6 +61,7 @@ def index_over(vector_store: Any, nodes: list[BaseNode]) -> VectorStoreIndex:
 
 
 def ours(**settings: Any) -> ContextAssemblyPostprocessor:
+    settings.setdefault("config", AssemblyConfig(order="documents"))
     return ContextAssemblyPostprocessor(neighbors="unfiltered", **settings)
 
 

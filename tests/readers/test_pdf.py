@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
 ]
-UNFILTERED = AssemblyConfig(neighbors="unfiltered", max_tokens=100_000, dedup="none", fill=True)
+UNFILTERED = AssemblyConfig(neighbors="unfiltered", max_tokens=100_000, dedup="none", order="documents", fill=True)
 DIMENSIONS = 512
 
 

@@ -206,7 +206,7 @@ class AssemblyConfig:
     splitter's overlap is a good value."""
 
     # Reading
-    order: Order = "documents"
+    order: Order = "auto"
     """The order of labels: "auto" (what answers the query best), "documents" (by their best hit), "relevance", "edges"
     (best first, second-best last), "interleaved", "document_order" (in reading order), "reverse" or "stable" (as
     retrieved). With cite="document" whole documents are ordered, except by "auto", and "relevance" is the same as

@@ -143,7 +143,8 @@ def test_a_document_that_expansion_splits_in_two_has_two_labels_reserved():
     labels.reserve = lambda count: reserved.append(count) or reserve(count)  # type: ignore[method-assign, assignment]
     hits = [Hit(Chunk("B0", "B", "Drink water.", 0)), Hit(Chunk("B1", "B", "Eat nothing.", 1))]
     store = MemoryStore([hits[1].chunk, Chunk("B3", "B", "Come early.", 3)])
-    context = assemble(hits, AssemblyConfig(granularity="document"), store=store, labels=labels)
+    config = AssemblyConfig(granularity="document", order="documents")
+    context = assemble(hits, config, store=store, labels=labels)
     assert [each.document_id for each in context.citations] == ["B (2)", "B"]
     assert reserved == [2]
 

@@ -36,7 +36,7 @@ def ask(query: str, intent: str | None = None, condition: Any = None, taxonomy: 
 def assembled(query: str, intent: str | None = None, taxonomy: Taxonomy = HOSPITAL) -> Context:
     config = RetrievalConfig(strategy="graph")
     found = retrieve_from(Question(query, intent=intent), config, taxonomy=taxonomy)
-    return assemble(found.hits, query=found.query)
+    return assemble(found.hits, AssemblyConfig(order="documents"), query=found.query)
 
 
 def ids(known: EntityAnswers) -> list[str]:

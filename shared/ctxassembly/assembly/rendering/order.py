@@ -3,7 +3,8 @@
 Order is a small effect. Language models used the beginning and the end of long contexts best (Liu et al. 2023, with 20
 documents and more); with real retrievers the difference is marginal (Cuconasu et al. 2025), it shows only while the
 context fills less than half of the model's window and turns into a preference for the end beyond (Veseli et al. 2025),
-and length and distractors matter more. So the default keeps documents whole, best first, and the others are options.
+and length and distractors matter more. Whoever stops early is served best by the best first: so the default, if a query
+decides, divides a long context into parts (`parts.py`), with documents together in each; the others are options.
 """
 
 from __future__ import annotations

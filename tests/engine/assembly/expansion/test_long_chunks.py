@@ -251,7 +251,8 @@ def test_where_sentences_are_not_chosen_by_the_query_the_beginning_is_read(confi
 def test_a_budget_with_room_for_all_of_it_gets_all_of_it():
     chunk = Chunk("long", "A", "word " * (MAX_CHARS // 5) + "and the last one", 0)
     for query in (None, "Which is the last one?"):
-        context = assemble([Hit(chunk)], AssemblyConfig(max_tokens=300_000), query=query)
+        config = AssemblyConfig(max_tokens=300_000, order="documents")
+        context = assemble([Hit(chunk)], config, query=query)
         assert context.text.endswith("and the last one")
         assert not context.trace.notes
 

@@ -12,7 +12,7 @@ from ctxassembly.assembly.rendering.parts import Parts
 
 QUERY = "When is ferritin measured?"
 ANSWER = "Ferritin is measured in the morning, before breakfast."
-SETTINGS = AssemblyConfig(order="auto", max_tokens=4_000)
+SETTINGS = AssemblyConfig(order="auto", max_tokens=4_000, fill=True)
 
 
 def filler(document: str, number: int) -> str:

@@ -333,7 +333,7 @@ def test_the_best_is_always_worth_its_room(limit: int, min_relevance: float):
 def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_little():
     chunks = [leaflet(document_id=name) for name in "ABCDEFGHIJ"]
     context = packed(chunks, 8_000, "Xylophone?", granularity="chunk", dedup="none", min_relevance=0.5)
-    assert len(standing(context)) == 10
+    assert len(set(standing(context))) == 10
 
 
 def test_a_document_below_the_minimum_is_not_dropped_for_the_budget():
