@@ -41,7 +41,9 @@ CHUNK_TOKENS = 700
 MAX_PARTS = 3
 """Two parts of these, and the rest."""
 MIN_TOKENS = 2_000
-"""A context that can't be longer has one part: more labels would take more of it than they are worth."""
+"""A context with a lower limit has one part: more labels would take more of it than they are worth."""
+MIN_TEXT_TOKENS = 1_000
+"""So has one with less text that may be included."""
 
 
 def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
@@ -55,7 +57,8 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     chars_per_token = layout.chars_per_token(relevance.candidates[0])
     included = {index for index, score in enumerate(sentences.scores.tolist()) if score >= sentences.cutoff}
     chars = sum(_length(sentences, index) for index in included)
-    if min(layout.max_tokens, min(layout.max_characters, chars) / chars_per_token) < MIN_TOKENS:
+    max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
+    if max_tokens < MIN_TOKENS or chars / chars_per_token < MIN_TEXT_TOKENS:
         return Parts(document_ranks)
     taken: set[int] = set()
     spans: list[Mapping[int, Sequence[Span]]] = []
