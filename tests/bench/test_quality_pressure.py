@@ -9,7 +9,7 @@ from quality.data import Document, Question, QuestionSet, Span
 from quality.pressure import measured, table
 
 TALK = "".join(f"In talk {n} nothing was agreed upon. " for n in range(8))
-ANSWER = "The owl hunts at night. "
+ANSWER = "The owl of the northern woods hunts at night, when mice are awake. "
 
 
 @pytest.fixture

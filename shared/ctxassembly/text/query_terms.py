@@ -61,11 +61,17 @@ class TextIndex(NamedTuple):
         return sum(map(getsizeof, self))
 
 
+_BATCH_TEXTS = 24
+"""Number of texts whose words are read at once: more are hardly faster, and take more memory."""
+
+
 def index_texts(texts: Sequence[str]) -> list[TextIndex]:
     """Return the sentences and words of each of `texts`."""
+    batches = [texts[begin : begin + _BATCH_TEXTS] for begin in range(0, len(texts), _BATCH_TEXTS)]
     return [
         TextIndex(_sentence_starts(text), word_starts, keys, _is_ended(text))
-        for text, (word_starts, keys) in zip(texts, _read_words(texts), strict=True)
+        for batch in batches
+        for text, (word_starts, keys) in zip(batch, _read_words(batch), strict=True)
     ]
 
 

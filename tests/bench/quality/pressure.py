@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: Sequence[int]) -> Iterator[Found]:
     """All contexts of a set that were under pressure."""
-    meter, strategy = Meter(questions), ours(AssemblyConfig(fill=True))(questions)
+    meter, strategy = Meter(questions), ours(AssemblyConfig(fill=True, order="documents"))(questions)
     for question in questions.questions[::every]:
         for most in hits:
             fill = strategy(Case(question, question.hits[:most], questions))

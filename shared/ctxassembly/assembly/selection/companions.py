@@ -58,6 +58,7 @@ class Companions:
         self._found: dict[int, tuple[int, ...]] = {}
         self._table_starts: dict[int, int] = {}
         self._list_heads: dict[int, tuple[int, ...]] = {}
+        self._whole_lines: dict[int, bool] = {}
 
     def of(self, index: int) -> tuple[int, ...]:
         """Return the indexes of the sentences that the one at `index` needs, ascending, without its own."""
@@ -231,15 +232,17 @@ class Companions:
 
     def _is_whole_line(self, index: int) -> bool:
         """Return True if the sentence at `index` is a line without a stop at its end, and not a row of a table."""
-        text = self._text(index)
-        line = text.strip()
-        return (
-            bool(line)
-            and self._begins_line(index)
-            and ("\n" in text[len(text.rstrip()) :] or self._continues(index) or self._is_continued(index))
-            and not is_ended(line)
-            and not self._is_row(index)
-        )
+        if index not in self._whole_lines:
+            text = self._text(index)
+            line = text.strip()
+            self._whole_lines[index] = (
+                bool(line)
+                and self._begins_line(index)
+                and ("\n" in text[len(text.rstrip()) :] or self._continues(index) or self._is_continued(index))
+                and not is_ended(line)
+                and not self._is_row(index)
+            )
+        return self._whole_lines[index]
 
     def _is_heading(self, index: int) -> bool:
         return self._begins_line(index) and _HEADING.match(self._line(index)) is not None
