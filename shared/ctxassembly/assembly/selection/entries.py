@@ -53,7 +53,7 @@ def _is_entry_line(line: str) -> bool:
 
 
 def ends_outside_entries(ends: Iterable[int], entries: Sequence[Span]) -> list[int]:
-    """Return those of the `ends` that are inside none of the ascending `entries`."""
+    """Return the `ends` that are inside none of the ascending `entries`."""
     starts = [start for start, _ in entries]
     kept: list[int] = []
     for end in ends:
