@@ -32,7 +32,7 @@ def is_indentation_lost(first: Chunk, second: Chunk, gap_chars: int | None) -> b
     `gap_chars` are the characters between the two by their offsets; None if these are unknown.
     """
     tail, head = first.text[-_READ_CHARS:].rstrip(), second.text[:_READ_CHARS]
-    has_indents = any(indented in text for text in (tail, head) for indented in ("\n ", "\n\t"))
+    has_indents = "\n " in tail or "\n " in head or "\n\t" in tail or "\n\t" in head
     if not has_indents or head[0].isspace():  # as nearly always
         return False
     before, after = tail.splitlines(), [line for line in head.splitlines() if line.strip()]

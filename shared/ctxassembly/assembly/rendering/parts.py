@@ -35,21 +35,25 @@ class Parts:
 
     def divide(self, candidate: Candidate) -> Iterator[tuple[int, Candidate]]:
         """Yield `candidate` reduced to its slices in each part, with the number of the part; itself if it is in one."""
+        own = [spans_by_key.get(candidate.key) for spans_by_key in self.spans]
+        if not any(own):
+            yield len(own), candidate
+            return
         rest = candidate.spans
         forms: list[tuple[int, tuple[Span, ...]]] = []
-        for part, spans_by_key in enumerate(self.spans):
-            if spans := spans_by_key.get(candidate.key):
+        for part, spans in enumerate(own):
+            if spans:
                 outside = _without(rest, spans)
                 forms.append((part, _without(rest, outside)))
                 rest = outside
         text = candidate.chunk.text
         with_text = [
             (part, spans)
-            for part, spans in (*forms, (len(self.spans), rest))
+            for part, spans in (*forms, (len(own), rest))
             if any(not text[start:end].isspace() for start, end in spans)
         ]
         if len(with_text) == 1 or not with_text:
-            yield (with_text[0][0] if with_text else len(self.spans)), candidate
+            yield (with_text[0][0] if with_text else len(own)), candidate
             return
         for part, spans in with_text:
             yield part, candidate._replace(kept_spans=spans, shortened_by=candidate.shortened_by or "sentence")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
 
 EVERY_SENTENCE = -sys.float_info.max
 """The cutoff that no score is below; only sentences that may not be included score less."""
@@ -46,14 +47,15 @@ MAX_FIRST_WORD_CHARS = 30
 """Characters of a sentence that have its first word, quotation marks and the sign of a list item included."""
 
 
-def minimum_at(tokens: float, min_relevance: float) -> float:
-    """Return the minimum relevance of text that is added to a context of so many `tokens`.
+def minimum_at(tokens: FloatArray, min_relevance: float) -> FloatArray:
+    """Return the minimum relevance of text that is added to contexts of so many `tokens`.
 
-    >>> [round(minimum_at(tokens, 0.2), 2) for tokens in (0, 1_500, 3_000, 6_000)]
+    >>> import numpy as np
+    >>> minimum_at(np.array([0, 1_500, 3_000, 6_000]), 0.2).round(2).tolist()
     [-0.6, -0.2, 0.2, 0.2]
     """
-    factor = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * min(tokens / FULL_MINIMUM_TOKENS, 1.0)
-    return 1 - (1 - min_relevance) * factor
+    factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * (tokens / FULL_MINIMUM_TOKENS).clip(max=1.0)
+    return 1 - (1 - min_relevance) * factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +92,14 @@ class ScoredSentences:
         They are added best first, until the relevance of the next one is below the minimum, which rises with the tokens
         so far.
         """
-        relevance, boundaries = self._relevance_by_index, self.boundaries
-        tokens, cutoff = 0.0, EVERY_SENTENCE
-        for index in self.indexes_by_score:
-            if relevance[index] < minimum_at(tokens, min_relevance):
-                return replace(self, cutoff=cutoff)
-            tokens += (boundaries[index + 1] - boundaries[index]) / chars_per_token
-            if tokens * chars_per_token > max_chars:
-                return self
-            cutoff = float(self.scores[index])
-        return self
+        ranked = self.indexes_by_score
+        lengths = self.lengths[ranked]
+        chars_before = lengths.cumsum() - lengths
+        minimums = minimum_at(chars_before / chars_per_token, min_relevance)
+        below = (self._relevance[ranked] < minimums).nonzero()[0].tolist()
+        if not below or lengths[: below[0]].sum() > max_chars:
+            return self
+        return replace(self, cutoff=float(self.scores[ranked[below[0] - 1]]) if below[0] else EVERY_SENTENCE)
 
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
         """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
@@ -197,14 +197,20 @@ class ScoredSentences:
         below = self.indexes_by_score[int((self.scores >= self.cutoff).sum()) :]
         lengths = accumulate(self.boundaries[index + 1] - self.boundaries[index] for index in below)
         count = sum(1 for _ in takewhile(lambda length: length <= max_chars, lengths))
-        return count, self._relevance_by_index[below[0]] if below else 0.0
+        return count, float(self._relevance[below[0]]) if below else 0.0
 
     @cached_property
-    def _relevance_by_index(self) -> Sequence[float]:
+    def _relevance(self) -> FloatArray:
         """The relevance of each sentence."""
-        best = float(self.scores.max(initial=-math.inf))
-        relevance: list[float] = (1 - (best - self.scores) / self.max_lexical_score).tolist()
+        relevance: FloatArray = 1 - (self.scores.max(initial=-math.inf) - self.scores) / self.max_lexical_score
         return relevance
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """The characters of each sentence."""
+        import numpy as np  # loaded already, since scores are arrays
+
+        return np.diff(np.array(self.boundaries, dtype=np.int64))
 
     def below_cutoff(self) -> set[int]:
         """Return the keys of the candidates all of whose sentences are below the cutoff."""

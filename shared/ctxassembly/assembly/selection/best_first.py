@@ -57,38 +57,22 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     documents = dict.fromkeys(sentences.document_ids[index] for index in sentences.indexes_by_score)
     document_ranks = {document_id: rank for rank, document_id in enumerate(documents)}
     chars_per_token = layout.chars_per_token(relevance.candidates[0])
-    included = {index for index, score in enumerate(sentences.scores.tolist()) if score >= sentences.cutoff}
-    chars = sum(_length(sentences, index) for index in included)
+    ranked = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
+    chars = sentences.lengths[ranked].cumsum()
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
-    if max_tokens < MIN_TOKENS or chars / chars_per_token < MIN_TEXT_TOKENS:
+    if max_tokens < MIN_TOKENS or chars[-1] / chars_per_token < MIN_TEXT_TOKENS:
         return Parts(document_ranks)
     taken: set[int] = set()
     spans: list[Mapping[int, Sequence[Span]]] = []
     if relevance.config.cite != "chunk":  # where a label is a chunk, none is divided
         costs = TokenCosts(layout, sentences, chars_per_token)
-        best = _best_sentences(sentences, included, TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)
+        best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
         taken = _with_whole_chunks(
             relevance, pick_greedily(sentences, best, SENTENCE_TOKENS, costs, Companions(sentences)).indexes
         )
         spans.append(_spans_by_key(sentences, taken))
     chunks = _best_chunks(sentences, taken, CHUNK_TOKENS * chars_per_token)
     return Parts(document_ranks, (*spans, _spans_by_key(sentences, _with_whole_chunks(relevance, chunks) - taken)))
-
-
-def _length(sentences: ScoredSentences, index: int) -> int:
-    return sentences.boundaries[index + 1] - sentences.boundaries[index]
-
-
-def _best_sentences(sentences: ScoredSentences, included: Collection[int], max_chars: float) -> list[int]:
-    """Return the best of the sentences at `included`, best first, up to the one that ends after `max_chars`."""
-    best: list[int] = []
-    for index in sentences.indexes_by_score:
-        if index in included:
-            best.append(index)
-            max_chars -= _length(sentences, index)
-            if max_chars < 0:
-                break
-    return best
 
 
 def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: float) -> set[int]:
@@ -99,7 +83,7 @@ def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: 
     for candidate in sentences.rank_candidates(span.candidate for span in sentences.candidate_spans):
         if candidate.key not in below_cutoff:
             new = {index for index in ranges[candidate.key] if index not in found and index not in taken}
-            max_chars -= sum(_length(sentences, index) for index in new)
+            max_chars -= int(sentences.lengths[list(new)].sum())
             if max_chars < 0:
                 break
             found |= new

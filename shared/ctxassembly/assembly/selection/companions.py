@@ -255,8 +255,7 @@ class Companions:
     @cached_property
     def _continues_in_chunk(self) -> frozenset[int]:
         """The indexes of the sentences that continue another one in the same chunk."""
-        ranges = (span.sentence_range for span in self._sentences.candidate_spans)
-        return frozenset(index for own in ranges for index in own[1:])
+        return frozenset().union(*[span.sentence_range[1:] for span in self._sentences.candidate_spans])
 
     def _text(self, index: int) -> str:
         boundaries = self._sentences.boundaries

@@ -201,9 +201,9 @@ def test_the_minimum_rises_with_the_tokens_so_far():
             1 - (max(units.scores) - units.scores[order[at]]) / units.max_lexical_score for at in (taken - 1, taken)
         )
         tokens = sum(lengths[:taken]) / 4
-        assert after < minimum_at(tokens, min_relevance)
+        assert after < minimum_at(np.array([tokens]), min_relevance)
         tied = int((units.scores > found.cutoff).sum())  # the first with the lowest score: all others have it, too
-        assert last >= minimum_at(sum(lengths[:tied]) / 4, min_relevance)
+        assert last >= minimum_at(np.array([sum(lengths[:tied]) / 4]), min_relevance)
         assert found.next_below_cutoff(lengths[taken] + lengths[taken + 1]) == (2, pytest.approx(after))
 
 
