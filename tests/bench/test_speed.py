@@ -84,8 +84,8 @@ def test_cold_counts_all_and_warm_little(name: str, encoded: list[str]) -> None:
     cold, known = counted[::2], counted[1::2]
     assert min(cold) == max(cold) >= len(texts[0]) * 0.9
     # Of another question sentences are counted that no one has counted before. Text around a guarded row of dashes,
-    # which underlines many headings here, is counted again.
-    assert max(known) <= cold[0] * (0.3 if variant.query is None else 0.9)
+    # which underlines many headings here, is counted again: up to half, by what is cut.
+    assert max(known) <= cold[0] * (0.6 if variant.query is None else 0.9)
     assert all(seen != again for seen, again in zip(texts[::2], texts[1::2], strict=True)), "never the identical one"
 
 

@@ -19,10 +19,7 @@ Servers = Callable[[Path], list[psutil.Process]]
 PATIENCE = 600
 """Seconds. The demo takes a minute at most, unless the machine is very busy."""
 QUESTION = "How does a with statement call __exit__?"
-ANSWER = (
-    "A class instance has a namespace implemented as a dictionary which is the first place in which attribute "
-    "references are searched."
-)
+ANSWER = "The default behavior for attribute access is to get, set, or delete the attribute from an object"
 """To what the demo asks by default."""
 
 

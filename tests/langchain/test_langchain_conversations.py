@@ -254,12 +254,13 @@ def unregistered(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPat
     return lambda: [each.getMessage() for each in caplog.records]
 
 
+IN_ORDER = AssemblyConfig(order="documents")
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 PUT: Any = {"documents": HITS, "query": "the falcon", "chat_history": [HumanMessage("Hello")]}
 
 
 def test_a_context_goes_through_a_checkpoint_as_plain_data(unregistered: Callable[[], list[str]]) -> None:
-    assembler = ContextAssembler(store=memory_store(CORPUS))
+    assembler = ContextAssembler(config=IN_ORDER, store=memory_store(CORPUS))
     app = graph(RunnableParallel(context=assembler.as_context() | Context.to_dict))
     app.invoke(PUT, THREAD)
     kept = app.get_state(THREAD).values["context"]
@@ -275,14 +276,14 @@ def test_so_does_one_of_pages_and_sections_without_an_index() -> None:
         Document("The desk opens.", metadata={"source": "a.pdf", "start_index": 0, "page": 3, "page_label": "iv"}),
         Document("At nine.", metadata={"source": "a.md", "start_index": 0, "Header 1": "Hours", "Header 2": "Sunday"}),
     ]
-    context = ContextAssembler().as_context().invoke(pages)
+    context = ContextAssembler(config=IN_ORDER).as_context().invoke(pages)
     assert Context.from_dict(json.loads(json.dumps(context.to_dict()))) == context
 
 
 def test_a_context_itself_comes_back_whole_and_is_the_one_type_to_register(
     unregistered: Callable[[], list[str]],
 ) -> None:
-    assembler = ContextAssembler(store=memory_store(CORPUS))
+    assembler = ContextAssembler(config=IN_ORDER, store=memory_store(CORPUS))
     app = graph(RunnableParallel(context=assembler.as_context()))
     app.invoke(PUT, THREAD)
     context, kept = assembler.as_context().invoke(PUT), app.get_state(THREAD).values["context"]
@@ -296,7 +297,7 @@ def test_a_context_itself_comes_back_whole_and_is_the_one_type_to_register(
 
 def test_registered_it_comes_back_without_a_word(unregistered: Callable[[], list[str]]) -> None:
     saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))
-    app = graph(RunnableParallel(context=ContextAssembler().as_context()), saver=saver)
+    app = graph(RunnableParallel(context=ContextAssembler(config=IN_ORDER).as_context()), saver=saver)
     app.invoke(PUT, THREAD)
     assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
     assert unregistered() == []
@@ -312,7 +313,7 @@ def test_where_types_have_to_be_known_the_states_annotation_makes_it_so(
         context: Context  # type: ignore[misc]
 
     saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-    app = graph(RunnableParallel(context=ContextAssembler().as_context()), saver=saver, state=Annotated)
+    app = graph(RunnableParallel(context=ContextAssembler(config=IN_ORDER).as_context()), saver=saver, state=Annotated)
     app.invoke(PUT, THREAD)
     assert isinstance(app.get_state(THREAD).values["context"], Context)
     assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
@@ -321,14 +322,17 @@ def test_where_types_have_to_be_known_the_states_annotation_makes_it_so(
 
 def test_where_unknown_types_are_blocked_what_is_left_still_makes_it_again() -> None:
     saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-    app = graph(RunnableParallel(context=ContextAssembler().as_context()), saver=saver)
+    app = graph(RunnableParallel(context=ContextAssembler(config=IN_ORDER).as_context()), saver=saver)
     app.invoke(PUT, THREAD)
     assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
 
 
 def test_documents_go_through_a_checkpoint_as_they_are(unregistered: Callable[[], list[str]]) -> None:
     app = graph(
-        RunnableParallel(documents=ContextAssembler(), context=ContextAssembler().as_context() | Context.to_dict)
+        RunnableParallel(
+            documents=ContextAssembler(config=IN_ORDER),
+            context=ContextAssembler(config=IN_ORDER).as_context() | Context.to_dict,
+        )
     )
     app.invoke(PUT, THREAD)
     kept = app.get_state(THREAD).values["documents"]

@@ -47,7 +47,7 @@ def test_the_documents_are_those_of_the_assembler() -> None:
     for one in (*found, *expected):
         one.metadata.get("trace", {}).pop("stages", None)  # has times
     assert [one.page_content for one in found] == [one.page_content for one in expected]
-    assert [one.id for one in found] == ["A#2", "B#5", "supplement"]
+    assert [one.id for one in found] == ["B#5", "A#2", "supplement"]
     assert [one.metadata.keys() for one in found] == [one.metadata.keys() for one in expected]
     assert [one.metadata["citation"] for one in found[:2]] == [one.metadata["citation"] for one in expected[:2]]
     assert "\n\n".join(one.page_content for one in found) == context.text

@@ -25,7 +25,7 @@ PAGES = [
 ]
 SPLITTER = RecursiveCharacterTextSplitter(chunk_size=200, chunk_overlap=80)
 QUERY = "How many bales of wool did the weavers pay in year 12?"
-UNFILTERED = AssemblyConfig(neighbors="unfiltered", page_base=0)
+UNFILTERED = AssemblyConfig(neighbors="unfiltered", page_base=0, fill=True, order="documents")
 
 
 def split(pages: Sequence[Document] = PAGES) -> list[Document]:

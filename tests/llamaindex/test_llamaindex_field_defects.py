@@ -106,7 +106,7 @@ def test_the_sources_of_an_answer() -> None:
     made = RetrieverQueryEngine.from_args(
         Fixed(hits),
         llm=llm,
-        node_postprocessors=[ContextAssemblyPostprocessor(config=AssemblyConfig(fill=True))],
+        node_postprocessors=[ContextAssemblyPostprocessor(config=AssemblyConfig(fill=True, order="documents"))],
         response_mode=ResponseMode.COMPACT,
     )
     first, second = made.query("What happened?").source_nodes

@@ -59,6 +59,7 @@ class Companions:
         self._table_starts: dict[int, int] = {}
         self._list_heads: dict[int, tuple[int, ...]] = {}
         self._whole_lines: dict[int, bool] = {}
+        self._entries: dict[int, Sequence[int]] = {}
 
     def of(self, index: int) -> tuple[int, ...]:
         """Return the indexes of the sentences that the one at `index` needs, ascending, without its own."""
@@ -91,8 +92,13 @@ class Companions:
 
     def _needed(self, index: int) -> Sequence[int]:
         line = self._line(index)
-        is_long = len(line) >= MIN_PART_CHARS and not self._has_braces
-        if is_long and line[0].isalpha() and line[1].isalpha() and is_ended(line):  # prose, as most sentences are
+        if (  # prose, as most sentences are; where it begins no line, the line may be of a record
+            len(line) >= MIN_PART_CHARS
+            and line[0].isalpha()
+            and line[1].isalpha()
+            and is_ended(line)
+            and (not self._has_braces or self._begins_line(index))
+        ):
             return ()
         if self._is_row(index):
             return self._table_head(index)
@@ -170,6 +176,12 @@ class Companions:
 
     def _entry(self, index: int) -> Sequence[int]:
         """Return the indexes of the lines of the entry that the line at `index` is part of; empty if of none."""
+        if index not in self._entries:
+            found = self._find_entry(index)
+            self._entries |= dict.fromkeys((index, *found), found)
+        return self._entries[index]
+
+    def _find_entry(self, index: int) -> Sequence[int]:
         if not self._is_entry_line(index):
             return ()
         first = last = index

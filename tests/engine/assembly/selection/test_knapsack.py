@@ -293,9 +293,10 @@ def test_many_short_lines_take_time_in_proportion():
 @pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk"])
 def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granularity: str):
     chunks = [leaflet(3, 4, 5, document_id="A"), leaflet(document_id="B"), leaflet(document_id="C")]
-    whole = packed(chunks, 8_000, granularity=granularity, dedup="none")
+    options = {"granularity": granularity, "dedup": "none", "order": "documents"}
+    whole = packed(chunks, 8_000, **options)
     assert standing(whole) == ["A0", "B0", "C0"]
-    context = packed(chunks, 8_000, granularity=granularity, dedup="none", min_relevance=0.9)
+    context = packed(chunks, 8_000, **options, min_relevance=0.9)
     assert standing(context) == ["A0"]
     assert decision(context, "A0").outcome == ("kept" if granularity == "chunk" else "cut")
     assert [decision(context, name).reason for name in ("B0", "C0")] == ["below the minimum relevance"] * 2

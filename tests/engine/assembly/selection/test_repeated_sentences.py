@@ -239,7 +239,7 @@ def test_every_sentence_stands_once_and_none_is_lost(seed: int):
     hits = draw.sample(chunks, len(chunks))
     for limit in (150, 300, 8_000):
         for query in (None, "amber and marsh"):
-            config = AssemblyConfig(max_tokens=limit)
+            config = AssemblyConfig(max_tokens=limit, fill=True, order="documents")
             context = assemble(hits_of(hits), config, query=query, store=MemoryStore(chunks))
             assert context.token_count == count(context.text) <= limit
             assert {each.chunk_id for each in context.trace.decisions} == {each.id for each in chunks}
