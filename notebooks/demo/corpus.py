@@ -18,7 +18,10 @@ OVERLAP_TOKENS = 70
 def load_chunks() -> list[Document]:
     """All chunks, document by document, each with an id that follows from its place: `with#0`, `with#1`, ..."""
     splitter = RecursiveCharacterTextSplitter(
-        chunk_size=CHUNK_TOKENS, chunk_overlap=OVERLAP_TOKENS, length_function=_count_tokens
+        chunk_size=CHUNK_TOKENS,
+        chunk_overlap=OVERLAP_TOKENS,
+        length_function=_count_tokens,
+        strip_whitespace=False,  # else chunks lose the indentation of their first line
     )
     return [
         Document(

@@ -88,7 +88,9 @@ def without_headings(name: str, full: str) -> tuple[str, list[tuple[str, str]]]:
 
 def _chunks(name: str, text: str) -> Iterable[Chunk]:
     splitter = RecursiveCharacterTextSplitter(
-        chunk_size=CHUNK_TOKENS * CHARS_A_TOKEN, chunk_overlap=OVERLAP_TOKENS * CHARS_A_TOKEN
+        chunk_size=CHUNK_TOKENS * CHARS_A_TOKEN,
+        chunk_overlap=OVERLAP_TOKENS * CHARS_A_TOKEN,
+        strip_whitespace=False,
     )
     for index, (start, piece) in enumerate(located(text, splitter.split_text(text))):
         yield Chunk(f"{name}#{index}", name, piece, index=index, start=start, metadata={"source": f"{name}.txt"})
