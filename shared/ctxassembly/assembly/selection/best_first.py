@@ -66,13 +66,29 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     spans: list[Mapping[int, Sequence[Span]]] = []
     if relevance.config.cite != "chunk":  # where a label is a chunk, none is divided
         costs = TokenCosts(layout, sentences, chars_per_token)
+        companions = Companions(sentences)
         best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
-        taken = _with_whole_chunks(
-            relevance, pick_greedily(sentences, best, SENTENCE_TOKENS, costs, Companions(sentences)).indexes
-        )
+        picked = pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes
+        taken = _with_whole_chunks(relevance, _without_divided_tables(picked, set(ranked), companions))
         spans.append(_spans_by_key(sentences, taken))
     chunks = _best_chunks(sentences, taken, CHUNK_TOKENS * chars_per_token)
     return Parts(document_ranks, (*spans, _spans_by_key(sentences, _with_whole_chunks(relevance, chunks) - taken)))
+
+
+def _without_divided_tables(indexes: Collection[int], included: set[int], companions: Companions) -> set[int]:
+    """Return `indexes` without rows of which others come later, and without what needs these rows.
+
+    A row needs the header of its table, which is read once.
+    """
+    divided: set[int] = set()
+    checked: set[int] = set()
+    for index in indexes:
+        if index not in checked:
+            rows = companions.table(index)
+            checked.update(rows)
+            if not included.intersection(rows) <= set(indexes):
+                divided.update(rows)
+    return {index for index in indexes if index not in divided and divided.isdisjoint(companions.of(index))}
 
 
 def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: float) -> set[int]:

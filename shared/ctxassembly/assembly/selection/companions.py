@@ -90,6 +90,17 @@ class Companions:
         says_nothing = self._introduces(index) or self._entry(index) or self._record(index)
         return index in self._best and not says_nothing
 
+    def table(self, index: int) -> range:
+        """Return the indexes of the rows of the table that the one at `index` is a row of; empty if it is none."""
+        if not self._is_row(index):
+            return range(0)
+        first = last = index
+        while self._is_next_row(first):
+            first -= 1
+        while last + 1 < len(self._scores) and self._is_row(last + 1) and self._is_next_row(last + 1):
+            last += 1
+        return range(first, last + 1)
+
     def _needed(self, index: int) -> Sequence[int]:
         line = self._line(index)
         if (  # prose, as most sentences are; where it begins no line, the line may be of a record

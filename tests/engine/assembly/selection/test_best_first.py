@@ -65,6 +65,16 @@ def test_every_sentence_is_included_once():
     assert context.text.count(ANSWER) == 1
 
 
+def test_a_table_is_read_whole_below_its_header_and_introduction():
+    rows = "\n".join(f"| room {n} | {'ferritin measured' if n == 7 else 'visitors'} |" for n in range(30))
+    table = f"These are the rooms:\n\n| room | what |\n|---|---|\n{rows}\n"
+    chunks = [*document("A", 8), Chunk("T0", "T", table, index=0, metadata={"source": "T.pdf"}), *document("B", 8)]
+    context = assemble(hits_of(chunks), SETTINGS, query=QUERY, store=MemoryStore([]))
+    (block,) = [block.text for block in context.blocks if "| room 7 |" in block.text]
+    assert table.strip() in block
+    assert len([citation for citation in context.citations if citation.document_id == "T"]) == 1
+
+
 def test_a_published_order_is_unchanged():
     context = long_context(replace(SETTINGS, order="documents"))
     assert [citation.document_id for citation in context.citations] == ["A", "B"]
