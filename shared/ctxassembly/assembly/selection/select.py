@@ -19,7 +19,7 @@ from typing import Any
 
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.scoring.relevance import Relevance
-from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences
+from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE
 from ctxassembly.assembly.selection.best_first import divide_by_relevance
 from ctxassembly.assembly.selection.by_relevance import above_minimum, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
@@ -384,21 +384,20 @@ def _refill(selection: Selection, relevance: Relevance) -> Selection:
 
 def _is_limited(selection: Selection, relevance: Relevance) -> bool:
     """Return whether `min_relevance` decides what is left out, and not the budget alone."""
-    return bool(selection.relevance) and _sentences(selection, relevance).cutoff > EVERY_SENTENCE
-
-
-def _sentences(selection: Selection, relevance: Relevance) -> ScoredSentences:
-    """Return the sentences of all candidates, with the cutoff if `min_relevance` decides."""
-    return above_minimum(selection.layout, relevance.candidates, relevance.sentences)
+    if not selection.relevance:
+        return False
+    return above_minimum(selection.layout, relevance.candidates, relevance.sentences).cutoff > EVERY_SENTENCE
 
 
 def _stopped_notes(selection: Selection, relevance: Relevance) -> Sequence[str]:
     """Return a note on what the next tokens would add, if `min_relevance` decides what is left out."""
-    if not _is_limited(selection, relevance):
+    if not selection.relevance:
         return ()
-    layout = selection.layout
-    next_chars = NEXT_TOKENS * layout.chars_per_token(relevance.candidates[0])
-    count, highest = _sentences(selection, relevance).next_below_cutoff(next_chars)
+    sentences = above_minimum(selection.layout, relevance.candidates, relevance.sentences)
+    if sentences.cutoff == EVERY_SENTENCE:
+        return ()
+    next_chars = NEXT_TOKENS * selection.layout.chars_per_token(relevance.candidates[0])
+    count, highest = sentences.next_below_cutoff(next_chars)
     stopped = f"stopped at {selection.token_count:,} tokens"
     added = f"{pluralize(count, 'sentence')} with a relevance of at most {highest:.2f}"
     return (f"min_relevance: {stopped}; the next {NEXT_TOKENS:,} would add {added}",)
