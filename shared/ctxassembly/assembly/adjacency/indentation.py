@@ -24,6 +24,8 @@ _CODE = re.compile(
     r"|\s*[\w.\[\]]+ [-+*/|&]?= |\s*(?:#|//|@)"
 )
 _OPENERS = (":", "{", "(", "[")
+_SECOND_LINE = re.compile(r".*\n(?:[^\S\n]*\n)*([^\S\n]*)\S")
+"""A line and the next one that isn't blank, with its indentation."""
 
 
 def is_indentation_lost(first: Chunk, second: Chunk, gap_chars: int | None) -> bool:
@@ -32,16 +34,15 @@ def is_indentation_lost(first: Chunk, second: Chunk, gap_chars: int | None) -> b
     `gap_chars` are the characters between the two by their offsets; None if these are unknown.
     """
     tail, head = first.text[-_READ_CHARS:].rstrip(), second.text[:_READ_CHARS]
-    has_indents = "\n " in tail or "\n " in head or "\n\t" in tail or "\n\t" in head
-    if not has_indents or head[0].isspace():  # as nearly always
+    if not tail or not head or head[0].isspace():
         return False
-    before, after = tail.splitlines(), [line for line in head.splitlines() if line.strip()]
-    if not before or not after:
+    is_below_opener = tail.endswith(_OPENERS) and not head.startswith(("}", ")", "]"))
+    following = _SECOND_LINE.match(head)
+    missing = max(_indent(following[1]) if following else 0, gap_chars or 0)
+    if not is_below_opener and missing <= 1:  # as nearly always; the smallest unit is one blank
         return False
-    is_below_opener = before[-1].endswith(_OPENERS) and not after[0].startswith(("}", ")", "]"))
-    next_indent = _indent(after[1]) if len(after) > 1 else 0
-    missing = max(next_indent, gap_chars or 0)
-    if not is_below_opener and missing <= 1:  # the smallest unit is one blank
+    before, after = tail.splitlines(), head.splitlines()
+    if not any(line[:1] in (" ", "\t") for line in (*before[1:], *after)):
         return False
     lines = [line for line in (*before, *after) if line.strip()]
     indents = [indent for line in lines if (indent := _indent(line))]

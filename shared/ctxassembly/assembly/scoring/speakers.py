@@ -12,21 +12,27 @@ another one, and a name counts only if the query has all of it, or one of its wo
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ctxassembly.text.words import words
 from ctxassembly.wording.languages import stop_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    IntArray = NDArray[np.int64]
 
 SPEAKER_BONUS = 1.0
 """Added to sentences in turns of a speaker whom the query names, on the scale of `Weights`: less than their words."""
 _MAX_NAME_CHARS = 100
 """Maximum number of characters before the colon of a turn: a time, a name, another time."""
 _FULLWIDTH_COLON = "\uff1a"
-# A single character is found in a fifth of the time.
-_ASCII_COLON, _ANY_COLON = re.compile(":"), re.compile(f"[:{_FULLWIDTH_COLON}]")
 _MAX_NAME_WORDS = 4
 """Maximum number of words of a name, titles and numbers included."""
 _TIME = r"\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?"
@@ -86,22 +92,29 @@ def _find_speakers(
     text: str, line_starts: Sequence[int], term_offsets: Sequence[int] | None = None
 ) -> Iterator[tuple[int, str]]:
     """Yield the start and the speaker of each turn; with `term_offsets`, only if one of them is before the colon."""
-    last_begin = -1
-    for match in (_ANY_COLON if _FULLWIDTH_COLON in text else _ASCII_COLON).finditer(text):
-        colon = match.start()
-        line = bisect_right(line_starts, colon)
-        first = line_starts[line - 1]
-        begin = text.rfind("\n", max(colon - _MAX_NAME_CHARS, first), colon) + 1 or first
-        if begin == last_begin or colon - begin >= _MAX_NAME_CHARS:
-            continue
-        last_begin = begin
-        if term_offsets is not None:
-            at = bisect_left(term_offsets, begin)
-            if at == len(term_offsets) or term_offsets[at] >= colon:
-                continue
-        turn = _TURN.match(text, begin, line_starts[line] if line < len(line_starts) else len(text))
+    begins, colons = _labeled_lines(text, line_starts)
+    if term_offsets is not None:
+        offsets = np.array(term_offsets, dtype=np.int64)
+        begins = begins[np.searchsorted(offsets, begins) < np.searchsorted(offsets, colons)]
+    ends = np.append(line_starts, len(text))[np.searchsorted(line_starts, begins, "right")]
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        turn = _TURN.match(text, begin, end)
         if turn and len(turn["name"].split()) <= _MAX_NAME_WORDS:
             yield begin, " ".join(words(turn["name"]))
+
+
+def _labeled_lines(text: str, line_starts: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Return the starts of the lines with a colon after at most `_MAX_NAME_CHARS`, and the first colon of each."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    is_colon = codes == ord(":")
+    if _FULLWIDTH_COLON in text:
+        is_colon |= codes == ord(_FULLWIDTH_COLON)
+    colons = np.flatnonzero(is_colon)
+    starts = np.sort(np.append(line_starts, np.flatnonzero(codes == ord("\n")) + 1).astype(np.int64))
+    begins = starts[np.searchsorted(starts, colons, "right") - 1]
+    is_near = colons - begins < _MAX_NAME_CHARS
+    begins, firsts = np.unique(begins[is_near], return_index=True)
+    return begins, colons[is_near][firsts]
 
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:
