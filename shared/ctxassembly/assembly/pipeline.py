@@ -82,15 +82,15 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
 
     hits = tuple(candidate for candidate in candidates if candidate.is_hit)
     supplement = render_supplement(call.supplement, hits, query, config, counter)
-    relevance = Relevance(candidates, query, config)
+    relevance = Relevance(candidates, query, config, counter)
     if services.can_score:
-        relevance = yield from request_scores(relevance, counter, supplement, log)
+        relevance = yield from request_scores(relevance, supplement, log)
     reconsider_duplicates = partial(duplicates.reconsider, all_candidates)
     config, result = yield from _select_with_labels(
         call.labels,
         config,
         (*all_candidates, *candidates),
-        lambda config: select(replace(relevance, config=config), counter, supplement, reconsider_duplicates, log),
+        lambda config: select(replace(relevance, config=config), supplement, reconsider_duplicates, log),
     )
     lineage.record_changes(result.candidates, result.shortened)
     lineage.record_duplicates(result.candidates, result.repeated_by, REPEATED)

@@ -121,6 +121,10 @@ class Layout:
         """Return the layout of nothing but the supplement."""
         return Layout(self.typesetter, self.typesetter.counter.tokens(self.typesetter.supplement))
 
+    def in_parts(self, parts: Parts) -> Layout:
+        """Return the layout of nothing but the supplement, whose candidates will be read in `parts`."""
+        return Layout(self.typesetter.in_parts(parts), self.token_count)
+
     def labels(self) -> list[CitationBlock]:
         """Return the labels, from the first one on."""
         return [label for placed_run in self._placed_runs for label in placed_run.rendered_labels]
@@ -300,11 +304,10 @@ def empty_layout(
     candidates: Iterable[Candidate] = (),
     supplement: Sequence[RenderedPart] = (),
     get_join: GetJoin | None = None,
-    parts: Parts | None = None,
 ) -> Layout:
-    """Return the layout of nothing but a `supplement`, for some of `candidates` to be added and read in `parts`."""
+    """Return the layout of nothing but a `supplement`, for some of `candidates` to be added."""
     summaries = _summaries(candidates, config.summary_key)
-    typesetter = Typesetter(config, counter, get_join or Joins(config), summaries, supplement, parts)
+    typesetter = Typesetter(config, counter, get_join or Joins(config), summaries, supplement)
     return Layout(typesetter, counter.tokens(typesetter.supplement))
 
 

@@ -250,6 +250,7 @@ class Typesetter:
         self.meter = SizeMeter(config, counter, self.renderer)
         self.separator = counter.measure(SEPARATOR)
         self._summaries = summaries
+        self._supplement_parts = supplement
         self.get_join = get_join
         self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self.closing = counter.chain((self.separator, self.supplement)) if supplement else EMPTY_SPAN
@@ -260,6 +261,10 @@ class Typesetter:
         """True if groups can be measured apart and their sizes added up."""
         self.has_lower_bound = self.is_additive and not (summaries and self.order != "documents")
         """True if a lower bound of what candidates add is known without writing them."""
+
+    def in_parts(self, parts: Parts) -> Typesetter:
+        """Return the typesetter of the same config whose groups are divided into `parts`."""
+        return Typesetter(self.config, self.counter, self.get_join, self._summaries, self._supplement_parts, parts)
 
     def group_candidates(self, candidates: Iterable[Candidate]) -> dict[GroupKey, list[Candidate]]:
         """Return `candidates` by the key of the group that they would join or make, divided by part."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ from ctxassembly.assembly.scoring.titles import raise_linked
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
+from ctxassembly.tokens.counter import TokenCounter
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Relevance:
     candidates: Sequence[Candidate]
     query: str | None
     config: AssemblyConfig
+    counter: TokenCounter
     scorer_scores: Mapping[str, float] = field(default_factory=dict)
     """The scores of a scorer by sentence text."""
 
@@ -42,6 +45,21 @@ class Relevance:
         lines = document_texts(self.candidates, self.joins)
         weights, query = choose_weights(self.candidates), self.query or ""
         return raise_linked(score_sentences(lines, query, weights, self.scorer_scores), query, self.config.keys)
+
+    @cached_property
+    def relevant_sentences(self) -> ScoredSentences:
+        """The `sentences` with the cutoff of `min_relevance`; without it if the budget excludes more than it would."""
+        config = self.config
+        if config.fill or not self.candidates:
+            return self.sentences
+        max_chars = min(config.token_limit * self.chars_per_token, config.max_characters or math.inf)
+        return self.sentences.above_minimum(config.min_relevance, self.chars_per_token, max_chars)
+
+    @cached_property
+    def chars_per_token(self) -> float:
+        """The characters per token in the text of the best candidate: a guess for the others."""
+        text = self.candidates[0].text
+        return len(text) / max(self.counter.estimate(text, self.config.token_limit), 1)
 
 
 def choose_weights(candidates: Iterable[Candidate]) -> Weights:

@@ -27,7 +27,6 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection.by_relevance import above_minimum
 from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
 from ctxassembly.assembly.selection.prefilter import must_keep_whole
@@ -53,10 +52,9 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
 
     Documents are ordered by their best sentence.
     """
-    sentences = above_minimum(layout, relevance.candidates, relevance.sentences)
+    sentences, chars_per_token = relevance.relevant_sentences, relevance.chars_per_token
     documents = dict.fromkeys(sentences.document_ids[index] for index in sentences.indexes_by_score)
     document_ranks = {document_id: rank for rank, document_id in enumerate(documents)}
-    chars_per_token = layout.chars_per_token(relevance.candidates[0])
     ranked = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
     chars = sentences.lengths[ranked].cumsum()
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)

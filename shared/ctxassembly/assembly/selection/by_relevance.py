@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, MIN_CHARS, ScoredSentences
 from ctxassembly.assembly.selection.fill import fill, group_by_passage
 from ctxassembly.assembly.selection.knapsack import pack_sentences, restrict_to_sentences
@@ -37,16 +38,16 @@ SURE_SHARE = 0.9
 def fill_by_relevance(
     layout: Layout,
     candidates: Sequence[Candidate],
-    scored: ScoredSentences,
+    relevance: Relevance,
     granularity: Granularity,
     policy: ShortenPolicy,
 ) -> FillResult:
-    """Add what fits of `candidates`, most relevant first by their sentences in `scored`.
+    """Add what fits of `candidates`, most relevant first by their sentences in `relevance`.
 
     `granularity` is the finest that may be used; `auto` uses a coarser one where the room allows.
     """
-    config, sentences = layout.config, above_minimum(layout, candidates, scored).restricted_to(candidates)
-    chars_per_token = layout.chars_per_token(candidates[0])
+    config, sentences = layout.config, relevance.relevant_sentences.restricted_to(candidates)
+    chars_per_token = relevance.chars_per_token
     free_chars = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     hits: list[Candidate] = []
     unit = granularity
@@ -72,15 +73,6 @@ def fill_by_relevance(
         return kept
     excluded = {candidate.key: Exclusion(BELOW_CUTOFF, layout.text_tokens(candidate)) for candidate in below_cutoff}
     return result._replace(exclusions=excluded | result.exclusions)
-
-
-def above_minimum(layout: Layout, candidates: Sequence[Candidate], scored: ScoredSentences) -> ScoredSentences:
-    """Return `scored` with the cutoff of `min_relevance`; unchanged if the budget excludes more than it would."""
-    if layout.config.fill or not candidates:
-        return scored
-    chars_per_token = layout.chars_per_token(candidates[0])
-    max_chars = min(layout.max_tokens * chars_per_token, layout.max_characters)
-    return scored.above_minimum(layout.config.min_relevance, chars_per_token, max_chars)
 
 
 def pick_granularity(lengths: Sequence[int], free_chars: float) -> Granularity:

@@ -19,7 +19,6 @@ from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, pluralize
-from ctxassembly.tokens.counter import TokenCounter
 from ctxassembly.tracing.recorder import TraceRecorder
 
 MAX_SENTENCES = 200
@@ -27,7 +26,7 @@ MAX_SENTENCES = 200
 
 
 def request_scores(
-    relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement, log: TraceRecorder
+    relevance: Relevance, supplement: RenderedSupplement, log: TraceRecorder
 ) -> Generator[Request, Any, Relevance]:
     """Return `relevance` with the scores of its best sentences; unchanged if there is nothing to choose.
 
@@ -37,7 +36,7 @@ def request_scores(
     candidates, config = relevance.candidates, relevance.config
     if not (relevance.decides and candidates):
         return relevance
-    if fits_whole(relevance, counter, supplement):
+    if fits_whole(relevance, supplement):
         return relevance
     yield from log.begin("score", len(candidates))
     texts = best_texts(relevance.sentences)

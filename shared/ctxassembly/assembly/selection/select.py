@@ -21,7 +21,7 @@ from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE
 from ctxassembly.assembly.selection.best_first import divide_by_relevance
-from ctxassembly.assembly.selection.by_relevance import above_minimum, fill_by_relevance
+from ctxassembly.assembly.selection.by_relevance import fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
 from ctxassembly.assembly.selection.knapsack import CLOSE_ENOUGH
@@ -42,7 +42,6 @@ from ctxassembly.data.candidates import (
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.text.sentences import ClassifiedSentence
-from ctxassembly.tokens.counter import TokenCounter
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
 ReconsiderDuplicates = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
@@ -61,7 +60,6 @@ chunks on each side."""
 
 def select(
     relevance: Relevance,
-    counter: TokenCounter,
     supplement: RenderedSupplement,
     reconsider_duplicates: ReconsiderDuplicates,
     log: TraceRecorder,
@@ -70,7 +68,7 @@ def select(
     config, candidates = relevance.config, relevance.candidates
     granularity = config.effective_granularity(relevance.query)
     yield from log.begin("budget", len(candidates))
-    selection = _fill_next_to_supplement(relevance, counter, supplement)
+    selection = _fill_next_to_supplement(relevance, supplement)
     if config.compress == "llm" and granularity != "sentence":
         selection = yield from _compress_and_fill(selection, relevance, log)
     log.notes += (*selection.notes, *selection.supplement.notes)
@@ -91,21 +89,18 @@ def select(
     return selection
 
 
-def _empty_layout(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> Layout:
-    """Return the layout of nothing but `supplement`; with order="auto" in the parts that the query makes."""
-    make = partial(empty_layout, relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
-    if relevance.config.order != "auto" or not relevance.decides or not relevance.candidates:
-        return make()
-    return make(divide_by_relevance(relevance, make()))
+def _empty_layout(relevance: Relevance, supplement: RenderedSupplement) -> Layout:
+    """Return the layout of nothing but `supplement`."""
+    return empty_layout(relevance.config, relevance.counter, relevance.candidates, supplement.parts, relevance.joins)
 
 
-def fits_whole(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> bool:
+def fits_whole(relevance: Relevance, supplement: RenderedSupplement) -> bool:
     """Return whether all candidates fit next to `supplement`, so that there is nothing to select."""
-    layout = empty_layout(relevance.config, counter, relevance.candidates, supplement.parts, relevance.joins)
+    layout = _empty_layout(relevance, supplement)
     return (
         layout.might_fit(relevance.candidates)
         and layout.fits(relevance.candidates)
-        and not _has_below_minimum(layout, relevance.candidates, relevance)
+        and not _has_below_minimum(relevance.candidates, relevance)
     )
 
 
@@ -120,11 +115,13 @@ def _outcome(selection: Selection) -> Mapping[str, Any]:
     }
 
 
-def _fill_next_to_supplement(relevance: Relevance, counter: TokenCounter, supplement: RenderedSupplement) -> Selection:
+def _fill_next_to_supplement(relevance: Relevance, supplement: RenderedSupplement) -> Selection:
     """Fill the budget next to `supplement`, or without it if it costs a required hit its text or the header."""
 
     def filled(supplement: RenderedSupplement) -> Selection:
-        layout = _empty_layout(relevance, counter, supplement)
+        layout = _empty_layout(relevance, supplement)
+        if relevance.config.order == "auto" and relevance.decides and relevance.candidates:
+            layout = layout.in_parts(divide_by_relevance(relevance, layout))
         return _fill_budget(Selection(layout, tuple(relevance.candidates), supplement), relevance)
 
     selection = filled(supplement)
@@ -161,7 +158,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
         relevance.decides
         and layout.might_fit(in_window)
         and layout.fits(in_window)
-        and not _has_below_minimum(layout, in_window, relevance)
+        and not _has_below_minimum(in_window, relevance)
     ):
         return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
     prefiltered = drop_weak(layout, others, _compression_ranker(relevance))
@@ -176,11 +173,11 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     return _fill_with_undecided(undecided, relevance)
 
 
-def _has_below_minimum(layout: Layout, candidates: Sequence[Candidate], relevance: Relevance) -> bool:
+def _has_below_minimum(candidates: Sequence[Candidate], relevance: Relevance) -> bool:
     """Return whether any sentence of `candidates`, all of which fit, is below `min_relevance`."""
     if relevance.config.fill or not candidates:
         return False
-    return above_minimum(layout, candidates, relevance.sentences).has_below_cutoff(candidates)
+    return relevance.relevant_sentences.has_below_cutoff(candidates)
 
 
 def _add_better_outside_window(selection: Selection, relevance: Relevance) -> Selection:
@@ -234,7 +231,7 @@ def _fill(
     )
     granularity = config.effective_granularity(relevance.query)
     if relevance.decides and candidates:
-        return fill_by_relevance(layout, candidates, relevance.sentences, granularity, policy)
+        return fill_by_relevance(layout, candidates, relevance, granularity, policy)
     return fill(layout, candidates, granularity, policy)
 
 
@@ -386,17 +383,17 @@ def _is_limited(selection: Selection, relevance: Relevance) -> bool:
     """Return whether `min_relevance` decides what is left out, and not the budget alone."""
     if not selection.relevance:
         return False
-    return above_minimum(selection.layout, relevance.candidates, relevance.sentences).cutoff > EVERY_SENTENCE
+    return relevance.relevant_sentences.cutoff > EVERY_SENTENCE
 
 
 def _stopped_notes(selection: Selection, relevance: Relevance) -> Sequence[str]:
     """Return a note on what the next tokens would add, if `min_relevance` decides what is left out."""
     if not selection.relevance:
         return ()
-    sentences = above_minimum(selection.layout, relevance.candidates, relevance.sentences)
+    sentences = relevance.relevant_sentences
     if sentences.cutoff == EVERY_SENTENCE:
         return ()
-    next_chars = NEXT_TOKENS * selection.layout.chars_per_token(relevance.candidates[0])
+    next_chars = NEXT_TOKENS * relevance.chars_per_token
     count, highest = sentences.next_below_cutoff(next_chars)
     stopped = f"stopped at {selection.token_count:,} tokens"
     added = f"{pluralize(count, 'sentence')} with a relevance of at most {highest:.2f}"

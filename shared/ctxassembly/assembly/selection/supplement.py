@@ -112,6 +112,8 @@ def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: T
     limits = f"{cap:,} tokens" + (f" and {max_chars:,} characters" if max_chars else "")
     if not end:
         return RenderedSupplement(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
+    if not any(part.text.strip() for part in parts(end)[1:]):
+        return RenderedSupplement(notes=("supplement: left out, sanitizing leaves nothing of it",))
     cut_note = ", its text cut" if end < len(text) else ""
     note = f"supplement: included, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
     return RenderedSupplement(tuple(parts(end)), (note,))

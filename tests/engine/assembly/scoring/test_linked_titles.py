@@ -9,6 +9,7 @@ import pytest
 from ctxassembly import AssemblyConfig, Chunk, Hit, MetadataKeys, assemble
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.data.candidates import Candidate
+from ctxassembly.tokens.counter import counter_for
 
 QUESTION = "In which city was the founder of the Lighthouse Choir born?"
 FIRST = "The Lighthouse Choir of the harbor has a founder: it was made by Marta Quist in the old city."
@@ -33,7 +34,9 @@ CHUNKS = [CHOIR, *OTHER_CHUNKS, QUIST]
 def best_scores(chunks: Sequence[Chunk], query: str = QUESTION, keys: MetadataKeys | None = None) -> dict[str, float]:
     """Return the score of each chunk's best sentence, relative to the best of all."""
     candidates = [Candidate(rank, one, rank, position=one.index or 0) for rank, one in enumerate(chunks)]
-    sentences = Relevance(candidates, query, AssemblyConfig(keys=keys or MetadataKeys())).sentences
+    sentences = Relevance(
+        candidates, query, AssemblyConfig(keys=keys or MetadataKeys()), counter_for("cl100k_base")
+    ).sentences
     best = float(sentences.scores.max())
     return {
         span.candidate.chunk.id: float(sentences.scores[span.sentence_range.start : span.sentence_range.stop].max())

@@ -12,6 +12,7 @@ from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.shorten import CandidateSentence, candidate_sentences, sentence_ranker
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.tokens.counter import counter_for
 from stopwatch import grows_less
 
 
@@ -20,7 +21,7 @@ def candidate(name: str, text: str, rank: int = 0) -> Candidate:
 
 
 def ranking(query: str | None, *candidates: Candidate) -> Callable[[Sequence[Candidate]], Sequence[CandidateSentence]]:
-    return sentence_ranker(Relevance(candidates, query, AssemblyConfig()))
+    return sentence_ranker(Relevance(candidates, query, AssemblyConfig(), counter_for("cl100k_base")))
 
 
 def ranked(query: str | None, *lines: str) -> list[str]:
@@ -140,7 +141,7 @@ def test_nothing_is_read_before_the_function_is_asked(monkeypatch: pytest.Monkey
         return score_sentences(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr("ctxassembly.assembly.scoring.features.score_sentences", spy)
-    best = sentence_ranker(Relevance([FIRST, SECOND], "garden", AssemblyConfig()))
+    best = sentence_ranker(Relevance([FIRST, SECOND], "garden", AssemblyConfig(), counter_for("cl100k_base")))
     assert read == []
     best([FIRST])
     best([SECOND])

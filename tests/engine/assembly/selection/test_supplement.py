@@ -204,3 +204,8 @@ def test_only_a_gate_suppresses_it(rule: str, scores: list[Any], options: Any, s
     context = supplemented(FACTS, hits, **options)
     assert bool(context.supplement) is stands
     assert supplemented(Supplement(FACTS, force=True), hits, **options).supplement
+
+
+def test_a_supplement_of_nothing_but_hidden_characters_is_left_out():
+    hidden = supplemented("\U000e0042\U000e0043", sanitize=True)
+    assert (hidden.text, notes(hidden)) == (DOCUMENTS, ["left out, sanitizing leaves nothing of it"])
