@@ -282,19 +282,19 @@ def classify_sentences(text: str) -> list[ClassifiedSentence]:
         words = " ".join(tile.split())
         is_structured = in_structure or (("   " in tile or "\t" in tile) and _COLUMNS.search(tile) is not None)
         is_prose = not (is_structured or is_heading) and (
-            _is_ended(words) or _can_continue(tile, words, begins_line=begins_line)
+            is_ended(words) or _can_continue(tile, words, begins_line=begins_line)
         )
         found.append(ClassifiedSentence(start, end, words, is_prose, is_structured))
     prose_follows = False
     for at in range(len(found) - 1, -1, -1):
         statement = found[at]
-        if statement.is_prose and not prose_follows and not _is_ended(statement.text):
+        if statement.is_prose and not prose_follows and not is_ended(statement.text):
             found[at] = statement._replace(is_prose=False)
         prose_follows = found[at].is_prose
     return found
 
 
-def _is_ended(words: str) -> bool:
+def is_ended(words: str) -> bool:
     """Return True if `words` end with a stop, unlike a heading, a label, a line of code or half a sentence."""
     last = words[-1:]
     return bool(last) and not last.isalnum() and (last in STOPS or words.rstrip(CLOSING)[-1:] in STOPS)

@@ -24,6 +24,7 @@ from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
+from ctxassembly.text.lines import TextLines
 from ctxassembly.text.query_terms import Bm25, QueryTerms, TextIndex, index_texts
 from ctxassembly.text.sentences import is_wrapped_line
 from ctxassembly.text.words import words
@@ -241,6 +242,7 @@ def score_sentences(
         lexical_scores,
         term_scores,
         candidate_spans,
+        TextLines(candidate_text.text, boundaries, continues, candidate_text.document_ids),
         max_lexical_score=max_lexical_score,
         referring_words=referring_words(words(query)),
     )

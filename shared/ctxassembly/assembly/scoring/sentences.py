@@ -22,6 +22,7 @@ from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 from ctxassembly.data.candidates import Candidate, CandidateSpan
+from ctxassembly.text.lines import TextLines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,6 +78,8 @@ class ScoredSentences:
     term_scores: FloatArray
     """The weights of the query's words in each sentence itself."""
     candidate_spans: Sequence[CandidateSpan]
+    lines: TextLines
+    """The forms of the sentences."""
     cutoff: float = EVERY_SENTENCE
     """The minimum score of a sentence that may be included."""
     max_lexical_score: float = 1.0

@@ -10,21 +10,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from ctxassembly.data.chunks import Span
-from ctxassembly.text.sentences import CLOSING, STOPS
-
-MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS = 600, 12, 100
-"""Limits of an entry: anything longer is a text, of which a part can be understood."""
+from ctxassembly.text.lines import MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS
+from ctxassembly.text.sentences import is_ended
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
 _NO_ENTRY = re.compile(
     r"[ \t]*(?:\||#{1,6}[ \t]|(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s)"
 )
 """The beginning of a row, a heading or an item, each of which can be understood without the next line."""
-
-
-def is_ended(line: str) -> bool:
-    """Return True if `line` ends with a stop, as prose does."""
-    return line[-1:] in STOPS or line.rstrip(CLOSING)[-1:] in STOPS
 
 
 def entry_spans(text: str) -> list[Span]:

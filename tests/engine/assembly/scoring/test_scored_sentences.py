@@ -15,6 +15,7 @@ from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentenc
 from ctxassembly.assembly.scoring.weights import WEIGHTS
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CandidateSpan
+from ctxassembly.text.lines import TextLines
 
 
 def candidate(
@@ -174,7 +175,8 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
     shares = [CandidateSpan(even, 0, 16, range(3)), CandidateSpan(uneven, 0, 16, range(3, 6))]
     for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
         values = np.array([3.0, 3.0, 3.0, 0.0, answer, 0.0])
-        assert ScoredSentences("", [], [], [], values, values, values, shares).rank_candidates([even, uneven]) == order
+        units = ScoredSentences("", [], [], [], values, values, values, shares, TextLines("", [], [], []))
+        assert units.rank_candidates([even, uneven]) == order
 
 
 def test_what_is_worth_its_room_follows_from_the_best_alone():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.selection.companions import Companions
+from ctxassembly.text.lines import TextLines
 from stopwatch import grows_less
 
 PROSE = "The pool is next to the town hall, behind the park with the old trees."
@@ -115,7 +117,8 @@ def test_time_is_about_linear(line: str):
         sentences = score_sentences([DocumentText(candidate_of(chunk, 0))], "item")
 
         def run() -> None:
-            companions = Companions(sentences)
+            lines = TextLines(sentences.text, sentences.boundaries, sentences.continues, sentences.document_ids)
+            companions = Companions(replace(sentences, lines=lines))
             for index in range(len(sentences.continues)):
                 companions.of(index)
 

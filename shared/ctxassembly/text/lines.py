@@ -1,0 +1,265 @@
+r"""The forms of lines, and the other lines that one needs to be understood.
+
+Chosen alone, some lines say nothing or something wrong: a row without the header of its table, an introduction without
+its list, the opening hours without the name above them. Each needs others:
+
+- a row the header of its table and the rule below it; the header the first row;
+- a heading, a label or an introduction ("The following:") the sentence or item after it;
+- a line of an entry, such as an address, a record of a roster or a block of code, the other lines;
+- a part of a JSON object all of it;
+- a short sentence the better one of the two next to it.
+
+All of this is read off the form of lines, in any language. An entry is a paragraph of short lines without stops.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+
+from ctxassembly.text.sentences import is_ended
+
+MIN_PART_CHARS = 60
+"""A shorter sentence of prose says little without the one next to it."""
+MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS = 600, 12, 100
+"""Limits of an entry: anything longer is a text, of which a part can be understood."""
+MAX_RECORD_SENTENCES = 30
+"""Most lines and sentences of a JSON object that is kept whole."""
+
+_ROW = re.compile(r"[ \t]*\|")
+_RULE_CHARACTERS = frozenset("|:+-= \t")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]|\*\*[^*]+\*\*$|__[^_]+__$")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s")
+_BRACE = re.compile(r"\s*\{")
+_IN_RECORD = re.compile(r"\s*[{}\[\]\"]")
+"""The beginning of a line of JSON."""
+_COLONS = (":", "\uff1a")
+
+# The form of a sentence is a set of these.
+_BEGINS_LINE, _ENDS_LINE, _ENDS_PARAGRAPH, _ROW_LINE, _ITEM_LINE, _HEADING_LINE = (1 << bit for bit in range(6))
+_SHORT, _PROSE, _ENTRY_LINE = (1 << bit for bit in range(6, 9))
+_WHOLE_LINE = 1 << 9
+"""A line without a stop at its end that isn't a row."""
+_ENDS_IN_COLON = 1 << 10
+
+
+class TextLines:
+    """The forms of the sentences of a text, each read once."""
+
+    def __init__(
+        self, text: str, boundaries: Sequence[int], continues: Sequence[bool], document_ids: Sequence[str]
+    ) -> None:
+        self._text, self._boundaries, self._continues, self._document_ids = text, boundaries, continues, document_ids
+        self._count = len(continues)
+        self._forms: dict[int, int] = {}
+        self._needed: dict[int, Sequence[int] | None] = {}
+        self._table_starts: dict[int, int] = {}
+        self._list_heads: dict[int, tuple[int, ...]] = {}
+        self._entries: dict[int, Sequence[int]] = {}
+
+    def needed(self, index: int) -> Sequence[int] | None:
+        """Return the indexes of the sentences that the one at `index` needs; None if it needs one of those next to it.
+
+        Its own may be among them.
+        """
+        if index not in self._needed:
+            self._needed[index] = self._find_needed(index)
+        return self._needed[index]
+
+    def introduces(self, index: int) -> bool:
+        """Return True if the line at `index` introduces the next one: it ends in a colon, or is short, as a heading."""
+        form = self._form(index)
+        if form & (_HEADING_LINE | _ENDS_IN_COLON):
+            return True
+        is_label = form & _SHORT and form & _WHOLE_LINE and not form & _ITEM_LINE
+        return bool(is_label) and (not self._can_extend(index) or self._begins_entry(index + 1))
+
+    def is_part(self, index: int) -> bool:
+        """Return True if the sentence at `index` is a part of an entry or a record."""
+        return bool(self._entry(index) or self._record(index))
+
+    def table(self, index: int) -> range:
+        """Return the indexes of the rows of the table that the one at `index` is a row of; empty if it is none."""
+        if not self._form(index) & _ROW_LINE:
+            return range(0)
+        first = last = index
+        while self._is_next_row(first):
+            first -= 1
+        while last + 1 < self._count and self._form(last + 1) & _ROW_LINE and self._is_next_row(last + 1):
+            last += 1
+        return range(first, last + 1)
+
+    def _form(self, index: int) -> int:
+        if index not in self._forms:
+            self._forms[index] = self._read_form(index)
+        return self._forms[index]
+
+    def _read_form(self, index: int) -> int:
+        text, continues, is_continued = self._sentence(index), self._continues[index], self._is_continued(index)
+        line = text.strip()
+        is_short, has_stop = len(line) < MIN_PART_CHARS, is_ended(line)
+        begins_word = line[:2].isalpha() and len(line) > 1
+        break_count = text.count("\n", len(text.rstrip()))
+        form = _SHORT if is_short else _PROSE if begins_word and has_stop else 0
+        if break_count or not is_continued:
+            form |= _ENDS_PARAGRAPH | _ENDS_LINE if break_count > 1 else _ENDS_LINE
+        if line.rstrip("*_ ").endswith(_COLONS):
+            form |= _ENDS_IN_COLON
+        if not continues or self._text[self._boundaries[index] - 1] == "\n":
+            form |= _BEGINS_LINE
+            if not begins_word:
+                form |= _ROW_LINE if _ROW.match(text) else _ITEM_LINE if _ITEM.match(text) else 0
+                form |= _HEADING_LINE if _HEADING.match(line) else 0
+            is_line = line and (break_count or continues or is_continued)
+            if is_line and not has_stop and not form & _ROW_LINE:
+                form |= _WHOLE_LINE | _ENTRY_LINE if len(line) <= MAX_LINE_CHARS else _WHOLE_LINE
+        return form
+
+    def _find_needed(self, index: int) -> Sequence[int] | None:
+        form = self._form(index)
+        # Prose, as most sentences are; where it begins no line, the line may be of a record.
+        if form & _PROSE and (form & _BEGINS_LINE or not self._brace_lines):
+            return ()
+        if form & _ROW_LINE:
+            return self._table_head(index)
+        if record := self._record(index):
+            return record
+        if entry := self._entry(index):
+            return [*entry, *(self._introduction(entry[0]) if self._form(entry[0]) & _ITEM_LINE else ())]
+        if form & _ITEM_LINE:
+            return self._introduction(index)
+        if self.introduces(index):
+            return [index + 1] if self._is_continued(index) else []
+        return None if form & _SHORT and not form & _WHOLE_LINE else ()
+
+    def _table_head(self, index: int) -> Sequence[int]:
+        """Return the header of the table that the row at `index` is of, with the rule; of the header, also a row.
+
+        A table may go on in another chunk of the document, with rows of as many cells. Empty if no header is known.
+        """
+        start = index
+        passed: list[int] = []
+        while start not in self._table_starts and self._is_next_row(start):
+            passed.append(start)
+            start -= 1
+        start = self._table_starts.get(start, start)
+        self._table_starts |= dict.fromkeys((*passed, start), start)
+        has_rule = self._is_continued(start) and _RULE_CHARACTERS.issuperset(self._sentence(start + 1).strip())
+        if not (has_rule or self._continues[start]):
+            return ()  # a chunk that begins inside a table
+        head = [start, start + 1] if has_rule else [start]
+        is_needy = index <= head[-1] and self._is_continued(head[-1]) and self._form(head[-1] + 1) & _ROW_LINE
+        return [*head, head[-1] + 1] if is_needy else head
+
+    def _is_next_row(self, index: int) -> bool:
+        """Return True if the row at `index` comes after another one of its table, in the same or in another chunk."""
+        if not index or not self._form(index - 1) & _ROW_LINE:
+            return False
+        return self._continues[index] or (
+            self._document_ids[index] == self._document_ids[index - 1]
+            and self._sentence(index).count("|") == self._sentence(index - 1).count("|")
+        )
+
+    def _introduction(self, index: int) -> Sequence[int]:
+        """Return the introduction of the list that the item at `index` is of, if it ends in a colon."""
+        passed: list[int] = []
+        at = index
+        while at not in self._list_heads:
+            passed.append(at)
+            is_item = self._form(at) & _ITEM_LINE
+            if not self._continues[at] or not (is_item or self._is_inside_item(at)):
+                self._list_heads[at] = ()
+            elif is_item and not self._is_inside_item(at - 1) and self.introduces(at - 1):
+                self._list_heads[at] = (at - 1,)
+            else:
+                at -= 1
+        self._list_heads |= dict.fromkeys(passed, self._list_heads[at])
+        return self._list_heads[at]
+
+    def _is_inside_item(self, index: int) -> bool:
+        """Return True if the sentence at `index` continues an item: it begins no line, or an indented one."""
+        return not self._form(index) & _BEGINS_LINE or self._sentence(index)[:1].isspace()
+
+    def _entry(self, index: int) -> Sequence[int]:
+        """Return the indexes of the lines of the entry that the line at `index` is part of; empty if of none."""
+        if not self._form(index) & _ENTRY_LINE:
+            return ()
+        if index not in self._entries:
+            found = self._find_entry(index)
+            self._entries |= dict.fromkeys((index, *found), found)
+        return self._entries[index]
+
+    def _find_entry(self, index: int) -> Sequence[int]:
+        first = last = index
+        while self._can_extend(first - 1) and not self._begins_entry(first) and last - first < MAX_ENTRY_LINES:
+            first -= 1
+        while self._can_extend(last) and not self._begins_entry(last + 1) and last - first < MAX_ENTRY_LINES:
+            last += 1
+        is_too_long = self._boundaries[last + 1] - self._boundaries[first] > MAX_ENTRY_CHARS
+        return range(first, last + 1) if last > first and last - first < MAX_ENTRY_LINES and not is_too_long else ()
+
+    def _can_extend(self, index: int) -> bool:
+        """Return True if the lines at `index` and after it are of one entry, unless the second one begins another."""
+        return (
+            index >= 0
+            and self._is_continued(index)
+            and self._form(index) & (_ENTRY_LINE | _ENDS_PARAGRAPH) == _ENTRY_LINE
+            and bool(self._form(index + 1) & _ENTRY_LINE)
+        )
+
+    def _begins_entry(self, index: int) -> bool:
+        return bool(self._form(index) & (_ITEM_LINE | _HEADING_LINE))
+
+    @cached_property
+    def _brace_lines(self) -> Sequence[int]:
+        """The indexes of the sentences that begin with a brace, ascending."""
+        found: list[int] = []
+        at = self._text.find("{")
+        while at >= 0:
+            index = bisect_right(self._boundaries, at) - 1
+            if _BRACE.match(self._text, self._boundaries[index]):
+                found.append(index)
+            at = self._text.find("{", self._boundaries[index + 1])
+        return found
+
+    def _record(self, index: int) -> Sequence[int]:
+        """Return the indexes of the sentences of the JSON object that the one at `index` is part of; empty if of none.
+
+        An object is on one line, or on the lines from a brace up to the closing brace with the same indentation.
+        """
+        brace_count = bisect_right(self._brace_lines, index)
+        if not brace_count or index - self._brace_lines[brace_count - 1] > MAX_RECORD_SENTENCES + MAX_ENTRY_LINES:
+            return ()
+        line_start = self._line_start(index)
+        if not _IN_RECORD.match(self._sentence(line_start)):
+            return ()
+        first = line_start
+        while not _BRACE.match(self._sentence(first)):
+            if not self._continues[first] or index - first >= MAX_RECORD_SENTENCES:
+                return ()
+            first = self._line_start(first - 1)
+        text, last = self._sentence(first), first
+        closing = text[: text.index("{")] + "}"
+        is_one_line = text.strip() != "{"
+        while last - first < MAX_RECORD_SENTENCES:
+            if (is_one_line and self._form(last) & _ENDS_LINE) or self._sentence(last).startswith(closing):
+                return range(first, last + 1) if last >= index else ()
+            if not self._is_continued(last):
+                break
+            last += 1
+        return ()
+
+    def _line_start(self, index: int) -> int:
+        """Return the index of the first sentence of the line of the one at `index`, at most 12 sentences before."""
+        for at in range(index, max(index - MAX_ENTRY_LINES, 0), -1):
+            if self._form(at) & _BEGINS_LINE:
+                return at
+        return max(index - MAX_ENTRY_LINES, 0)
+
+    def _sentence(self, index: int) -> str:
+        return self._text[self._boundaries[index] : self._boundaries[index + 1]]
+
+    def _is_continued(self, index: int) -> bool:
+        return index + 1 < self._count and self._continues[index + 1]
