@@ -15,10 +15,12 @@ from typing import Any
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_hits
+from ctxassembly.assembly.expansion.diagnostics import stripped_indentation
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.expansion.long_chunks import LongChunks
 from ctxassembly.assembly.rendering.cite import CitedText, cite
+from ctxassembly.assembly.rendering.groups import Joins
 from ctxassembly.assembly.rendering.render import SEPARATOR
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.best_first import MAX_PARTS
@@ -79,10 +81,14 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     )
     neighbors, candidates = yield from expand_hits(admitted, config, policy, duplicates, long_chunks, log)
     all_candidates = (*admitted.candidates, *neighbors)
+    joins = Joins(config)
+    if config.enabled and log.missing is None and (stripped := stripped_indentation(candidates, joins)):
+        log.missing = stripped
+        log.notes.append(stripped)
 
     hits = tuple(candidate for candidate in candidates if candidate.is_hit)
     supplement = render_supplement(call.supplement, hits, query, config, counter)
-    relevance = Relevance(candidates, query, config, counter)
+    relevance = Relevance(candidates, query, config, counter, joins)
     if services.can_score:
         relevance = yield from request_scores(relevance, supplement, log)
     reconsider_duplicates = partial(duplicates.reconsider, all_candidates)

@@ -46,9 +46,9 @@ def is_indentation_lost(first: Chunk, second: Chunk, gap_chars: int | None) -> b
         return False
     lines = [line for line in (*before, *after) if line.strip()]
     indents = [indent for line in lines if (indent := _indent(line))]
-    if not indents or sum(map(bool, map(_CODE.match, lines))) < _MIN_CODE_SHARE * len(lines):
+    if not indents or not (is_below_opener or missing > min(indents)):
         return False
-    return is_below_opener or missing > min(indents)
+    return sum(map(bool, map(_CODE.match, lines))) >= _MIN_CODE_SHARE * len(lines)
 
 
 def _indent(line: str) -> int:

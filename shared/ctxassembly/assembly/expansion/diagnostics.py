@@ -17,8 +17,7 @@ from typing import Literal
 
 from ctxassembly.assembly.adjacency.indentation import is_indentation_lost
 from ctxassembly.assembly.adjacency.positions import OFFSET_TOLERANCE, is_facts, offset_of, overlap_by_offset
-from ctxassembly.assembly.rendering.join import find_join
-from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.assembly.rendering.groups import GetJoin
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -156,14 +155,14 @@ def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
     return None
 
 
-def stripped_indentation(candidates: Iterable[Candidate], config: AssemblyConfig) -> str | None:
+def stripped_indentation(candidates: Iterable[Candidate], get_join: GetJoin) -> str | None:
     """Return the sentence that says which of `candidates` has lost the indentation of its first line; None if none."""
     by_place = {(candidate.chunk.document_id, candidate.position): candidate.chunk for candidate in candidates}
     for (document_id, position), second in by_place.items():
         first = by_place.get((document_id, position - 1))
-        if first is None or not is_indentation_lost(first, second, _offset_gap(first, second)):
+        if first is None or get_join(first, second, True) is not None:
             continue
-        if find_join(first, second, True, config.min_overlap_chars, config.max_overlap_chars) is None:
+        if is_indentation_lost(first, second, _offset_gap(first, second)):
             fact = f"chunk {safe_repr(second.id, _ID_CHARS)} has lost its indentation, so it can't be joined"
             return _format_message([("indentation", fact)], None)
     return None

@@ -34,7 +34,6 @@ from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.diagnostics import (
     diagnose,
     missing_neighbor,
-    stripped_indentation,
     unstored_hits_warning,
     unverified_gaps,
 )
@@ -149,9 +148,6 @@ def _add_neighbors(
     )
     if policy.access is not None and (neighbors or policy.access.excluded_count):
         _note_exclusions(policy.access, log)
-    if log.missing is None and (stripped := stripped_indentation((*positioned, *neighbors), config)) is not None:
-        log.missing = stripped
-        log.notes.append(stripped)
     return positioned, neighbors
 
 

@@ -37,16 +37,17 @@ class Joins:
 
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
-        # By the identity of chunks, which are surely alive: they belong to the candidates of one assembly.
-        self._found: dict[tuple[int, int, bool], Join | None] = {}
+        # By the identity of chunks, which are kept alive with the joint.
+        self._found: dict[tuple[int, int, bool], tuple[Chunk, Chunk, Join | None]] = {}
 
     def __call__(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
         """Return the joint at which `second` continues `first`; None if there is a gap between them."""
         key = (id(first), id(second), is_adjacent)
         if key not in self._found:
             config = self._config
-            self._found[key] = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
-        return self._found[key]
+            found = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+            self._found[key] = first, second, found
+        return self._found[key][2]
 
 
 def document_texts(candidates: Iterable[Candidate], get_join: GetJoin) -> Iterator[DocumentText]:

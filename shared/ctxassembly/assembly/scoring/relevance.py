@@ -24,6 +24,8 @@ class Relevance:
     query: str | None
     config: AssemblyConfig
     counter: TokenCounter
+    joins: Joins
+    """The joints between the chunks."""
     scorer_scores: Mapping[str, float] = field(default_factory=dict)
     """The scores of a scorer by sentence text."""
 
@@ -31,11 +33,6 @@ class Relevance:
     def decides(self) -> bool:
         """True if the words of the query decide when not everything fits, and not the rank alone."""
         return self.config.granularity != "document" and self.config.is_query_aware(self.query)
-
-    @cached_property
-    def joins(self) -> Joins:
-        """The joints between the chunks."""
-        return Joins(self.config)
 
     @cached_property
     def sentences(self) -> ScoredSentences:

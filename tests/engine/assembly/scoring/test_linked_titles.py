@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MetadataKeys, assemble
+from ctxassembly.assembly.rendering.groups import Joins
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.tokens.counter import counter_for
@@ -34,9 +35,8 @@ CHUNKS = [CHOIR, *OTHER_CHUNKS, QUIST]
 def best_scores(chunks: Sequence[Chunk], query: str = QUESTION, keys: MetadataKeys | None = None) -> dict[str, float]:
     """Return the score of each chunk's best sentence, relative to the best of all."""
     candidates = [Candidate(rank, one, rank, position=one.index or 0) for rank, one in enumerate(chunks)]
-    sentences = Relevance(
-        candidates, query, AssemblyConfig(keys=keys or MetadataKeys()), counter_for("cl100k_base")
-    ).sentences
+    config = AssemblyConfig(keys=keys or MetadataKeys())
+    sentences = Relevance(candidates, query, config, counter_for("cl100k_base"), Joins(config)).sentences
     best = float(sentences.scores.max())
     return {
         span.candidate.chunk.id: float(sentences.scores[span.sentence_range.start : span.sentence_range.stop].max())

@@ -20,8 +20,13 @@ def candidate(name: str, text: str, rank: int = 0) -> Candidate:
     return candidate_of(Chunk(name, name, text), rank)
 
 
+def relevance(candidates: Sequence[Candidate], query: str | None) -> Relevance:
+    config = AssemblyConfig()
+    return Relevance(candidates, query, config, counter_for("cl100k_base"), Joins(config))
+
+
 def ranking(query: str | None, *candidates: Candidate) -> Callable[[Sequence[Candidate]], Sequence[CandidateSentence]]:
-    return sentence_ranker(Relevance(candidates, query, AssemblyConfig(), counter_for("cl100k_base")))
+    return sentence_ranker(relevance(candidates, query))
 
 
 def ranked(query: str | None, *lines: str) -> list[str]:
@@ -141,7 +146,7 @@ def test_nothing_is_read_before_the_function_is_asked(monkeypatch: pytest.Monkey
         return score_sentences(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr("ctxassembly.assembly.scoring.features.score_sentences", spy)
-    best = sentence_ranker(Relevance([FIRST, SECOND], "garden", AssemblyConfig(), counter_for("cl100k_base")))
+    best = sentence_ranker(relevance([FIRST, SECOND], "garden"))
     assert read == []
     best([FIRST])
     best([SECOND])
