@@ -7,7 +7,7 @@ candidate belong to which part is decided before anything is rendered, so the bu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
 from ctxassembly.data.candidates import Candidate
@@ -23,11 +23,17 @@ class Parts:
     spans: Sequence[Mapping[int, Sequence[Span]]] = ()
     """For each part but the last: slices by candidate key, ascending. Two parts have no slice in common, and the last
     part has everything else."""
+    sentence_parts: Mapping[int, int] = field(default_factory=dict)
+    """The part of each scored sentence by its index; one that isn't here is in the last part."""
 
     @property
     def count(self) -> int:
         """The maximum number of labels of a document with cite="document"."""
         return len(self.spans) + 1
+
+    def part_of(self, index: int) -> int:
+        """Return the part in which the scored sentence at `index` is read."""
+        return self.sentence_parts.get(index, len(self.spans))
 
     def relevance(self, part: int, document_id: str) -> tuple[int, int]:
         """Return the sort key of a document's text in `part`; smaller comes first."""

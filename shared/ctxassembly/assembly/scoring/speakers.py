@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -100,7 +101,12 @@ def _find_speakers(
     for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
         turn = _TURN.match(text, begin, end)
         if turn and len(turn["name"].split()) <= _MAX_NAME_WORDS:
-            yield begin, " ".join(words(turn["name"]))
+            yield begin, _normalize_name(turn["name"])
+
+
+@lru_cache(4_096)
+def _normalize_name(name: str) -> str:
+    return " ".join(words(name))
 
 
 def _labeled_lines(text: str, line_starts: Sequence[int]) -> tuple[IntArray, IntArray]:
@@ -110,11 +116,13 @@ def _labeled_lines(text: str, line_starts: Sequence[int]) -> tuple[IntArray, Int
     if _FULLWIDTH_COLON in text:
         is_colon |= codes == ord(_FULLWIDTH_COLON)
     colons = np.flatnonzero(is_colon)
-    starts = np.sort(np.append(line_starts, np.flatnonzero(codes == ord("\n")) + 1).astype(np.int64))
-    begins = starts[np.searchsorted(starts, colons, "right") - 1]
+    firsts = np.array(line_starts, dtype=np.int64)
+    begins = firsts[np.searchsorted(firsts, colons, "right") - 1]
+    breaks = np.append(-1, np.flatnonzero(codes == ord("\n")))
+    begins = np.maximum(begins, breaks[np.searchsorted(breaks, colons) - 1] + 1)
     is_near = colons - begins < _MAX_NAME_CHARS
-    begins, firsts = np.unique(begins[is_near], return_index=True)
-    return begins, colons[is_near][firsts]
+    begins, indexes = np.unique(begins[is_near], return_index=True)
+    return begins, colons[is_near][indexes]
 
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:

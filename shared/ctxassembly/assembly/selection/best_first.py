@@ -70,7 +70,9 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
         taken = _with_whole_chunks(relevance, _without_divided_tables(picked, set(ranked), companions))
         spans.append(_spans_by_key(sentences, taken))
     chunks = _best_chunks(sentences, taken, CHUNK_TOKENS * chars_per_token)
-    return Parts(document_ranks, (*spans, _spans_by_key(sentences, _with_whole_chunks(relevance, chunks) - taken)))
+    rest = _with_whole_chunks(relevance, chunks) - taken
+    sentence_parts = dict.fromkeys(rest, len(spans)) | dict.fromkeys(taken, 0)
+    return Parts(document_ranks, (*spans, _spans_by_key(sentences, rest)), sentence_parts)
 
 
 def _without_divided_tables(indexes: Collection[int], included: set[int], companions: Companions) -> set[int]:

@@ -54,15 +54,16 @@ class Companions:
         return self._lines.table(index)
 
     def _find(self, index: int) -> tuple[int, ...]:
-        needed = {*self._needed(index)}
-        last = index
+        if not (first := self._needed(index)):
+            return ()
+        needed, last = {*first}, index
         for _ in range(MAX_COMPANIONS):
-            if not needed or max(needed) <= last or not self._lines.introduces(max(needed)):
+            if max(needed) <= last or not self._lines.introduces(max(needed)):
                 break
             last = max(needed)
             needed.update(self._needed(last))
         scores = self._sentences.scores
-        return tuple(sorted(at for at in needed if at != index and scores[at] >= EVERY_SENTENCE)) if needed else ()
+        return tuple(sorted(at for at in needed if at != index and scores[at] >= EVERY_SENTENCE))
 
     def _needed(self, index: int) -> Sequence[int]:
         needed = self._lines.needed(index)

@@ -29,8 +29,8 @@ from ctxassembly.data.chunks import Span
 # A sentence is counted from the blanks before it up to the blanks after it. Tokens mostly end there
 # (`tokens/counter.py`), so the counts of sentences in a row add up.
 
-DOCUMENT_OVERHEAD, MARKER_COST, BOUNDARY_COST = 2.0, 2.8, 0.12
-"""Estimated tokens of a document besides its header, of a gap marker, and of the border between two sentences."""
+DOCUMENT_OVERHEAD, MARKER_COST = 2.0, 2.8
+"""Estimated tokens of a label besides its header, and of a gap marker."""
 LENGTH_TOLERANCE = 1.5
 """A sentence is skipped uncounted if it has more than this many times the characters that usually fit."""
 
@@ -41,7 +41,8 @@ class TokenCosts:
     def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
         self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
         self._counter = layout.typesetter.counter
-        self._token_counts: dict[int, int] = {}
+        self._parts = layout.typesetter.parts
+        self._costs: dict[int, float] = {}
         self._header_costs: dict[str, float] = {}
         self._first_candidates = {
             share.candidate.chunk.document_id: share.candidate for share in reversed(sentences.candidate_spans)
@@ -51,22 +52,28 @@ class TokenCosts:
 
     def estimate(self, index: int) -> float:
         """Return the tokens that a sentence adds next to others."""
-        boundaries, counts = self._sentences.boundaries, self._token_counts
+        cost = self._costs.get(index)
+        if cost is None:
+            cost = self._costs[index] = self._estimate(index)
+        return cost
+
+    def label(self, index: int) -> tuple[int, str]:
+        """Return the part in which a sentence is read, and its document: what has a header of its own."""
+        return self._parts.part_of(index) if self._parts else 0, self._sentences.document_ids[index]
+
+    def _estimate(self, index: int) -> float:
         if not self._counter.additive:
-            return (boundaries[index + 1] - boundaries[index]) / self._chars_per_token
-        if index not in counts:
-            counts[index] = self._counter.count(
-                self._sentences.text[self._token_start(index) : self._token_start(index + 1)]
-            )
-        return counts[index] + BOUNDARY_COST
+            return int(self._sentences.lengths[index]) / self._chars_per_token
+        text = self._sentences.text[self._token_start(index) : self._token_start(index + 1)]
+        return self._counter.count(text)
 
     def _token_start(self, index: int) -> int:
         """Return where the tokens of a sentence begin: before the blanks between it and the one that it continues."""
-        boundaries, continues = self._sentences.boundaries, self._sentences.continues
-        begin, end = boundaries[max(index - 1, 0)], boundaries[index]
-        if index == len(continues) or not continues[index]:
+        text, continues, end = self._sentences.text, self._sentences.continues, self._sentences.boundaries[index]
+        if index == len(continues) or not continues[index] or text[end - 1] != " ":
             return end
-        return begin + len(self._sentences.text[begin:end].rstrip(" "))
+        begin = self._sentences.boundaries[index - 1]
+        return begin + len(text[begin:end].rstrip(" "))
 
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""
@@ -107,10 +114,10 @@ def pick_greedily(
     companions: Companions,
 ) -> Picked:
     """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`."""
-    boundaries, document_ids = sentences.boundaries, sentences.document_ids
+    boundaries = sentences.boundaries
     free_tokens, max_chars = max_tokens, costs.max_chars_per_token
     picked: set[int] = set()
-    open_documents: set[str] = set()
+    open_labels: set[tuple[int, str]] = set()
     picked_texts: set[str] = set()
     all_fit, misses = True, 0
     for index in order:
@@ -122,7 +129,7 @@ def pick_greedily(
         if length > (free_tokens + 1) * max_chars:
             all_fit = False
             continue
-        is_adjacent, gaps, overhead = _joining_cost(sentences, index, picked, costs, open_documents)
+        is_adjacent, gaps, overhead = _joining_cost(sentences, index, picked, costs, open_labels)
         if length > (free_tokens - overhead + 1) * max_chars:
             all_fit = False
             continue
@@ -146,7 +153,7 @@ def pick_greedily(
         cost += _add_antecedent(index, added, picked, free_tokens - cost, costs, companions)
         free_tokens -= cost
         picked.update(added)
-        open_documents.add(document_ids[index])
+        open_labels.add(costs.label(index))
         picked_texts.add(text)
     return Picked(picked, max_tokens - free_tokens, all_fit)
 
@@ -158,28 +165,30 @@ def _companions_cost(index: int, needed: Sequence[int], costs: TokenCosts) -> fl
 
 
 def _joining_cost(
-    sentences: ScoredSentences, index: int, picked: Collection[int], costs: TokenCosts, open_documents: Collection[str]
+    sentences: ScoredSentences,
+    index: int,
+    picked: Collection[int],
+    costs: TokenCosts,
+    open_labels: Collection[tuple[int, str]],
 ) -> tuple[bool, Sequence[int], float]:
     """Return whether a sentence touches a picked one, the gaps that it closes, and its tokens besides text.
 
-    A sentence by itself needs a marker more, one that touches a picked one none; each gap that it closes saves one.
+    A gap is a single sentence between it and a picked one of the same label. A sentence by itself needs a marker more,
+    one that touches a picked one none; each gap that it closes saves one.
     """
-    document_id = sentences.document_ids[index]
-    if document_id not in open_documents:
-        return False, (), MARKER_COST + costs.header_cost(document_id)
-    is_adjacent, gaps = _touches_picked(sentences, index, picked), _closed_gaps(sentences, index, picked)
+    label, continues = costs.label(index), sentences.continues
+    if label not in open_labels:
+        return False, (), MARKER_COST + costs.header_cost(label[1])
+    is_adjacent, gaps = False, list[int]()
+    for step in (-1, 1):
+        at = index + step
+        if not 0 <= at < len(continues) or not continues[max(at, index)] or costs.label(at) != label:
+            continue
+        if at in picked:
+            is_adjacent = True
+        elif at + step in picked and continues[max(at, at + step)] and costs.label(at + step) == label:
+            gaps.append(at)
     return is_adjacent, gaps, MARKER_COST * (1 - is_adjacent - len(gaps))
-
-
-def _closed_gaps(sentences: ScoredSentences, index: int, picked: Collection[int]) -> list[int]:
-    """Return the single sentences between the one at `index` and a picked one, at most one on each side."""
-    continues = sentences.continues
-    gaps: list[int] = []
-    if index - 2 in picked and index - 1 not in picked and continues[index] and continues[index - 1]:
-        gaps.append(index - 1)
-    if index + 2 in picked and index + 1 not in picked and continues[index + 1] and continues[index + 2]:
-        gaps.append(index + 1)
-    return gaps
 
 
 def _add_antecedent(
@@ -197,12 +206,6 @@ def _add_antecedent(
         return 0.0
     added.add(before)
     return cost
-
-
-def _touches_picked(sentences: ScoredSentences, index: int, picked: Collection[int]) -> bool:
-    """Return whether the sentence at `index` continues a picked one, or is continued by one."""
-    continues = sentences.continues
-    return (index - 1 in picked and continues[index]) or (index + 1 in picked and continues[index + 1])
 
 
 def _is_scrap(sentences: ScoredSentences, index: int, text: str) -> bool:

@@ -95,7 +95,7 @@ def test_a_row_has_the_header_of_a_table_that_began_in_another_chunk(row: str, e
 def test_companions_are_in_the_context(text: str, query: str, expected: str):
     filler = "\n\n".join([PROSE.replace("pool", f"shop {n}") for n in range(20)])
     hits = [Hit(Chunk("a", "A", f"{filler}\n\n{text}\n\n{filler}"))]
-    context = assemble(hits, AssemblyConfig(max_tokens=60, format="minimal"), query=query)
+    context = assemble(hits, AssemblyConfig(max_tokens=59, format="minimal"), query=query)
     assert expected in context.text
 
 
