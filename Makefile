@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks picture docs docs-serve test check test-all dist release fuzz bench bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
+.PHONY: help demo notebooks picture docs docs-serve test check test-all dist release fuzz bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -64,6 +64,11 @@ OUT  ?= results
 SETS := $(or $(DATA),$(OUT)/sets/python)
 bench: .venv/bench $(if $(DATA),,$(SETS))  ## compare with peers by evidence in the context: DATA="folder ..." OUT=folder ARGS="--every 4"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m quality $(SETS) --out $(OUT) $(ARGS)
+
+curve: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## draw the readme's recall over tokens, ours and the peers': DATA="folder ..." ARGS="--most 100"
+	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m quality $(SETS) --out $(OUT) --strategies curve --retrieval given \
+	  --budgets 250 500 1000 2000 4000 8000 $(ARGS)
+	@cp $(OUT)/recall.png $(OUT)/recall-dark.png tests/bench/
 
 bench-retrieval: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## evidence among the best 5, 10, 20 chunks by way of retrieving: DATA="folder ..." OUT=folder
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m recall $(SETS) --out $(OUT)

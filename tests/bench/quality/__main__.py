@@ -1,4 +1,4 @@
-"""`python -m quality FOLDER... --out results/`: measures, then writes the tables and plots. A stopped run goes on.
+"""`python -m quality FOLDER... --out results/`: measures, then writes the tables and the curve. A stopped run goes on.
 
 With `--llm module:function`, a function from a prompt to an answer, it also compares the answers that a language model
 gives from each context.
@@ -14,14 +14,16 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from quality import llm, minilm, plots
+from quality import curve, llm, minilm
 from quality.data import DataError, QuestionSet, read
 from quality.measure import Plan, measure
-from quality.report import Measured, answers_report, losses, recall_table, report
+from quality.report import Measured, answers_report, losses, over_tokens, report
 from quality.retrieval import FUSED, GIVEN, WAYS, retrieved
 from quality.strategies import STRATEGIES
 
 BUDGETS = [500, 1_000, 2_000, 4_000, 8_000]
+CURVE = "curve"
+"""In the place of strategies: those of the curve."""
 WITH_AND_WITHOUT = ["concatenation", "chunk"]
 
 
@@ -37,7 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     missing = {name: entry.missing for name, entry in STRATEGIES.items() if entry.missing}
-    names = args.strategies or [name for name in STRATEGIES if name not in missing]
+    asked = args.strategies or [name for name in STRATEGIES if name not in missing]
+    names = [name for each in asked for name in (curve.LABELS if each == CURVE else (each,))]
     if lacking := [name for name in names if name in missing]:
         raise DataError(f"{lacking[0]} needs {missing[lacking[0]]}, which isn't installed")
     if args.llm:
@@ -58,16 +61,16 @@ def _run(args: argparse.Namespace) -> int:
     with tqdm(total=sum(plan.cells(each) for plan in plans for each in sets), unit="context", disable=None) as bar:
         measured = [_measured(args, sets, plan, bar) for plan in plans]
     lost = losses(list(zip(plans, measured, strict=True)))
-    text = "\n".join(report(found, plan, against, left_out) for found, plan in zip(measured, plans, strict=True))
+    runs = list(zip(measured, plans, strict=True))
+    text = "\n".join(report(found, plan, against, left_out) + curve.savings(found, plan) for found, plan in runs)
     text = f"{lost}\n{text}" if lost else text
     if args.llm:
         text += "".join(_answers(args, sets))
     (args.out / "report.md").write_text(text, encoding="utf-8")
-    last = [(found, plan) for found, plan in zip(measured, plans, strict=True) if plan.hits == args.hits[-1]]
-    drawn = [file for each in last for file in plots.plots(*each, args.out)] if find_spec(plots.NEEDS) else []
-    for found, plan in zip(measured, plans, strict=True):
-        shown = f"Evidence recall, at most {plan.hits} hits, {plan.way}:\n\n{recall_table(found, plan)}\n\n"
-        sys.stdout.write(shown)
+    drawn = curve.draw(*runs[len(args.hits) - 1], args.out) if find_spec(curve.NEEDS) else []
+    for found, plan in runs:
+        sys.stdout.write(f"Evidence recall, at most {plan.hits} hits, {plan.way}:\n\n")
+        sys.stdout.writelines((*(f"{line}\n" for line in over_tokens(found, plan)), "\n", curve.savings(found, plan)))
     sys.stdout.write(lost)
     sys.stdout.writelines(f"{file}\n" for file in (args.out / "report.md", *drawn))
     return 0
@@ -86,7 +89,7 @@ def _measured(args: argparse.Namespace, sets: Sequence[QuestionSet], plan: Plan,
 
 
 def _plan(args: argparse.Namespace, names: Sequence[str], hits: int, way: str = GIVEN) -> Plan:
-    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), hits, args.every, way)
+    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), hits, args.every, way, args.most)
 
 
 def _answers(args: argparse.Namespace, sets: Sequence[QuestionSet]) -> list[str]:
@@ -118,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[20],
         metavar="HITS",
-        help="hits used a question, at most (default: 20); a report for each number, pictures and answers for the last",
+        help="hits used a question, at most (default: 20); a report for each number, picture and answers for the last",
     )
     parser.add_argument(
         "--retrieval",
@@ -129,7 +132,14 @@ def _parser() -> argparse.ArgumentParser:
         f"(default: {GIVEN} and {FUSED}; {GIVEN} alone without {minilm.NEEDS})",
     )
     parser.add_argument("--every", type=_positive, default=1, help="one in so many questions (default: 1)")
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, metavar="NAME", help=", ".join(STRATEGIES))
+    parser.add_argument("--most", type=_positive, metavar="QUESTIONS", help="of each set, evenly spaced (default: all)")
+    parser.add_argument(
+        "--strategies",
+        nargs="+",
+        choices=(CURVE, *STRATEGIES),
+        metavar="NAME",
+        help=f"{CURVE} for those of the picture; {', '.join(STRATEGIES)}",
+    )
     parser.add_argument("--against", default="concatenation", choices=STRATEGIES, metavar="NAME", help="compared with")
     parser.add_argument("--resume", action="store_true", help="keep what an earlier run measured on the same data")
     parser.add_argument("--llm", metavar="MODULE:FUNCTION", help="a function from a prompt to an answer")

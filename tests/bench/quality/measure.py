@@ -30,10 +30,13 @@ class Plan(NamedTuple):
     """One in so many questions."""
     way: str = GIVEN
     """The way in which the hits are retrieved."""
+    most: int | None = None
+    """The most questions of a set that are measured; None for all."""
 
     def asked(self, questions: QuestionSet) -> tuple[Question, ...]:
         """The questions that are measured."""
-        return questions.questions[:: self.every]
+        asked = questions.questions[:: self.every]
+        return asked[:: -(-len(asked) // (self.most or len(asked)))]
 
     def cells(self, questions: QuestionSet) -> int:
         """How many contexts are made."""

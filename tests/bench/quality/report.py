@@ -120,16 +120,11 @@ def _lost(group: Sequence[Measured], budget: int) -> str:
     return f"{ours:.3f} / {1 - most:.3f} / {most - ours:.3f}"
 
 
-def recall_table(measured: Sequence[Measured], plan: Plan) -> str:
-    """The mean evidence recall of all sets."""
-    return "\n".join(_table(measured, plan, "recall", None))
-
-
 def _tables(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str]:
     for measure, title in MEASURES.items():
         yield from (f"### {title}", "", *_table(group, plan, measure, None), "")
         if measure == "recall":
-            yield from ("### Evidence recall over the tokens used", "", *_over_tokens(group, plan), "")
+            yield from ("### Evidence recall over the tokens used", "", *over_tokens(group, plan), "")
             lowest = [np.array(lowest_third(each.asked, each.questions)) for each in group]
             yield from ("### Evidence recall: the third of the questions with the fewest words of their evidence", "")
             yield from (*_table(group, plan, measure, lowest), "")
@@ -168,8 +163,8 @@ def _table(
         yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
 
 
-def _over_tokens(group: Sequence[Measured], plan: Plan) -> Iterator[str]:
-    """What a limit gives and what it costs: the recall, and the mean tokens of the contexts."""
+def over_tokens(group: Sequence[Measured], plan: Plan) -> Iterator[str]:
+    """Yield the table of what a limit gives and what it costs: the recall, and the mean tokens of the contexts."""
     yield from _head(plan)
     for strategy, entry in plan.strategies.items():
         found = (
