@@ -39,7 +39,7 @@ def test_both_adapters_give_one_document_or_node_for_each_label():
     source_nodes = ContextAssemblyPostprocessor(config=CONFIG).postprocess_nodes(nodes, query_str=QUERY)
     assert [document.page_content for document in read] == [node.text for node in source_nodes]
     assert [document.id for document in read] == [node.node_id for node in source_nodes]
-    assert len({document.id for document in read}) == len(read) == 3
+    assert len({document.id for document in read}) == len(read) == 4
     assert ANSWER in read[0].page_content
     assert {document.metadata["citation"]["document_id"] for document in read} == {"D"}
     resolved = resolve("In the morning [1], as said elsewhere [3].", read)
