@@ -82,7 +82,7 @@ class Store(Protocol):
       document), "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any
       may be left out.
 
-    A store for an adapter may be a dataclass with these fields. The adapter then works with a copy:
+    A store may be a dataclass with these fields. An assembly with `keys`, an adapter with all, then works with a copy:
 
     - `keys`, a MetadataKeys at its default, is replaced by `AssemblyConfig(keys=...)`.
     - `filter`, in LangChain, is set to the caller's filter. `fetch` must apply it, and `holds_filter` must be True once

@@ -157,11 +157,12 @@ _HEADER_FIELDS = ("source", "title", "url", "section", "headings", "sheet", "pag
 
 
 def with_keys(store: Any, keys: MetadataKeys) -> Any:
-    """Return `store` with these `keys` if it is a dataclass whose `keys` are the default; else unchanged."""
+    """Return `store` with these `keys` if it has `keys` at their default, and is a dataclass or has `with_keys`."""
     names = {part.name for part in fields(store)} if is_dataclass(store) and not isinstance(store, type) else ()
-    if "keys" not in names or store.keys != MetadataKeys() or keys == store.keys:
+    has_method = hasattr(type(store), "with_keys")
+    if not ("keys" in names or has_method) or store.keys != MetadataKeys() or keys == store.keys:
         return store
-    return replace(store, keys=keys)
+    return store.with_keys(keys) if has_method else replace(store, keys=keys)
 
 
 def get_path(metadata: Mapping[str, Any], key: str, *, through_lists: bool = False) -> Any:

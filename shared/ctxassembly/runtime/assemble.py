@@ -20,6 +20,7 @@ from ctxassembly.config.hints import hint_for_store
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
+from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.requests import EmbedTexts, FetchChunks, Request, ScoreTexts
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import (
@@ -176,7 +177,7 @@ def assemble(
         StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
-    services = AssemblyServices(store, embeddings, llm, transform_fetched, scorer)
+    services = AssemblyServices(_with_config_keys(store, config), embeddings, llm, transform_fetched, scorer)
     flow = services.flow(AssemblyCall(hits, config, query, supplement, labels), is_observed=on_stage is not None)
     return drive_observed(flow, services.ask, on_stage)
 
@@ -243,6 +244,7 @@ async def assemble_as(
 
     It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
     """
+    services["store"] = _with_config_keys(services.get("store"), config)
     answering = AssemblyServices(**services, needs_sync=False)
     flow = answering.flow(AssemblyCall(hits, config, query, supplement, labels), is_observed=on_stage is not None)
 
@@ -251,6 +253,11 @@ async def assemble_as(
         return transform(context)
 
     return await adrive_observed(transformed(), answering.aask, on_stage)
+
+
+def _with_config_keys(store: Any, config: AssemblyConfig | None) -> Any:
+    """Return `store` with the keys of `config`, as `Store` describes it."""
+    return with_keys(store, config.keys) if isinstance(config, AssemblyConfig) else store
 
 
 def _method_port(service: object, method: str, argument: str, hint: str = "", *, needs_sync: bool) -> Port:

@@ -28,6 +28,7 @@ from ctxassembly.text.titles import comparable, document_title, title_beginnings
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
 
 class MemoryStore:
@@ -40,11 +41,14 @@ class MemoryStore:
 
     finds_offsets = finds_titles = True
 
-    def __init__(self, chunks: Iterable[Chunk]) -> None:
+    def __init__(self, chunks: Iterable[Chunk], *, keys: MetadataKeys | None = None) -> None:
+        """Store `chunks`. Titles are read under `keys`; an assembly replaces the default by the keys of its config."""
         self.requests: list[tuple[ChunkRef, ...]] = []
+        self.keys = MetadataKeys() if keys is None else keys
         self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
-        self._titles: dict[str, list[tuple[str, Chunk]]] = {}
-        """By its first two words, each title with the first chunk of its document, once a title was asked for."""
+        self._titles: dict[MetadataKeys, dict[str, list[tuple[str, Chunk]]]] = {}
+        """By the keys with which a title was asked for, and by its first two words, each title with the first chunk of
+        its document. Copies share it."""
         self._digest: list[str] = []
         """The digest of the chunks, once it was asked for. Copies share it, as they share the chunks."""
         self._replace_chunks(chunks)
@@ -62,6 +66,12 @@ class MemoryStore:
                 ChunkRef(chunk.lookup_id, chunk_id=chunk.id),
             }:
                 self._chunks[ref].append(chunk)
+
+    def with_keys(self, keys: MetadataKeys) -> Self:
+        """Return the same store, which reads titles under `keys`."""
+        keyed = copy(self)
+        keyed.keys = keys
+        return keyed
 
     @property
     def place(self) -> str:
@@ -94,26 +104,27 @@ class MemoryStore:
 
     def _find_mentioned(self, text: str, document_id: str) -> list[Chunk]:
         """Return the first chunks of the documents, other than `document_id`, whose titles `text` mentions."""
-        if not self._titles:
-            self._index_titles()
-        phrases = comparable(text)
+        if self.keys not in self._titles:
+            self._titles[self.keys] = self._index_titles()
+        titles, phrases = self._titles[self.keys], comparable(text)
         return [
             chunk
             for beginning in title_beginnings(phrases)
-            for title, chunk in self._titles.get(beginning, ())
+            for title, chunk in titles.get(beginning, ())
             if title in phrases and chunk.lookup_id != document_id
         ]
 
-    def _index_titles(self) -> None:
-        """Index the titles of all documents, each under the first of its `title_beginnings`."""
+    def _index_titles(self) -> dict[str, list[tuple[str, Chunk]]]:
+        """Return the titles of all documents, each under the first of its `title_beginnings`."""
+        titles: dict[str, list[tuple[str, Chunk]]] = defaultdict(list)
         firsts: dict[str, Chunk] = {}
         for chunk in chain.from_iterable(self._chunks.values()):
             if _place(chunk) < _place(firsts.setdefault(chunk.document_id, chunk)):
                 firsts[chunk.document_id] = chunk
         for chunk in firsts.values():
-            if title := document_title(chunk, MetadataKeys()):
-                self._titles.setdefault(next(iter(title_beginnings(title))), []).append((title, chunk))
-        self._titles.setdefault("", [])  # indexed, even if there are none
+            if title := document_title(chunk, self.keys):
+                titles[next(iter(title_beginnings(title)))].append((title, chunk))
+        return dict(titles)
 
     def _fetch_around(self, ref: ChunkRef) -> list[Chunk]:
         """Return the chunks around an offset, as `OffsetRange` describes them."""
@@ -175,6 +186,7 @@ class MemoryIndex(MemoryStore):
         words: Callable[[str], Sequence[str]] = lexemes,
         title: str | None = "title",
         questions: str | None = "questions",
+        keys: MetadataKeys | None = None,
     ) -> None:
         """Index `chunks`.
 
@@ -186,13 +198,15 @@ class MemoryIndex(MemoryStore):
                 configuration of PostgreSQL, a stemmer of yours as another one.
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers.
+            keys: the metadata keys of titles by which others mention a document. An assembly replaces the default by
+                the keys of its config.
 
         Raises:
             ConfigError: two chunks have one id.
             InputError: a vector is missing, or has another length than the first.
         """
         chunks = tuple(chunks)
-        super().__init__(chunks)
+        super().__init__(chunks, keys=keys)
         by_id = {chunk.id: chunk for chunk in chunks}
         if len(by_id) < len(chunks):
             repeated = Counter(chunk.id for chunk in chunks).most_common(1)[0][0]

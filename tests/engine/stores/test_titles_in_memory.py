@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from ctxassembly import Chunk, ChunkRef, MemoryIndex, MemoryStore
+from ctxassembly import Chunk, ChunkRef, MemoryIndex, MemoryStore, MetadataKeys
+from ctxassembly.data.metadata_keys import with_keys
 
 CHUNKS = [
     Chunk("m#1", "m", "Later.", 1, metadata={"title": "Mercury Orbit"}),
@@ -40,6 +41,20 @@ def test_a_filter_holds_for_titles() -> None:
     )
     assert found(index.with_filter({"tenant": "north"}), "Mercury Orbit") == {"north#0"}
     assert found(index, "Mercury Orbit") == {"north#0", "south#0"}
+
+
+def test_titles_are_read_under_the_configured_keys() -> None:
+    named = [Chunk("m#0", "m", "Hot.", 0, metadata={"name": "Mercury Orbit", "title": "Venus Express"})]
+    for make_store in (MemoryStore, MemoryIndex):
+        store = make_store(named, keys=MetadataKeys(title="name"))
+        assert found(store, "the Mercury orbit") == {"m#0"}
+        assert found(store, "the Venus express") == set()
+        by_default = make_store(named)
+        assert found(by_default, "the Venus express") == {"m#0"}
+        keyed = with_keys(by_default, MetadataKeys(title="name"))
+        assert type(keyed) is make_store
+        assert found(keyed, "the Mercury orbit") == {"m#0"}
+        assert with_keys(store, MetadataKeys(title="other")) is store  # its own keys stay
 
 
 def test_a_long_text_of_first_words_takes_linear_time() -> None:

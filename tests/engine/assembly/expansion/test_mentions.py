@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryIndex, MemoryStore, aassemble, assemble
+from ctxassembly import (
+    AssemblyConfig,
+    Chunk,
+    ChunkRef,
+    Context,
+    Hit,
+    MemoryIndex,
+    MemoryStore,
+    MetadataKeys,
+    aassemble,
+    assemble,
+)
 from ctxassembly.data.candidates import OUTSIDE_WINDOW
 from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.data.trace import Decision
@@ -60,6 +72,22 @@ def test_async_gives_the_same_context() -> None:
     hits = [Hit(one) for one in FOUND]
     context = asyncio.run(aassemble(hits, CONFIG, query=QUESTION, store=MemoryStore(STORED)))
     assert context.text == assembled(MemoryStore(STORED)).text
+
+
+def renamed(one: Chunk) -> Chunk:
+    return replace(one, metadata={"name": one.metadata["title"]})
+
+
+@pytest.mark.parametrize("make_store", [MemoryIndex, MemoryStore])
+def test_the_store_reads_titles_under_the_keys_of_the_config(make_store: Callable[..., MemoryStore]) -> None:
+    keys = MetadataKeys(title="name")
+    config = AssemblyConfig(max_tokens=170, neighbors="unfiltered", keys=keys)
+    found, store = [renamed(one) for one in FOUND], make_store([renamed(one) for one in STORED])
+    context = assembled(store, found, config)
+    assert SECOND in context.text
+    awaited = asyncio.run(aassemble([Hit(one) for one in found], config, query=QUESTION, store=store))
+    assert awaited.text == context.text
+    assert not added(assembled(store, found))
 
 
 def test_what_fits_is_not_filled_with_documents_that_answer_less_than_the_hits() -> None:
