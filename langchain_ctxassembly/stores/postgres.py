@@ -38,6 +38,7 @@ from ctxassembly.stores.postgres.connection import (
 )
 from ctxassembly.stores.postgres.numbering import NumberingReport, StoredChunks, build_table, number_rows
 from ctxassembly.stores.postgres.rows import LangChainColumns, langchain_chunk_table
+from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
 
@@ -65,13 +66,14 @@ class PGVectorNeighbors(PostgresStore):
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
     JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text
-    and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does.
+    and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does. It also
+    creates the index by which documents that a hit mentions are found by their titles; without it none is.
     What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
 
     Where chunks have no index, those next to an offset are found by `keys.start`, page by page or section by section.
     """
 
-    finds_offsets = True
+    finds_offsets = finds_titles = True
 
     vectorstore: AnyPostgres = field(kw_only=False)
     filter: dict[str, Any] | None = None
@@ -185,9 +187,15 @@ class PGVectorNeighbors(PostgresStore):
             index=json_text(chunks.cmetadata, self.keys.index[0]),
             rows=rows.where(vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
             fallback_columns=(first_text(self.keys.lookup_keys), first_text(self.keys.index)),
+            titles=_collection_titles(vectorstore, self.keys),
             text_of=partial(json_text, chunks.cmetadata),
             start=first_text(self.keys.start),
         )
+
+
+def _collection_titles(vectorstore: PGVector, keys: MetadataKeys) -> TitleColumns:
+    table = cast(Table, vectorstore.EmbeddingStore.__table__)
+    return title_columns(table.schema, table.name, "document", keys, text_getter("cmetadata"))
 
 
 def _translate_filter(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -229,8 +237,8 @@ def number_stored_chunks(
     Both are written under the first of their `keys` that is a column of the table, else under the first, into the JSON
     metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
     far as they have them. Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
-    The table gets the index on document id and index that `PGVectorNeighbors` looks them up by. All of it is one
-    transaction, and a second run changes nothing.
+    The table gets the index on document id and index that `PGVectorNeighbors` looks them up by, and one of titles. All
+    of it is one transaction, and a second run changes nothing.
 
     Args:
         vectorstore: of a `PGVector` it is the collection that is numbered.
@@ -298,7 +306,7 @@ def _stored_table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: Metadat
     json = store.metadata_json_column or None
     columns = dict.fromkeys((store.id_column, *store.metadata_columns))
     table = build_table(store.table_name, store.schema_name, columns, json)
-    return StoredChunks(table, store.id_column, json, frozenset(store.metadata_columns), keys)
+    return StoredChunks(table, store.id_column, json, frozenset(store.metadata_columns), store.content_column, keys)
 
 
 def _stored_collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunks:
@@ -306,4 +314,5 @@ def _stored_collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunk
     orm_table = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
     table = build_table(orm_table.name, orm_table.schema, ("id", "collection_id"), "cmetadata", JSONB)
     collection_id = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
-    return StoredChunks(table, "id", "cmetadata", frozenset(), keys, table.c["collection_id"] == collection_id)
+    is_member = table.c["collection_id"] == collection_id
+    return StoredChunks(table, "id", "cmetadata", frozenset(), "document", keys, is_member)

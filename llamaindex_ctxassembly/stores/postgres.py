@@ -41,6 +41,7 @@ from ctxassembly.stores.postgres.numbering import (
     number_rows,
 )
 from ctxassembly.stores.postgres.rows import llamaindex_chunk_table
+from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters
 
@@ -58,12 +59,15 @@ class PGVectorNeighbors(PostgresStore):
     into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a
     `customize_query_fn` adds to similarity queries is not applied: say it in `filter`.
 
+    Documents that a hit mentions are found by their titles once `number_stored_chunks` has made an index of these.
+
     With `keys.lookup_id` documents are found by that key of the metadata instead; an index on it is yours to make.
 
     Raises:
         ConfigError: `filter` has an operator, a condition or a value that is not translated.
     """
 
+    finds_titles: ClassVar[bool] = True
     remedies: ClassVar[Mapping[Problem, str]] = {
         "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
         "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
@@ -111,7 +115,7 @@ class PGVectorNeighbors(PostgresStore):
         table = self.vector_store._table_class
         condition = build_llamaindex_condition(normalize_filters(self.filter), table.metadata_)
         is_visible = true() if condition is None else condition
-        return llamaindex_chunk_table(table.node_id, table.text, table.metadata_, self.keys, is_visible)
+        return llamaindex_chunk_table(cast(Table, table.__table__), self.keys, is_visible)
 
     def _to_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
         return [to_chunk(_row_node(row), self.keys) for row in rows]
@@ -142,7 +146,8 @@ def number_stored_chunks(
     embeddings and prompts. The document is the one that the metadata name, else the SOURCE; but the pages that a reader
     makes documents of become one, the file, as do nodes without a SOURCE. To it SOURCE leads from then on: it is what
     `index.delete_ref_doc` deletes by. Ids, texts, vectors and links stay, and so do documents whose nodes have an index
-    each. The table gets an index on document and place. All of it is one transaction, and a second run changes nothing.
+    each. The table gets an index on document and place, and one of titles. All of it is one transaction, and a second
+    run changes nothing.
 
     Args:
         vector_store: of llama-index-vector-stores-postgres.
@@ -245,6 +250,10 @@ class StoredNodes:
         # A row of another tool has no node inside.
         new_metadata = case((content.is_(None), row), else_=_with_key(row, _CONTENT_KEY, as_type(node, Text)))
         return {column: as_type(new_metadata, column.type)}
+
+    def titles(self) -> TitleColumns:
+        """Return the SQL of the documents' titles."""
+        return title_columns(self.table.schema, self.table.name, "text", self.keys, text_getter("metadata_"))
 
     def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
         """Return the columns of the index: the SOURCE, and the index of the chunk."""

@@ -138,7 +138,7 @@ def test_the_table_gets_the_index_that_neighbors_are_found_by(database: Database
     number_stored_chunks(store)
     table = "langchain_pg_embedding" if kind == "old" else "My Chunks"
     found = rows(
-        database, f"SELECT indexdef FROM pg_indexes WHERE tablename = '{table}' AND indexdef LIKE '%chunk_index%'"
+        database, f"SELECT indexdef FROM pg_indexes WHERE tablename = '{table}' AND indexname LIKE '%document_place'"
     )
     assert len(found) == 1
     document = "document_id" if kind == "columns" else "->> 'document_id'"

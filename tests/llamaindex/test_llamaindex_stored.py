@@ -227,7 +227,7 @@ def test_neighbors_are_found_by_the_index_that_the_table_gets(stored: Stored) ->
     store = stored(nodes)
     number_stored_chunks(store)
     number_stored_chunks(store)
-    ((definition,),) = rows(store, "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%chunk_index%'")
+    ((definition,),) = rows(store, "SELECT indexdef FROM pg_indexes WHERE indexname LIKE '%document_place'")
     assert "->> 'ref_doc_id'" in definition
 
     seen: list[tuple[str, Any]] = []

@@ -25,6 +25,7 @@ from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_number
 from ctxassembly.stores.postgres.connection import BoundStatement
+from ctxassembly.stores.postgres.titles import TitleColumns, bind_titles, select_mentioned
 from ctxassembly.wording.unicode import is_storable
 
 INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
@@ -110,6 +111,7 @@ class ChunkTable:
     index: sa.ColumnElement[Any]
     rows: sa.Select[Any]
     """The columns to read, and the conditions on all chunks: the collection, the caller's filter."""
+    titles: TitleColumns
     has_integer_index: bool = False
     """True if indexes are a column of integers: then consecutive ones are asked for as one range."""
     fallback_columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]] | None = None
@@ -120,14 +122,16 @@ class ChunkTable:
     start: sa.ColumnElement[Any] | None = None
     """The offset as text. Needed to ask by offset, too."""
     needs_documents: bool = False
-    """True if the rows are narrowed to the documents in the parameter `among`, since no index serves ids."""
+    """True if rows are only looked for in the documents in the parameter `among`, since no index serves ids."""
     _statements: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def statement_for(self, refs: Sequence[ChunkRef]) -> BoundStatement:
         """Return the statement for `refs` and its bound values. `refs` is not empty and passed `keep_storable`."""
         ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
         documents = [
-            ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.around_offset is None
+            ref.document_id
+            for ref in refs
+            if ref.index is None and ref.chunk_id is None and ref.around_offset is None and ref.named_in is None
         ]
         positions = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
         bound: dict[str, Any] = {
@@ -139,17 +143,24 @@ class ChunkTable:
             parameters = _merge_ranges(positions) if self.has_integer_index else _spell_positions(positions)
             bound |= zip(self._position_parameters, map(list, zip(*parameters, strict=True)), strict=True)
         scopes, values = bind_offsets(refs)
-        bound |= values
-        kinds = (bool(positions), bool(ids), bool(documents), scopes)
+        naming = bind_titles(refs)
+        bound |= {**values, **naming}
+        kinds = (bool(positions), bool(ids), bool(documents), scopes, bool(naming))
         if kinds not in self._statements:
             self._statements[kinds] = self._statement(*kinds)
         return self._statements[kinds], bound
 
     def _statement(
-        self, has_positions: bool, has_ids: bool, has_documents: bool, scopes: tuple[OffsetScope, ...]
+        self,
+        has_positions: bool,
+        has_ids: bool,
+        has_documents: bool,
+        scopes: tuple[OffsetScope, ...],
+        has_titles: bool,
     ) -> sa.Select[Any] | CompoundSelect[Any]:
+        rows = self._rows_among
         neighbor_ids = (ids for at, scope in enumerate(scopes) for ids in self._neighbor_ids(at, scope))
-        parts = [self.rows.where(self.id.in_(ids)) for ids in neighbor_ids]
+        parts = [rows.where(self.id.in_(ids)) for ids in neighbor_ids]
         if has_positions:
             requested = _unnest_parameters(
                 self._position_parameters, sa.BigInteger if self.has_integer_index else sa.Text
@@ -160,15 +171,23 @@ class ChunkTable:
                 parts.append(self._select_positions(unmatched, *self.fallback_columns).where(_has_rows(unmatched)))
         if has_ids:
             # Bound with the type of the column, which may be uuid.
-            parts.append(self.rows.where(self.id == sa.func.any(sa.bindparam("ids", type_=NULLTYPE))))
+            parts.append(rows.where(self.id == sa.func.any(sa.bindparam("ids", type_=NULLTYPE))))
         if has_documents:
-            parts.append(self.rows.where(self.document_id == sa.any_(text_array("documents"))))
+            parts.append(rows.where(self.document_id == sa.any_(text_array("documents"))))
             if self.fallback_columns:
                 unmatched = self._unmatched_documents("documents")
                 has_fallback_document = self.fallback_columns[0].in_(sa.select(unmatched.c[POSITION_PARAMETERS[0]]))
-                parts.append(self.rows.where(has_fallback_document, _has_rows(unmatched)))
+                parts.append(rows.where(has_fallback_document, _has_rows(unmatched)))
+        if has_titles:
+            document_id = self.fallback_columns[0] if self.fallback_columns else self.document_id
+            parts.append(select_mentioned(self.rows, self.titles, document_id))
         # A union, since Postgres uses no index for an OR of different columns.
         return sa.union_all(*parts) if len(parts) > 1 else parts[0]
+
+    @property
+    def _rows_among(self) -> sa.Select[Any]:
+        """The rows in which all but titles is looked for."""
+        return self.rows.where(self.document_id == sa.any_(text_array("among"))) if self.needs_documents else self.rows
 
     @property
     def _position_parameters(self) -> tuple[str, ...]:
@@ -182,10 +201,10 @@ class ChunkTable:
         if self.text_of is None or self.start is None:
             return
         parameters, start = scope.parameters(at), _integer_expr(self.start)
-        sources = [("spots", self.document_id, self.rows)]
+        sources = [("spots", self.document_id, self._rows_among)]
         if self.fallback_columns:
             unmatched = self._unmatched_documents(parameters[0])
-            unnamed = self.rows.where(self.document_id.is_(None), _has_rows(unmatched))
+            unnamed = self._rows_among.where(self.document_id.is_(None), _has_rows(unmatched))
             sources.append(("others", self.fallback_columns[0], unnamed))
         arrays = [
             sa.cast(sa.bindparam(parameter), ARRAY(sa.BigInteger if column in ("start", "page") else sa.Text))
@@ -222,15 +241,15 @@ class ChunkTable:
     ) -> sa.Select[Any]:
         """Return the rows at the places in the table `requested`."""
         if not self.has_integer_index:
-            return self.rows.where(
+            return self._rows_among.where(
                 sa.tuple_(document_id, index).in_(sa.select(*(requested.c[name] for name in POSITION_PARAMETERS)))
             )
         document, low, high = (requested.c[name] for name in RANGE_PARAMETERS)
-        return self.rows.where(document_id == document, index.between(low, high))
+        return self._rows_among.where(document_id == document, index.between(low, high))
 
     def _select_unmatched(self, requested: Any, present: sa.ColumnElement[Any]) -> sa.Select[Any]:
         """Return the rows of `requested` whose document is in no row that has a value in `present`."""
-        matching = self.rows.with_only_columns(sa.literal(1)).where(
+        matching = self._rows_among.with_only_columns(sa.literal(1)).where(
             self.document_id == requested.c[POSITION_PARAMETERS[0]], present.is_not(None)
         )
         return sa.select(requested).where(~matching.exists())

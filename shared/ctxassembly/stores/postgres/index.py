@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property, partial
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 from sqlalchemy import Row, make_url
 
@@ -101,20 +101,21 @@ class PostgresIndex:
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
-            keys: the metadata keys by which `enrich` names a document to its model.
+            keys: the metadata keys of titles by which others mention a document, and by which `enrich` names it to its
+                model. Titles are found by an index that has the keys in it: an assembly with other ones finds none.
             timeout_seconds: the deadline of each statement.
 
         Raises:
             ConfigError: a value out of range; a table of that name that was made otherwise; no pgvector, and no right
                 to create it.
         """
+        keys = MetadataKeys() if keys is None else keys
         fields = check_fields(WordFields(language, title, questions))
         check_number("timeout_seconds", timeout_seconds, above=0)
         server = migrate.make_server(url, ef_search)
         check_int("dimensions", dimensions, 1, 16_000)
         with open_maintenance(server, timeout_seconds) as work:
-            indexed_table = migrate.create_table(work, table, schema, fields, dimensions)
-        keys = MetadataKeys() if keys is None else keys
+            indexed_table = migrate.create_table(work, table, schema, fields, dimensions, keys)
         return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds)
 
     @classmethod
@@ -146,11 +147,11 @@ class PostgresIndex:
     ) -> PostgresIndex | Plan:
         """Return an index over the table of a LangChain or LlamaIndex PGVectorStore, adding what it lacks.
 
-        It adds a generated column of words and its index, the index on document and chunk index, an HNSW index of the
-        vectors, statistics, and a table of all words, readable by all users who may read the chunks. The first one
-        rewrites the table, and blocks reads and writes meanwhile; the rest is made while the table is in use, HNSW the
-        longest. A second run changes nothing. After the vector store has added many chunks, `refresh` learns their
-        words: until then those are counted one by one, and aren't found as near ones.
+        It adds a generated column of words and its index, the indexes on document and chunk index and on titles, an
+        HNSW index of the vectors, statistics, and a table of all words, readable by all users who may read the chunks.
+        The first one rewrites the table, and blocks reads and writes meanwhile; the rest is made while the table is in
+        use, HNSW the longest. A second run changes nothing. After the vector store has added many chunks, `refresh`
+        learns their words: until then those are counted one by one, and aren't found as near ones.
 
         The table's owner attaches first; then a user who may only read it can. With row-level security the words stay
         with the owner, since they come from all rows: other users find no similar words.
@@ -163,7 +164,7 @@ class PostgresIndex:
             questions: the metadata key of questions that the chunk answers.
             hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
-            keys: under which the metadata have document id, index and offset.
+            keys: under which the metadata have document id, index, offset and title.
             settings: `timeout_seconds`.
 
         Raises:
@@ -255,7 +256,7 @@ class PostgresIndex:
 
             def measured() -> Health:
                 work.connection.execute(*settings_statement(self.server))
-                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit)
+                return health.measure_health(work.connection, self.table, info, self.keys, sample=sample, limit=limit)
 
             return work.retry_on_lock(self.table.full_name, measured)
 
@@ -364,6 +365,8 @@ class PostgresIndex:
         return await aquery_rows(self.server, statement, self.timeout_seconds) if statement else []
 
     # Neighbors
+
+    finds_titles: ClassVar[bool] = True
 
     @property
     def holds_filter(self) -> bool | None:

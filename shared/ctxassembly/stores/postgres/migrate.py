@@ -24,6 +24,7 @@ from ctxassembly.stores.postgres.table import (
     derived_name,
     describe_table,
 )
+from ctxassembly.stores.postgres.titles import indexed_titles
 from ctxassembly.user_warnings import warn, with_remedy
 
 # ruff: noqa: SLF001  what is private here has no public name: the store inside a PGVectorStore, LlamaIndex's table
@@ -43,7 +44,12 @@ def make_server(url: Any, ef_search: int) -> Server:
 
 
 def create_table(
-    work: MaintenanceConnection, name: str, schema_name: str, fields: schema.WordFields, dimensions: int
+    work: MaintenanceConnection,
+    name: str,
+    schema_name: str,
+    fields: schema.WordFields,
+    dimensions: int,
+    keys: MetadataKeys,
 ) -> IndexedTable:
     """Return a table of our own, created if it doesn't exist."""
     table = IndexedTable(
@@ -70,15 +76,17 @@ def create_table(
 
     def create_missing() -> None:
         # Another process may have done it while this one waited.
-        for step in _own_missing_steps(describe_table(work.connection, schema_name, name), table, fields):
+        for step in _own_missing_steps(describe_table(work.connection, schema_name, name), table, fields, keys):
             work.connection.execute(step.sql.encode())
 
-    if _own_missing_steps(info, table, fields):
+    if _own_missing_steps(info, table, fields, keys):
         work.retry_on_lock(table.full_name, create_missing, should_take_turn=True)
     return _with_lexeme_access(table, work.describe_table(table))
 
 
-def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: schema.WordFields) -> list[schema.Step]:
+def _own_missing_steps(
+    info: TableInfo, table: IndexedTable, fields: schema.WordFields, keys: MetadataKeys
+) -> list[schema.Step]:
     """Return the steps that a table of our own still needs.
 
     Raises:
@@ -86,7 +94,8 @@ def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: schema.Word
     """
     _check_language(info, fields)
     if not info.exists:
-        return [schema.create_table_step(table, fields), *schema.missing_lexeme_steps(table, info)]
+        steps = [schema.create_table_step(table, fields), *schema.missing_lexeme_steps(table, info)]
+        return [*steps, *_missing_title_steps(table, info, keys)]
     if info.types.keys() < {*CHUNK_COLUMNS, table.embedding, "content_hash"}:
         raise ConfigError("table", "a new one, or one that PostgresIndex.create made", table.name)
     existing = (info.dimensions[table.embedding], info.words_mark)
@@ -96,7 +105,22 @@ def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: schema.Word
             f"as the existing table has them ({existing[0]}, {existing[1]})",
             f"{table.dimensions}, {fields}",
         )
-    return list(schema.missing_lexeme_steps(table, info))
+    return [*schema.missing_lexeme_steps(table, info), *_missing_title_steps(table, info, keys)]
+
+
+def _missing_title_steps(table: IndexedTable, info: TableInfo, keys: MetadataKeys) -> list[schema.Step]:
+    """Return the steps for the index of titles, if this user may make it.
+
+    A table made before has none. All else works as it did; `create` or `attach` by its owner adds the index.
+    """
+    titles = indexed_titles(table, keys)
+    if titles.index_name in info.indexes or not info.is_utf8 or (info.exists and not info.is_owned):
+        return []
+    unfinished = [name for name in info.invalid_indexes if name == titles.index_name]
+    return [
+        *schema.drop_index_steps(table, unfinished),
+        schema.title_index_step(titles, concurrently=not table.is_own),
+    ]
 
 
 def _create_extensions(work: MaintenanceConnection, table: IndexedTable) -> None:
@@ -245,6 +269,7 @@ def _missing_steps(
     steps += [step for step in indexes if step.name not in info.indexes]
     if hnsw and not info.has_hnsw:
         steps += schema.vector_index_steps(table, concurrently=True)
+    steps += _missing_title_steps(table, info, keys)
     if steps:
         steps.append(schema.analyze_step(table))
     return [*steps, *schema.missing_lexeme_steps(table, info)]
@@ -269,6 +294,9 @@ def _limits(
             "no pairs of characters of Chinese, Japanese, Thai and other scripts without spaces, which are found by "
             f"whole runs: ALTER TABLE {table.full_name} DROP COLUMN {TSV}, then attach again"
         )
+    if indexed_titles(table, keys).index_name not in info.indexes and not (info.is_utf8 and info.is_owned):
+        way = "attach by the table's owner makes it" if info.is_utf8 else "it takes a database in UTF-8"
+        limits.append(f"no index of titles: documents that others mention aren't found by theirs; {way}")
     if info.has_policies and info.readers_without_lexemes:
         limits.append(
             f"row-level security: {table.lexemes_name} has the words of all rows, so its owner alone reads it; "

@@ -5,7 +5,8 @@ parallel. So only an order that the rows themselves prove is used: page, then ro
 numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
 others are named in the result.
 
-The numbering is one UPDATE that the database computes: no chunk travels to the client.
+The numbering is one UPDATE that the database computes: no chunk travels to the client. So a short overlap of two chunks
+isn't recorded, as `number_chunks` does: that takes their texts, and the metadata that say if they are of one section.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.stores.postgres.chunk_lookup import INTEGER_PATTERN, json_text
 from ctxassembly.stores.postgres.table import derived_name
+from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
@@ -94,6 +96,9 @@ class NumberableTable(Protocol):
     def lookup_columns(self) -> Sequence[sa.ColumnElement[Any]]:
         """Return the expressions by which neighbors are looked up, for the index of the table: document and place."""
 
+    def titles(self) -> TitleColumns:
+        """Return the SQL of the documents' titles, for the index by which these are found."""
+
 
 def distinguishing_keys(
     get_text: Callable[[str], sa.ColumnElement[Any]], keys: MetadataKeys
@@ -126,7 +131,7 @@ def as_jsonb(json: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
 def number_rows(
     connection: sa.Connection, chunk_table: NumberableTable, *, trust_insertion_order: bool = False
 ) -> NumberingReport:
-    """Number the rows of `chunk_table` by document and index, and create the database index, in the open transaction.
+    """Number the rows of `chunk_table` by document and index, and create its indexes, in the open transaction.
 
     A document whose chunks have an index each stays as it is, so a second call changes nothing.
     `trust_insertion_order` puts chunks in the order in which they were stored if nothing else shows their order.
@@ -142,7 +147,19 @@ def number_rows(
     name = sa.quoted_name(derived_name(table.name, "document_place"), quote=True)
     index = sa.Index(name, *chunk_table.lookup_columns(), _table=table)
     connection.execute(CreateIndex(index, if_not_exists=True))
+    if connection.scalar(sa.text("SHOW server_encoding")) == "UTF8":
+        connection.execute(CreateIndex(_title_index(chunk_table), if_not_exists=True))
     return _make_report(connection, rows, documents, chunks)
+
+
+def _title_index(chunk_table: NumberableTable) -> sa.Index:
+    titles = chunk_table.titles()
+    return sa.Index(
+        sa.quoted_name(titles.index_name, quote=True),
+        sa.literal_column(f"({titles.beginning})"),
+        postgresql_where=sa.literal_column(titles.is_first),
+        _table=chunk_table.table,
+    )
 
 
 def _order_rows(rows: Any) -> Any:
@@ -236,6 +253,7 @@ class StoredChunks:
     """The column of metadata, JSON or JSONB."""
     columns: frozenset[str]
     """The columns that hold one key of the metadata each, under its name."""
+    content: str
     keys: MetadataKeys
     condition: sa.ColumnElement[bool] | None = None
 
@@ -289,6 +307,11 @@ class StoredChunks:
         """Return document and index as the statements of `ctxassembly.stores.postgres.chunk_lookup` compare them."""
         names = (self.key_to_write(self.keys.document_id), self.key_to_write(self.keys.index))
         return [self.table.c[name] if name in self.columns else self.text(name) for name in names]
+
+    def titles(self) -> TitleColumns:
+        """Return the SQL of the documents' titles."""
+        get_text = text_getter(self.json_column, self.columns)
+        return title_columns(self.table.schema, self.table.name, self.content, self.keys, get_text)
 
     def key_to_write(self, keys: Sequence[str]) -> str:
         """Return the key to write: the first of `keys` with a column of its own, else the first one.

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, ColumnElement, FromClause, Text, any_, case, cast, func, literal, null, select
+from sqlalchemy import JSON, ColumnElement, Table, Text, case, cast, func, literal, null, select
 
 from ctxassembly.data.chunks import Chunk, origin_of
 from ctxassembly.data.enrichment import with_summary
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
-from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, ChunkTable, json_text, text_array
+from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, ChunkTable, json_text
 from ctxassembly.stores.postgres.table import SUMMARY, IndexedTable
+from ctxassembly.stores.postgres.titles import indexed_titles, text_getter, title_columns
 
 CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
 """The columns of a table of our own that make a chunk, in the order of its fields."""
@@ -95,17 +96,16 @@ def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
 def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     """Return the table from which neighbors are fetched; `columns_for` selects its rows."""
     if table.is_own:
-        chunk_table = _own_chunk_table(table, condition)
+        chunk_table = _own_chunk_table(table, keys, condition)
     elif table.dialect == "llamaindex":
-        id_, content, metadata = (table.c[name] for name in (table.id, table.content, table.metadata))
-        chunk_table = llamaindex_chunk_table(id_, content, metadata, keys, condition)
+        chunk_table = llamaindex_chunk_table(table.sql_table, keys, condition)
     else:
         named = LangChainColumns(table.id, table.content, table.metadata, tuple(table.columns))
         chunk_table = langchain_chunk_table(table.sql_table, named, keys, condition)
     return replace(chunk_table, rows=chunk_table.rows.add_columns(table.c[SUMMARY])) if table.has_notes else chunk_table
 
 
-def _own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTable:
+def _own_chunk_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     c = table.c
     rows = select(*(c[name] for name in CHUNK_COLUMNS))
     return ChunkTable(
@@ -113,6 +113,7 @@ def _own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None)
         document_id=c.document_id,
         index=c.chunk_index,
         rows=rows if condition is None else rows.where(condition),
+        titles=indexed_titles(table, keys),
         has_integer_index=True,
         text_of=lambda key: json_text(c.metadata, key),
         start=cast(c.start_index, Text),
@@ -131,7 +132,7 @@ class LangChainColumns(NamedTuple):
 
 
 def langchain_chunk_table(
-    table: FromClause, columns: LangChainColumns, keys: MetadataKeys, condition: ColumnElement[bool] | None
+    table: Table, columns: LangChainColumns, keys: MetadataKeys, condition: ColumnElement[bool] | None
 ) -> ChunkTable:
     """Return a langchain-postgres `PGVectorStore` table: rows of id, text, metadata and the metadata columns.
 
@@ -161,6 +162,9 @@ def langchain_chunk_table(
         document_id=columns_by_name[document] if document in columns_by_name else json_text(metadata, document),
         index=json_text(metadata, index) if index_column is None else index_column,
         rows=rows if condition is None else rows.where(condition),
+        titles=title_columns(
+            table.schema, table.name, columns.content, keys, text_getter(columns.json_column, columns.key_columns)
+        ),
         has_integer_index=index_column is not None,
         fallback_columns=None if has_both_columns else (first(keys.lookup_keys), fallback_index),
         text_of=text_of,
@@ -172,24 +176,17 @@ def _first_present(names: Sequence[str], columns: Sequence[str]) -> str:
     return next((name for name in names if name in columns), names[0])
 
 
-def llamaindex_chunk_table(
-    node_id: ColumnElement[Any],
-    text: ColumnElement[Any],
-    metadata: ColumnElement[Any],
-    keys: MetadataKeys,
-    condition: ColumnElement[bool] | None,
-) -> ChunkTable:
+def llamaindex_chunk_table(table: Table, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     """Return a table of LlamaIndex's `PGVectorStore`: rows of id, text and metadata.
 
     It has an index on `ref_doc_id`, and none on `node_id`: rows are narrowed to the documents that are asked about.
     """
+    node_id, text, metadata = (table.c[name] for name in ("node_id", "text", "metadata_"))
     source = json_text(metadata, (*keys.lookup_id, "ref_doc_id")[0])
     # Over the document that the metadata name, it writes the SOURCE; the node itself has them as they were.
     node_metadata = cast(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
     named_document = func.coalesce(*(json_text(node_metadata, key) for key in keys.document_keys))
-    rows = select(node_id.label("id"), text.label("text"), metadata.label("metadata")).where(
-        source == any_(text_array("among"))
-    )
+    rows = select(node_id.label("id"), text.label("text"), metadata.label("metadata"))
     indexes = [json_text(metadata, key) for key in keys.index]
     return ChunkTable(
         id=node_id,
@@ -198,4 +195,5 @@ def llamaindex_chunk_table(
         fallback_columns=(case((source == NO_DOCUMENT, named_document), else_=source), func.coalesce(*indexes, null())),
         needs_documents=True,
         rows=rows if condition is None else rows.where(condition),
+        titles=title_columns(table.schema, table.name, "text", keys, text_getter("metadata_")),
     )

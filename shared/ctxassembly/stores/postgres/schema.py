@@ -36,6 +36,7 @@ from ctxassembly.stores.postgres.table import (
     quoted_name,
     text_literal,
 )
+from ctxassembly.stores.postgres.titles import TitleColumns
 from ctxassembly.stores.postgres.unspaced import separate_sql
 
 _MIN_MEMORY_MB = 512
@@ -188,6 +189,16 @@ def words_index_steps(table: IndexedTable) -> Iterator[Step]:
 def position_index_steps(table: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
     """Yield the steps that index document and chunk index of a table in use."""
     yield from _index_steps(table, "place", f"({quoted_name(document_id)}, {quoted_name(index)})", concurrently=True)
+
+
+def title_index_step(titles: TitleColumns, *, concurrently: bool) -> Step:
+    """Return the step for the index by which documents are found by their titles."""
+    concurrently_sql = "CONCURRENTLY " if concurrently else ""
+    return Step(
+        f"CREATE INDEX {concurrently_sql}IF NOT EXISTS {quoted_name(titles.index_name)} {titles.index_definition}",
+        name=titles.index_name,
+        kind="alone" if concurrently else "transaction",
+    )
 
 
 def vector_index_steps(table: IndexedTable, *, concurrently: bool) -> Iterator[Step]:

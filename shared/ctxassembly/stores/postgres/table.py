@@ -270,6 +270,8 @@ class TableInfo:
     """Text search configurations: all with their schema, and without it those on the search path. True if scripts
     without spaces are separated for it: in a database in UTF-8, and by a parser that doesn't know their words."""
     server_version: int
+    is_utf8: bool
+    """True if the database is in UTF-8, where texts can be normalized."""
 
     @property
     def has_notes(self) -> bool:
@@ -323,6 +325,7 @@ def describe_table(connection: Connection[Any], schema: str, name: str) -> Table
         extensions=frozenset(extension for (extension,) in fetch("SELECT extname FROM pg_extension")),
         languages=dict(map(tuple, fetch(_LANGUAGES))),
         server_version=connection.info.server_version,
+        is_utf8=fetch("SHOW server_encoding") == [("UTF8",)],
     )
 
 

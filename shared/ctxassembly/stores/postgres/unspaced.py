@@ -19,26 +19,27 @@ _BEGIN, _END = "\uff08", "\uff09"
 def separate_sql(text: str, max_chars: int) -> str:
     """Return the SQL expression for `separate_unspaced`, cut to `max_chars`; `text` is an expression of type text."""
     plain = f'({text}) COLLATE "C"'  # the column's collation may be one that takes no regular expressions
-    unspaced = _in_ascii(UNSPACED)
-    separated = f"normalize({_replace_sql(plain, f'[{_in_ascii(WIDE_MARKS)}]', ' ')}, NFKC)"
+    unspaced = in_ascii(UNSPACED)
+    separated = f"normalize({replace_sql(plain, f'[{in_ascii(WIDE_MARKS)}]', ' ')}, NFKC)"
     for pattern, replacement in (
         (f"([{unspaced}]+)", rf" {_BEGIN}\1{_END} "),
         (f"([{unspaced}])", r"\1 \1"),
         (f"{_BEGIN}(.) .{_END}|{_BEGIN}. | .{_END}", r" \1 "),
     ):
-        separated = _replace_sql(separated, pattern, replacement)
-    needs_separation = f"{plain} ~ {text_literal(f'[{unspaced}{_in_ascii(WIDE_LETTERS)}]')}"
+        separated = replace_sql(separated, pattern, replacement)
+    needs_separation = f"{plain} ~ {text_literal(f'[{unspaced}{in_ascii(WIDE_LETTERS)}]')}"
     return f"CASE WHEN {needs_separation} THEN left({separated}, {max_chars}) ELSE {text} END"
 
 
-def _replace_sql(text: str, pattern: str, replacement: str) -> str:
+def replace_sql(text: str, pattern: str, replacement: str) -> str:
+    """Return the SQL expression that replaces all that `pattern` matches in `text`, an expression of type text."""
     return f"regexp_replace({text}, {text_literal(pattern)}, {text_literal(replacement)}, 'g')"
 
 
-def _in_ascii(ranges: str) -> str:
+def in_ascii(ranges: str) -> str:
     r"""Return ranges of characters in ASCII, as a regular expression of PostgreSQL has them.
 
-    >>> print(_in_ascii("\u6c34-\u6c35"))
+    >>> print(in_ascii("\u6c34-\u6c35"))
     \u6c34-\u6c35
     """
     return ranges.encode("ascii", "backslashreplace").decode()

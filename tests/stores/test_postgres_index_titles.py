@@ -1,0 +1,255 @@
+"""Documents that a text mentions by their titles, found in PostgreSQL by an index."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+from databases import new_database
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_postgres import PGEngine
+
+from attached_samples import langchain_store, llamaindex_store
+from ctxassembly import Chunk, ChunkRef, MemoryIndex, MetadataKeys, PostgresIndex
+from ctxassembly.stores.postgres import migrate
+from ctxassembly.stores.postgres.connection import get_engine
+from ctxassembly.stores.postgres.maintenance import open_maintenance
+from ctxassembly.stores.postgres.titles import _BETWEEN_WORDS
+from ctxassembly.text.words import words
+from postgres_samples import execute
+
+CHUNKS = [
+    Chunk("m#1", "m", "Later.", 1, metadata={"title": "Mercury Orbit"}),
+    Chunk("m#0", "m", "Hot.", 0, metadata={"title": "Mercury Orbit"}),
+    Chunk("v#0", "v", "# Venus Express (probe)\n\nCold.", 0),
+    Chunk("j#0", "j", "Jupiter's Moons\n===\n\nCold.", 0, start=0),
+    Chunk("f#0", "f", "Wide.", 0, metadata={"source": "C:\\planets/rings_of_saturn.tar.gz"}),
+    Chunk("h#0", "h", "Deep.", 0, metadata={"Header 1": "Neptune’s “Winds”", "source": "winds.md"}),
+    Chunk("n#0", "n", "None.", 0),
+    Chunk("水#0", "水", "热。", 0, metadata={"title": "水星探测器计划"}),
+    Chunk("o#0", "o", "Far.", None, start=0, metadata={"title": "Oort Cloud", "page": 1}),
+    Chunk("o#1", "o", "Far.", None, start=0, metadata={"title": "Oort Cloud", "page": 2}),
+    Chunk("o#2", "o", "Far.", None, start=9, metadata={"title": "Oort Cloud", "page": 2}),
+    Chunk("p#0", "p", "Short.", 0, metadata={"title": "Part 2"}),
+    Chunk("i#0", "i", "Long.", 0, metadata={"title": "ISO27001标准文件"}),
+]
+TEXTS = {
+    "After the Mercury orbit it joined VENUS EXPRESS.": {"m#0", "v#0"},
+    "Mercury is not Venus; an orbit is no express.": set(),
+    "这是水星探测器计划的一部分。": {"水#0"},
+    "水星探测器": set(),
+    "JUPITER’S moons and the rings of saturn.tar": {"j#0", "f#0"},
+    "Neptune's winds": {"h#0"},
+    "the Oort Cloud, in part 2": {"o#0"},
+    "见iso27001标准文件。": {"i#0"},
+    "Mercury orbital": set(),
+    "": set(),
+    "\x00 Mercury\ud800Orbit": {"m#0"},
+}
+
+
+def found(store: Any, text: str, document_id: str = "x") -> set[str]:
+    return {chunk.id for chunk in store.fetch([ChunkRef(document_id, named_in=text)])}
+
+
+@pytest.fixture
+def filled(database_url: str) -> PostgresIndex:
+    made = PostgresIndex.create(database_url, dimensions=4)
+    made.add(CHUNKS, progress=False)
+    return made
+
+
+def test_the_first_chunk_comes_of_each_document_that_the_text_mentions(filled: PostgresIndex) -> None:
+    for text, expected in TEXTS.items():
+        assert found(filled, text) == expected, text
+        assert found(MemoryIndex(CHUNKS), text) == expected, text
+
+
+async def test_async_finds_the_same(filled: PostgresIndex) -> None:
+    ref = ChunkRef("v", named_in="Venus Express and Mercury Orbit")
+    assert [chunk.id for chunk in await filled.afetch([ref])] == [chunk.id for chunk in filled.fetch([ref])] == ["m#0"]
+
+
+def test_titles_come_with_neighbors_in_one_statement_by_the_place_of_their_mention(filled: PostgresIndex) -> None:
+    refs = [
+        ChunkRef("m", 1),
+        ChunkRef("m", named_in="Venus Express"),
+        ChunkRef("v", named_in="Oort cloud, Mercury orbit"),
+    ]
+    assert [chunk.id for chunk in filled.fetch(refs)] == ["m#1", "v#0", "o#0", "m#0"]
+
+
+def test_a_filter_holds_for_titles(database_url: str) -> None:
+    index = PostgresIndex.create(database_url, dimensions=4)
+    index.add(
+        (
+            Chunk(f"{who}#0", who, "Hot.", 0, metadata={"title": "Mercury Orbit", "tenant": who})
+            for who in ("north", "south")
+        ),
+        progress=False,
+    )
+    assert found(index.with_filter({"tenant": "north"}), "Mercury Orbit") == {"north#0"}
+    assert found(index.with_filter({"tenant": "east"}), "Mercury Orbit") == set()
+    assert found(index, "Mercury Orbit") == {"north#0", "south#0"}
+
+
+def drop_titles(url: str, table: str = "chunks") -> None:
+    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True, prepare_threshold=None) as connection:
+        names = connection.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", (f"{table}%titles%",))
+        for (name,) in names.fetchall():
+            connection.execute(f'DROP INDEX "{name}"'.encode())
+
+
+def test_a_table_made_before_works_as_it_was_and_create_adds_the_index(
+    filled: PostgresIndex, database_url: str
+) -> None:
+    drop_titles(database_url)
+    assert found(filled, "Mercury Orbit") == set()
+    assert [chunk.id for chunk in filled.fetch([ChunkRef("m", 1), ChunkRef("x", named_in="Mercury Orbit")])] == ["m#1"]
+    health = filled.check(sample=1, limit=1)
+    assert "B-tree on the titles" in health.missing_indexes
+    assert "create(...)" in health.remedies["indexes"]
+    PostgresIndex.create(database_url, dimensions=4)
+    assert found(filled, "Mercury Orbit") == {"m#0"}
+    assert filled.check(sample=1, limit=1).missing_indexes == ()
+
+
+def test_titles_are_found_under_the_keys_of_the_index_alone(database_url: str) -> None:
+    keys = MetadataKeys(title="name")
+    index = PostgresIndex.create(database_url, dimensions=4, keys=keys)
+    index.add(
+        [Chunk("m#0", "m", "Hot.", 0, metadata={"name": "Mercury Orbit", "title": "Venus Express"})], progress=False
+    )
+    assert found(index, "Mercury Orbit, Venus Express") == {"m#0"}
+    other = PostgresIndex.create(database_url, dimensions=4)
+    assert found(other, "Venus Express") == {"m#0"}  # each has its own index
+    assert found(replace(index, keys=MetadataKeys(title="label")), "Mercury Orbit") == set()
+
+
+def explain(index: PostgresIndex, text: str) -> str:
+    found_statement = index._chunks_statement([ChunkRef("x", named_in=text)])
+    assert found_statement is not None
+    statement, bound = found_statement
+    with get_engine(index.server).connect() as connection:
+        compiled = statement.compile(connection.engine, compile_kwargs={"render_postcompile": True})
+        parameters = compiled.construct_params(dict(bound))
+        return "\n".join(connection.exec_driver_sql(f"EXPLAIN {compiled}", parameters).scalars())
+
+
+def test_the_plan_takes_the_index(database_url: str) -> None:
+    index = PostgresIndex.create(database_url, dimensions=4)
+    index.add(
+        (
+            Chunk(f"{number}#{at}", f"{number}", "Hot. " * 20, at, metadata={"title": f"Planet{number} orbit"})
+            for number in range(500)
+            for at in range(4)
+        ),
+        progress=False,
+    )
+    text = " ".join(f"Planet{number} orbit" for number in range(40))
+    plan = explain(index, text)
+    assert "Index Scan on chunks_ctxassembly_titles" in plan
+    assert "Seq Scan on chunks" not in plan
+    assert len(found(index, text)) == 40
+    assert len(found(index, " ".join(f"Planet{number} orbit" for number in range(500)))) == 64  # a statement's most
+
+
+def test_an_attached_table_gets_the_index_from_its_owner(engine: PGEngine, database_url: str) -> None:
+    store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
+    plan = str(PostgresIndex.attach(store, dry_run=True))
+    assert "CREATE INDEX CONCURRENTLY IF NOT EXISTS" in plan
+    assert "ctxassembly_titles_" in plan
+    index = PostgresIndex.attach(store)
+    assert found(index, "Mercury orbit") == {"lab#0"}
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+    drop_titles(database_url, "documents")
+    assert found(index, "Mercury orbit") == set()
+    assert "ctxassembly_titles_" in str(PostgresIndex.attach(store, dry_run=True))
+    PostgresIndex.attach(store)
+    assert found(index, "Mercury orbit") == {"lab#0"}
+
+
+def test_a_reader_attaches_without_an_index_of_titles(engine: PGEngine, database_url: str) -> None:
+    store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
+    index = PostgresIndex.attach(store)
+    drop_titles(database_url, "documents")
+    execute(
+        database_url,
+        "DROP ROLE IF EXISTS titles_reader",
+        "CREATE ROLE titles_reader LOGIN PASSWORD 'x'",
+        "GRANT SELECT ON documents, documents_lexemes TO titles_reader",
+    )
+    try:
+        with open_maintenance(index.server, 5) as work:
+            work.connection.execute("SET ROLE titles_reader")
+            _, plan = migrate.attach_table(work, index.table, index.fields, MetadataKeys(), hnsw=True, dry_run=False)
+            work.connection.execute("RESET ROLE")
+        assert plan.steps == ()
+        assert any("no index of titles" in note and "owner" in note for note in plan.notes)
+    finally:
+        execute(database_url, "DROP OWNED BY titles_reader", "DROP ROLE titles_reader")
+
+
+@pytest.mark.parametrize("jsonb", [False, True])
+def test_a_table_of_llamaindex_is_found_by_titles(database_url: str, jsonb: bool) -> None:
+    store = llamaindex_store(database_url, jsonb=jsonb, texts=("# Mercury Orbit\n\nHot.", "Cold."))
+    assert found(PostgresIndex.attach(store), "Mercury orbit") == {"lab#0"}
+
+
+# One rule in Python and in SQL
+
+ODD = (
+    *(
+        "Zürich",
+        "ZÜRICH",
+        "Zu\u0308rich",
+        "Straße",
+        "ſtern",
+        "Ὀδυσσέα",
+        "İzmir",
+        "北京",
+        "三天内",
+        "ｋａｎａ",
+        "カナ",
+        "ไทย",
+    ),
+    *("हिन्दी", "عربي", "été", "ﬁnal", "a_b", "C++", "3.14", "№5", "½", "(note)", "（注）", "[1]", "—", "…", "·", "¿"),
+    *("\u200b", "\xa0", "'", "’", ";", "/", "\\", "%s", ":b", "{}", "🙂", "Ⅳ", "x̄", "the", "of", "Mercury", "orbit"),
+)
+PIECES = st.one_of(st.sampled_from(ODD), st.text(max_size=6))
+TITLES = st.lists(st.tuples(PIECES, st.sampled_from([" ", "", ", ", "-", "\n", "\u3000"])), min_size=1, max_size=6).map(
+    lambda parts: "".join(piece + between for piece, between in parts)
+)
+
+
+@pytest.fixture(scope="module")
+def odd_index(server_url: str) -> Iterator[PostgresIndex]:
+    with new_database(server_url) as url:
+        yield PostgresIndex.create(url, dimensions=4)
+
+
+@pytest.mark.direct
+@settings(max_examples=150)
+@given(title=TITLES, before=TITLES, after=TITLES, case=st.sampled_from([str, str.upper, str.lower]))
+def test_sql_finds_the_mentions_that_python_finds(
+    odd_index: PostgresIndex, title: str, before: str, after: str, case: Any
+) -> None:
+    storable = title.replace("\0", "").encode("utf-8", "ignore").decode()
+    chunk = Chunk("t#0", "t", "Text.", 0, metadata={"title": storable})
+    odd_index.add([chunk], progress=False)
+    # The server folds letters one by one: "STRASSE" is not found by "Straße", nor a dotted I by a dotless one.
+    is_plain = case(storable).lower() == storable.lower() and len(case(storable)) == len(storable)
+    changed = case(storable) if is_plain else storable
+    text = f"{before} {changed} {after}"
+    expected = found(MemoryIndex([chunk]), text)
+    assert found(odd_index, text) >= expected, (storable, text)
+
+
+def test_what_separates_words_in_sql_is_part_of_no_word_in_python() -> None:
+    between = (chr(code) for code in range(sys.maxunicode + 1) if _BETWEEN_WORDS.match(chr(code)))
+    assert [character for character in between if words(f"a{character}b") == [f"a{character}b"]] == []
