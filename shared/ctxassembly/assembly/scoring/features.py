@@ -21,7 +21,12 @@ import numpy as np
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, lines_by_mentioned_speaker, might_mention_speaker
+from ctxassembly.assembly.scoring.speakers import (
+    SPEAKER_BONUS,
+    labeled_lines,
+    lines_by_mentioned_speaker,
+    might_mention_speaker,
+)
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text.lines import TextLines
@@ -224,9 +229,9 @@ def score_sentences(
     lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, boundaries, occurrences, bm25))
     lexical_scores += weights.sentence * _max_normalize(term_scores)
     lexical_scores += weights.surroundings * _max_normalize(surroundings)
-    line_starts = candidate_text.boundaries[:-1][~candidate_text.continues].tolist()
-    if might_mention_speaker(candidate_text.text, line_starts, np.sort(candidate_text.term_offsets).tolist(), query):
-        speaker_flags = lines_by_mentioned_speaker(candidate_text.text, boundaries, continues, query)
+    lines = labeled_lines(candidate_text.text, candidate_text.boundaries[:-1][~candidate_text.continues].tolist())
+    if might_mention_speaker(candidate_text.text, lines, np.sort(candidate_text.term_offsets), query):
+        speaker_flags = lines_by_mentioned_speaker(candidate_text.text, lines, boundaries, continues, query)
         lexical_scores += SPEAKER_BONUS * np.array(speaker_flags or 0.0)
     max_lexical_score = weights.max_lexical_score
     if scorer_scores:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -46,21 +46,45 @@ _TURN = re.compile(
 _CAPITALIZED = re.compile(r"(?<=[^\w])\w+")
 
 
+class LabeledLines(NamedTuple):
+    """The lines that have a colon after at most `_MAX_NAME_CHARS` characters, as parallel arrays of offsets."""
+
+    begins: IntArray
+    colons: IntArray
+    """The first colon of each."""
+    text_ends: IntArray
+    """The end of the document's text that each is in."""
+
+
+def labeled_lines(text: str, text_starts: Sequence[int]) -> LabeledLines:
+    """Return the labeled lines of `text`; at `text_starts`, ascending from 0, the text of each document begins."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    is_colon = codes == ord(":")
+    if _FULLWIDTH_COLON in text:
+        is_colon |= codes == ord(_FULLWIDTH_COLON)
+    colons = np.flatnonzero(is_colon)
+    breaks = np.append(-1, np.flatnonzero(codes == ord("\n")))
+    bounds = np.append(text_starts, len(text)).astype(np.int64)
+    numbers = np.searchsorted(bounds, colons, "right")
+    begins = np.maximum(bounds[numbers - 1], breaks[np.searchsorted(breaks, colons) - 1] + 1)
+    is_near = colons - begins < _MAX_NAME_CHARS
+    begins, firsts = np.unique(begins[is_near], return_index=True)
+    return LabeledLines(begins, colons[is_near][firsts], bounds[numbers[is_near][firsts]])
+
+
 def lines_by_mentioned_speaker(
-    text: str, boundaries: Sequence[int], continues: Sequence[bool], query: str
+    text: str, lines: LabeledLines, boundaries: Sequence[int], continues: Sequence[bool], query: str
 ) -> list[float]:
     r"""Return 1 for each sentence in a turn of a speaker whom `query` names, else 0; empty if there is none.
 
     For `boundaries` and `continues` see `ScoredSentences`.
 
     >>> text = "Li Wei: Too dear.\nIt is.\nAnn: No.\nLi Wei: Yes."
-    >>> lines_by_mentioned_speaker(text, [0, 18, 25, 34, 46], [False, True, True, True], "What did Li Wei say?")
+    >>> lines = labeled_lines(text, [0])
+    >>> lines_by_mentioned_speaker(text, lines, [0, 18, 25, 34, 46], [False, True, True, True], "What did Li Wei say?")
     [1.0, 1.0, 0.0, 1.0]
     """
-    first_indexes = [index for index, is_continuation in enumerate(continues) if not is_continuation]
-    speakers = [
-        (begin, name) for begin, name in _find_speakers(text, [boundaries[index] for index in first_indexes]) if name
-    ]
+    speakers = [(begin, name) for begin, name in _find_speakers(text, lines) if name]
     names = {name for _, name in speakers}
     if len(names) == len(speakers) or len(names) < 2:
         return []
@@ -68,7 +92,7 @@ def lines_by_mentioned_speaker(
     if not mentioned:
         return []
     # Where the text of a document begins, the speaker is unknown.
-    turns = [(first, "") for first in first_indexes] + [
+    turns = [(index, "") for index, is_continuation in enumerate(continues) if not is_continuation] + [
         (bisect_right(boundaries, begin) - 1, name) for begin, name in speakers
     ]
     flags = [0.0] * len(continues)
@@ -78,27 +102,21 @@ def lines_by_mentioned_speaker(
     return flags
 
 
-def might_mention_speaker(text: str, line_starts: Sequence[int], term_offsets: Sequence[int], query: str) -> bool:
+def might_mention_speaker(text: str, lines: LabeledLines, term_offsets: IntArray, query: str) -> bool:
     """Return False only if `query` names no speaker of `text`, which is quick to find out.
 
-    `line_starts` are the offsets at which each document's text begins, and `term_offsets` the offsets of the query's
-    words, both ascending. Hardly any text has a word of the query before a colon at the beginning of a line, and where
-    code does ("class Circle:"), it isn't a name in the query.
+    `term_offsets` are the offsets of the query's words, ascending. Hardly any text has a word of the query before a
+    colon at the beginning of a line, and where code does ("class Circle:"), it isn't a name in the query.
     """
-    names = {name for _, name in _find_speakers(text, line_starts, term_offsets)}
+    has_term = np.searchsorted(term_offsets, lines.begins) < np.searchsorted(term_offsets, lines.colons)
+    near_terms = LabeledLines(*(offsets[has_term] for offsets in lines))
+    names = {name for _, name in _find_speakers(text, near_terms)}
     return bool(names) and bool(_mentioned_names(names, query))
 
 
-def _find_speakers(
-    text: str, line_starts: Sequence[int], term_offsets: Sequence[int] | None = None
-) -> Iterator[tuple[int, str]]:
-    """Yield the start and the speaker of each turn; with `term_offsets`, only if one of them is before the colon."""
-    begins, colons = _labeled_lines(text, line_starts)
-    if term_offsets is not None:
-        offsets = np.array(term_offsets, dtype=np.int64)
-        begins = begins[np.searchsorted(offsets, begins) < np.searchsorted(offsets, colons)]
-    ends = np.append(line_starts, len(text))[np.searchsorted(line_starts, begins, "right")]
-    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+def _find_speakers(text: str, lines: LabeledLines) -> Iterator[tuple[int, str]]:
+    """Yield the start and the speaker of each turn among `lines`."""
+    for begin, end in zip(lines.begins.tolist(), lines.text_ends.tolist(), strict=True):
         turn = _TURN.match(text, begin, end)
         if turn and len(turn["name"].split()) <= _MAX_NAME_WORDS:
             yield begin, _normalize_name(turn["name"])
@@ -107,22 +125,6 @@ def _find_speakers(
 @lru_cache(4_096)
 def _normalize_name(name: str) -> str:
     return " ".join(words(name))
-
-
-def _labeled_lines(text: str, line_starts: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the starts of the lines with a colon after at most `_MAX_NAME_CHARS`, and the first colon of each."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    is_colon = codes == ord(":")
-    if _FULLWIDTH_COLON in text:
-        is_colon |= codes == ord(_FULLWIDTH_COLON)
-    colons = np.flatnonzero(is_colon)
-    firsts = np.array(line_starts, dtype=np.int64)
-    begins = firsts[np.searchsorted(firsts, colons, "right") - 1]
-    breaks = np.append(-1, np.flatnonzero(codes == ord("\n")))
-    begins = np.maximum(begins, breaks[np.searchsorted(breaks, colons) - 1] + 1)
-    is_near = colons - begins < _MAX_NAME_CHARS
-    begins, indexes = np.unique(begins[is_near], return_index=True)
-    return begins, colons[is_near][indexes]
 
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:

@@ -92,8 +92,8 @@ MAX_SCRAP_CHARS = 12
 """Length of the longest sentence that says no more than a gap marker."""
 MAX_MISSES = 100
 """Number of sentences whose companions don't fit after which the search ends: then nothing but their kind is left."""
-MIN_TOKENS = 2.0
-"""Tokens of the shortest sentence: the search ends when fewer are left."""
+MIN_TOKENS, END_SHARE = 2.0, 0.005
+"""The tokens of the shortest sentence, and a share of the room: the search ends when less is left."""
 
 
 class Picked(NamedTuple):
@@ -121,7 +121,7 @@ def pick_greedily(
     picked_texts: set[str] = set()
     all_fit, misses = True, 0
     for index in order:
-        if free_tokens < MIN_TOKENS or misses == MAX_MISSES:
+        if free_tokens < max(MIN_TOKENS, END_SHARE * max_tokens) or misses == MAX_MISSES:
             return Picked(picked, max_tokens - free_tokens, False)
         if index in picked:
             continue

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.scoring.speakers import lines_by_mentioned_speaker, might_mention_speaker
+from ctxassembly.assembly.scoring.speakers import labeled_lines, lines_by_mentioned_speaker, might_mention_speaker
 from ctxassembly.text.sentences import sentence_spans
 from stopwatch import grows_less
 
@@ -43,7 +44,9 @@ def turns(texts: Sequence[str], query: str) -> list[float]:
         base = edges[-1]
         edges += [base + end for _, end in sentence_spans(text)]
         continues += [start > 0 for start, _ in sentence_spans(text)]
-    return lines_by_mentioned_speaker("".join(texts), edges, continues, query)
+    starts = [edge for edge, continuation in zip(edges, continues, strict=False) if not continuation]
+    lines = labeled_lines("".join(texts), starts)
+    return lines_by_mentioned_speaker("".join(texts), lines, edges, continues, query)
 
 
 def said(text: str, query: str) -> list[str]:
@@ -140,7 +143,8 @@ def test_time_is_linear(piece: str):
         text = (piece * (length // len(piece) + 1))[:length]
         edges = [0, *(end for _, end in sentence_spans(text))]
         continues = [start > 0 for start, _ in sentence_spans(text)]
-        return lambda: lines_by_mentioned_speaker(text, edges, continues, "What did Ann say to A. B about it?")
+        query = "What did Ann say to A. B about it?"
+        return lambda: lines_by_mentioned_speaker(text, labeled_lines(text, [0]), edges, continues, query)
 
     assert grows_less(looking, 10_000, 320_000, 300)
 
@@ -158,6 +162,5 @@ def test_time_is_linear(piece: str):
 def test_turns_are_looked_for_only_where_one_may_be_of_whom_the_query_names(
     rule: str, text: str, begins: list[int], word: str, named: bool
 ):
-    assert (
-        might_mention_speaker(text, begins, [text.index(word)], "What did Sarah Jones say of the budget?") is named
-    ), rule
+    lines, offsets = labeled_lines(text, begins), np.array([text.index(word)])
+    assert might_mention_speaker(text, lines, offsets, "What did Sarah Jones say of the budget?") is named, rule
