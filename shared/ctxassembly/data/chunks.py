@@ -184,6 +184,8 @@ ChunkFlag = Literal["keep_whole", "no_neighbors"]
 def has_flag(chunk: Chunk, flag: ChunkFlag, keys: MetadataKeys) -> bool:
     """Return True if the metadata of `chunk` has the flag: True or 1, or one of them as text, as in some stores."""
     value = keys.read(chunk.metadata, flag)
+    if value is None:  # as nearly always
+        return False
     return value is True or (to_text(value) or "").lower() in ("true", "1")
 
 

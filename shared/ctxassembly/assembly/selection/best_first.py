@@ -55,7 +55,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     Documents are ordered by their best sentence.
     """
     sentences, chars_per_token = relevance.relevant_sentences, relevance.chars_per_token
-    documents = dict.fromkeys(sentences.document_ids[index] for index in sentences.indexes_by_score)
+    documents = dict.fromkeys(map(sentences.document_ids.__getitem__, sentences.indexes_by_score))
     document_ranks = {document_id: rank for rank, document_id in enumerate(documents)}
     ranked = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
     chars = sentences.lengths[ranked].cumsum()

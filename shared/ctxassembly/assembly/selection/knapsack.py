@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
 from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.shorten import merge_spans
@@ -41,7 +42,7 @@ class TokenCosts:
     def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
         self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
         self._counter = layout.typesetter.counter
-        self._parts = layout.typesetter.parts
+        self._parts = layout.typesetter.parts or Parts({})
         self._costs: dict[int, float] = {}
         self._header_costs: dict[str, float] = {}
         self._first_candidates = {
@@ -59,7 +60,7 @@ class TokenCosts:
 
     def label(self, index: int) -> tuple[int, str]:
         """Return the part in which a sentence is read, and its document: what has a header of its own."""
-        return self._parts.part_of(index) if self._parts else 0, self._sentences.document_ids[index]
+        return self._parts.part_of(index), self._sentences.document_ids[index]
 
     def _estimate(self, index: int) -> float:
         if not self._counter.additive:
@@ -181,12 +182,13 @@ def _joining_cost(
         return False, (), MARKER_COST + costs.header_cost(label[1])
     is_adjacent, gaps = False, list[int]()
     for step in (-1, 1):
-        at = index + step
-        if not 0 <= at < len(continues) or not continues[max(at, index)] or costs.label(at) != label:
+        at, beyond = index + step, index + 2 * step
+        is_picked = at in picked
+        if not (is_picked or beyond in picked) or not continues[max(at, index)] or costs.label(at) != label:
             continue
-        if at in picked:
+        if is_picked:
             is_adjacent = True
-        elif at + step in picked and continues[max(at, at + step)] and costs.label(at + step) == label:
+        elif continues[max(at, beyond)] and costs.label(beyond) == label:
             gaps.append(at)
     return is_adjacent, gaps, MARKER_COST * (1 - is_adjacent - len(gaps))
 
