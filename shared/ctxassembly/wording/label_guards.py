@@ -134,8 +134,7 @@ _SINGLE_CHARACTER = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
 """An atom that matches one visible character, so that a hint may be made of it."""
 _UMLAUT = "\u0308"
 _HEAD_CHARACTERS = 32
-_HEAD = re.compile(rf"\n([^\w\n]*)([^\n]{{0,{_HEAD_CHARACTERS}}})")
-"""The signs that a line begins with, and its first characters from its first letter or digit on."""
+_FIRST_WORD = re.compile(r"\w")
 _TAG = re.compile(
     rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.has_markup)})", re.IGNORECASE
 )
@@ -178,16 +177,22 @@ class Guard(NamedTuple):
 
         Only the head of a line is folded. A line that begins with a letter of another script is passed over at once.
         """
-        for found in _HEAD.finditer(text):
-            signs, head = found.groups()
-            if signs.isascii() and (head.isascii() or not (is_lookalike(head[0]) or _INVISIBLE_RUN.match(head))):
-                continue
-            look = fold_lookalikes(head)
-            is_hidden = len(head) == _HEAD_CHARACTERS and len(look.replace(" ", "")) < _PREFILTER_ATOMS
-            if is_hidden or self.prefilter.match(f"\n{fold_lookalikes(signs)}{look}"):
-                begin = found.start() + 1
-                end = text.find("\n", begin)
-                yield from _find_in_views(self.form, text, begin, len(text) if end < 0 else end)
+        before, *lines = text.split("\n")
+        begin = len(before) + 1
+        for line in lines:
+            if not line.isascii() and self._may_look_like_form(line):
+                yield from _find_in_views(self.form, text, begin, begin + len(line))
+            begin += len(line) + 1
+
+    def _may_look_like_form(self, line: str) -> bool:
+        first_word = _FIRST_WORD.search(line)
+        head_start = first_word.start() if first_word else len(line)
+        signs, head = line[:head_start], line[head_start : head_start + _HEAD_CHARACTERS]
+        if signs.isascii() and (head.isascii() or not (is_lookalike(head[0]) or _INVISIBLE_RUN.match(head))):
+            return False
+        look = fold_lookalikes(head)
+        is_hidden = len(head) == _HEAD_CHARACTERS and len(look.replace(" ", "")) < _PREFILTER_ATOMS
+        return is_hidden or self.prefilter.match(f"\n{fold_lookalikes(signs)}{look}") is not None
 
     def find_labels(self, line: str) -> list[int]:
         """Return the offsets of labels and beginnings of summaries in `line`, as it is read and as it looks."""

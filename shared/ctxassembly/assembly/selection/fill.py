@@ -53,6 +53,8 @@ def fill_in_batches(layout: Layout, items: Sequence[Sequence[Candidate]], chars_
     return layout, taken_count
 
 
+END_SHARE = 0.005
+"""Share of the budget that is left empty: what is short enough for it says next to nothing."""
 MAX_GAP_TOKENS = 4
 """Maximum number of tokens of a gap marker, line breaks included."""
 
@@ -147,6 +149,9 @@ def _fill_sequentially(
     exclusions: dict[int, Exclusion] = {}
     shortened: dict[int, Candidate] = {}
     for number, item in enumerate(items):
+        if not layout.is_empty and layout.max_tokens - layout.token_count < END_SHARE * layout.max_tokens:
+            exclusions |= _exclusions(item, round(_text_length(item) / chars_per_token), ())
+            continue
         if not only_partial and layout.might_fit(item):
             if layout.fits(item):
                 layout = layout.with_candidates(item)

@@ -23,6 +23,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.companions import Companions
+from ctxassembly.assembly.selection.fill import END_SHARE
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
@@ -93,8 +94,8 @@ MAX_SCRAP_CHARS = 12
 """Length of the longest sentence that says no more than a gap marker."""
 MAX_MISSES = 100
 """Number of sentences whose companions don't fit after which the search ends: then nothing but their kind is left."""
-MIN_TOKENS, END_SHARE = 2.0, 0.005
-"""The tokens of the shortest sentence, and a share of the room: the search ends when less is left."""
+MIN_TOKENS = 2.0
+"""Tokens of the shortest sentence: the search ends when fewer are left."""
 
 
 class Picked(NamedTuple):
