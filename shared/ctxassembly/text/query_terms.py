@@ -189,14 +189,14 @@ class QueryTerms:
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
         self._has_key = np.zeros(_SLOTS, dtype=bool)
-        self._has_key[keys % _SLOTS] = True
+        self._has_key[keys & (_SLOTS - 1)] = True
 
     def find_prefixes(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         """Return the number of each of the query's prefixes among `keys`, and its place there.
 
         Below `prefix_count` it is the number of a term; from there on, only `find_whole` says whether a term is there.
         """
-        places = np.flatnonzero(self._has_key[keys % _SLOTS])
+        places = np.flatnonzero(self._has_key[keys & (_SLOTS - 1)])
         numbers = np.searchsorted(self._keys, keys[places]).clip(max=len(self._keys) - 1)
         is_same = self._keys[numbers] == keys[places]
         return self._order[numbers[is_same]], places[is_same]

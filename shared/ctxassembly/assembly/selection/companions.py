@@ -71,10 +71,14 @@ class Companions:
 
     def _better_neighbor(self, index: int) -> Sequence[int]:
         """Return the one of the two sentences next to it in the same chunk that has the higher score."""
-        neighbors = [at for at in (index - 1, index + 1) if max(at, index) in self._continues_in_chunk]
+        neighbors = [at for at in (index - 1, index + 1) if self._continues_in_chunk[max(at, index)]]
         return [max(neighbors, key=self._sentences.scores.__getitem__)] if neighbors else []
 
     @cached_property
-    def _continues_in_chunk(self) -> frozenset[int]:
-        """The indexes of the sentences that continue another one in the same chunk."""
-        return frozenset().union(*[span.sentence_range[1:] for span in self._sentences.candidate_spans])
+    def _continues_in_chunk(self) -> Sequence[int]:
+        """For each sentence 1 if it continues another one in the same chunk, else 0."""
+        flags = bytearray(len(self._sentences.continues) + 1)
+        for span in self._sentences.candidate_spans:
+            first, stop = span.sentence_range.start + 1, span.sentence_range.stop
+            flags[first:stop] = b"\x01" * (stop - first)
+        return flags

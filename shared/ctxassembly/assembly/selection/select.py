@@ -157,8 +157,8 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     if (
         relevance.decides
         and layout.might_fit(in_window)
-        and layout.fits(in_window)
         and not _has_below_minimum(in_window, relevance)
+        and layout.fits(in_window)
     ):
         return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
     prefiltered = drop_weak(layout, others, _compression_ranker(relevance))
