@@ -22,7 +22,7 @@ characters. A part for each of the best chunks, and other ways to rank chunks, d
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 from ctxassembly.assembly.rendering.layout import Layout
@@ -54,7 +54,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
 
     Documents are ordered by their best sentence.
     """
-    sentences, chars_per_token = relevance.relevant_sentences, relevance.chars_per_token
+    config, sentences, chars_per_token = relevance.config, relevance.relevant_sentences, relevance.chars_per_token
     documents = dict.fromkeys(map(sentences.document_ids.__getitem__, sentences.indexes_by_score))
     document_ranks = {document_id: rank for rank, document_id in enumerate(documents)}
     ranked = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
@@ -63,12 +63,13 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     if max_tokens < MIN_TOKENS or chars[-1] / chars_per_token < MIN_TEXT_TOKENS:
         return Parts(document_ranks)
     included, companions = set(ranked), Companions(sentences)
+    whole = [span.sentence_range for span in sentences.candidate_spans if must_keep_whole(span.candidate, config)]
 
     def undivided(indexes: set[int]) -> set[int]:
-        return _with_whole_chunks(relevance, _without_divided_tables(indexes, included, companions))
+        return _with_whole_chunks(_without_divided_tables(indexes, included, companions), whole)
 
     first: set[int] = set()
-    if relevance.config.cite != "chunk":  # where a label is a chunk, none is divided
+    if config.cite != "chunk":  # where a label is a chunk, its best sentences stay in it
         costs = TokenCosts(layout, sentences, chars_per_token)
         best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
         first = undivided(pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes)
@@ -76,11 +77,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     parts = [first, *map(undivided, (*chunks[:1], set[int]().union(*chunks[1:])))]
     # A chunk that must be kept whole is in the first of them that has any of it.
     sentence_parts = {index: number for number in reversed(range(len(parts))) for index in parts[number]}
-    spans = [
-        _spans_by_key(sentences, {index for index in part if sentence_parts[index] == number})
-        for number, part in enumerate(parts)
-    ]
-    return Parts(document_ranks, spans, sentence_parts)
+    return Parts(document_ranks, _spans_by_part(sentences, sentence_parts, len(parts)), sentence_parts)
 
 
 def _without_divided_tables(indexes: set[int], included: set[int], companions: Companions) -> set[int]:
@@ -120,27 +117,25 @@ def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: 
     return chunks
 
 
-def _with_whole_chunks(relevance: Relevance, indexes: Collection[int]) -> set[int]:
-    """Return the sentences at `indexes`, and all of a chunk that must be kept whole if any of it is among them."""
+def _with_whole_chunks(indexes: set[int], whole: Sequence[range]) -> set[int]:
+    """Return the sentences at `indexes`, and all of a chunk that must be kept `whole` if any of it is among them."""
     found = set(indexes)
-    spans = relevance.sentences.candidate_spans
-    whole = [span.sentence_range for span in spans if must_keep_whole(span.candidate, relevance.config)]
     for sentence_range in chain(whole, reversed(whole)):  # both ways: such chunks may overlap
         if not found.isdisjoint(sentence_range):
             found.update(sentence_range)
     return found
 
 
-def _spans_by_key(sentences: ScoredSentences, indexes: Collection[int]) -> dict[int, Sequence[Span]]:
-    """Return the slices of each candidate in the sentences at `indexes`, by candidate key."""
-    ascending, found = sorted(indexes), dict[int, Sequence[Span]]()
+def _spans_by_part(
+    sentences: ScoredSentences, sentence_parts: Mapping[int, int], count: int
+) -> list[dict[int, Sequence[Span]]]:
+    """Return for each of `count` parts the slices of each candidate in its sentences, by candidate key."""
+    boundaries, ascending = sentences.boundaries, sorted(sentence_parts)
+    found: list[dict[int, list[Span]]] = [{} for _ in range(count)]
     for candidate, start, end, sentence_range in sentences.candidate_spans:
         first = bisect_left(ascending, sentence_range.start)
-        own = ascending[first : bisect_left(ascending, sentence_range.stop, first)]
-        slices = (
-            (max(sentences.boundaries[index], start) - start, min(sentences.boundaries[index + 1], end) - start)
-            for index in own
-        )
-        if spans := merge_spans([(begin, stop) for begin, stop in slices if begin < stop]):
-            found[candidate.key] = spans
-    return found
+        for index in ascending[first : bisect_left(ascending, sentence_range.stop, first)]:
+            begin, stop = max(boundaries[index], start) - start, min(boundaries[index + 1], end) - start
+            if begin < stop:
+                found[sentence_parts[index]].setdefault(candidate.key, []).append((begin, stop))
+    return [{key: merge_spans(spans) for key, spans in by_key.items()} for by_key in found]
