@@ -39,3 +39,12 @@ def test_a_roster_is_cut_between_its_entries():
     text = assembled(f"{PROSE}\n\n{ROSTER}", "When is Dr. Fay there?", "Fay", 40)
     assert "Dr. Fay Jansen\nRoom 5\nFrom 5 to 12" in text
     assert text.count("Dr.") == text.count("Room") == text.count("From")
+
+
+def test_a_statement_goes_on_in_the_next_chunk():
+    labels = ["Cash", "Inventories", "Other assets", "Total assets", "Debt", "Wages due", "Taxes due", "Total due"]
+    statement = "".join(f"{label}\n{1234 + number}\n{2345 + number}\n" for number, label in enumerate(labels * 2))
+    others = "\n\n".join(f"The {name} branch has a statement of its own, which nobody reads." for name in NAMES)
+    query = "Which inventories are on the statement?"
+    text = assembled(f"{others}\n\n{statement}\n{others}", query, "Inventories", 180)
+    assert statement.replace("\n", "") in text.replace("\n", "")

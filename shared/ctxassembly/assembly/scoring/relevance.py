@@ -9,6 +9,7 @@ from functools import cached_property
 
 from ctxassembly.assembly.rendering.groups import Joins, document_texts
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.scoring.tables import raise_tables
 from ctxassembly.assembly.scoring.titles import raise_linked
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
 from ctxassembly.config.assembly import AssemblyConfig
@@ -41,7 +42,8 @@ class Relevance:
 
         lines = document_texts(self.candidates, self.joins)
         weights, query = choose_weights(self.candidates), self.query or ""
-        return raise_linked(score_sentences(lines, query, weights, self.scorer_scores), query, self.config.keys)
+        scored = score_sentences(lines, query, weights, self.scorer_scores)
+        return raise_tables(raise_linked(scored, query, self.config.keys))
 
     @cached_property
     def relevant_sentences(self) -> ScoredSentences:

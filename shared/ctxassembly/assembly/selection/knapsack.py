@@ -136,7 +136,9 @@ def pick_greedily(
             all_fit = False
             continue
         text = sentences.sentence_text(index)
-        if text in picked_texts or (not is_adjacent and _is_scrap(sentences, index, text)):
+        # Two cells of a table may be equal.
+        is_repeated = text in picked_texts and not (is_adjacent and len(text) <= MAX_SCRAP_CHARS)
+        if is_repeated or (not is_adjacent and _is_scrap(sentences, index, text)):
             continue
         added = {index, *gaps}
         cost = overhead + sum([costs.estimate(at) for at in added])

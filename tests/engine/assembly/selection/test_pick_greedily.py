@@ -38,6 +38,7 @@ def costs(units: ScoredSentences) -> TokenCosts:
         ("it goes with a sentence", [FILLER[0], "Mr.", FILLER[1]], [0, 1], {0, 1}),
         ("a line among others of its length stands, with them", ["Monday", "8-17 h", FILLER[0]], [0], {0, 1}),
         ("and so does all that there is", ["Monday"], [0], {0}),
+        ("cells of a table may be equal", ["Cash", *["12"] * 20], [*range(21)], {*range(21)}),
     ],
 )
 def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
