@@ -65,6 +65,9 @@ _BEFORE_ORDINALS = re.compile("ab|[ai]m|beim|bis|d(?:as|e[mnrs]|ie)|ein(?:e[mr]?
 
 def is_wrapped_line(text: str, at: int) -> bool:
     """Return True if the line break at `at` only wraps a full line, so that the sentence continues in the next."""
+    last = text[at - 1]
+    if not (last.isalpha() or last in _OPEN_ENDINGS or last.isspace()):  # the quickest check
+        return False
     begin = text.rfind("\n", 0, at) + 1
     if at - begin < MIN_WRAPPED_CHARS:
         return False
@@ -177,18 +180,20 @@ def sentence_spans(text: str) -> list[Span]:
     start, has_bars, is_thai = 0, "|" in text, any(sign in text for sign in _FREQUENT_VOWELS)
     pattern = _BREAK_OR_BLANK if is_thai else _BREAK if has_bars else _BREAK_UNWRAPPED
     for match in pattern.finditer(text):
-        (at, end), found = match.span(), match[0]
+        at, end = match.span()
+        stop = text[at]
         if text[start].isspace() and _BLANKS.fullmatch(text, start, end):  # a slice would copy the sentence
             continue
         if end - start <= _MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, start, end):
             continue
-        if found == "\n" and is_wrapped_line(text, at):
+        if stop == "\n":
+            if end == at + 1 and is_wrapped_line(text, at):
+                continue
+        elif stop == "." and end == at + 2 and text[at + 1] in " \xa0" and _is_abbreviation(text, start, at):
             continue
-        if found in (". ", ".\xa0") and _is_abbreviation(text, start, at):
+        elif stop == " " and end - start < MIN_PHRASE_CHARS:  # between two phrases of Thai
             continue
-        if is_thai and found[0] == " " and end - start < MIN_PHRASE_CHARS:
-            continue
-        if has_bars and "\n" not in found and _is_table_row(text, start, end):
+        elif has_bars and text.find("\n", at, end) < 0 and _is_table_row(text, start, end):
             continue
         edges.append(end)
         start = end
