@@ -180,20 +180,18 @@ def sentence_spans(text: str) -> list[Span]:
     start, has_bars, is_thai = 0, "|" in text, any(sign in text for sign in _FREQUENT_VOWELS)
     pattern = _BREAK_OR_BLANK if is_thai else _BREAK if has_bars else _BREAK_UNWRAPPED
     for match in pattern.finditer(text):
-        at, end = match.span()
-        stop = text[at]
+        (at, end), found = match.span(), match[0]
         if text[start].isspace() and _BLANKS.fullmatch(text, start, end):  # a slice would copy the sentence
             continue
         if end - start <= _MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, start, end):
             continue
-        if stop == "\n":
-            if end == at + 1 and is_wrapped_line(text, at):
-                continue
-        elif stop == "." and end == at + 2 and text[at + 1] in " \xa0" and _is_abbreviation(text, start, at):
+        if found == "\n" and is_wrapped_line(text, at):
             continue
-        elif stop == " " and end - start < MIN_PHRASE_CHARS:  # between two phrases of Thai
+        if found in (". ", ".\xa0") and _is_abbreviation(text, start, at):
             continue
-        elif has_bars and text.find("\n", at, end) < 0 and _is_table_row(text, start, end):
+        if is_thai and found[0] == " " and end - start < MIN_PHRASE_CHARS:
+            continue
+        if has_bars and "\n" not in found and _is_table_row(text, start, end):
             continue
         edges.append(end)
         start = end

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-MAX_TEXT_CHARS = 8_192
-"""Characters of the longest text that is kept: longer ones are rare and take too much memory."""
+MAX_TEXT_CHARS = 131_072
+"""Characters of the longest text that is kept: a longer one would take the room of hundreds of chunks."""
 ENTRY_BYTES = 400
 """Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it. `bytes_of`
 returns what a value takes beyond that."""
