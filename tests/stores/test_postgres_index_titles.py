@@ -37,6 +37,9 @@ CHUNKS = [
     Chunk("o#2", "o", "Far.", None, start=9, metadata={"title": "Oort Cloud", "page": 2}),
     Chunk("p#0", "p", "Short.", 0, metadata={"title": "Part 2"}),
     Chunk("i#0", "i", "Long.", 0, metadata={"title": "ISO27001标准文件"}),
+    Chunk("北#0", "北", "冷。", 0, metadata={"title": "北京大学"}),
+    Chunk("三#0", "三", "冷。", 0, metadata={"title": "三天内"}),
+    Chunk("s#0", "s", "Sweet.", 0, metadata={"title": "Süßes"}),
 ]
 TEXTS = {
     "After the Mercury orbit it joined VENUS EXPRESS.": {"m#0", "v#0"},
@@ -48,6 +51,9 @@ TEXTS = {
     "the Oort Cloud, in part 2": {"o#0"},
     "见iso27001标准文件。": {"i#0"},
     "Mercury orbital": set(),
+    "他在北京大学学习。": {"北#0"},
+    "三天内": set(),
+    "Er mag süßes.": {"s#0"},
     "": set(),
     "\x00 Mercury\ud800Orbit": {"m#0"},
 }
@@ -234,7 +240,7 @@ def odd_index(server_url: str) -> Iterator[PostgresIndex]:
 
 
 @pytest.mark.direct
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(title=TITLES, before=TITLES, after=TITLES, case=st.sampled_from([str, str.upper, str.lower]))
 def test_sql_finds_the_mentions_that_python_finds(
     odd_index: PostgresIndex, title: str, before: str, after: str, case: Any

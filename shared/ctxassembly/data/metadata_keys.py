@@ -160,7 +160,8 @@ def with_keys(store: Any, keys: MetadataKeys) -> Any:
     """Return `store` with these `keys` if it has `keys` at their default, and is a dataclass or has `with_keys`."""
     names = {part.name for part in fields(store)} if is_dataclass(store) and not isinstance(store, type) else ()
     has_method = hasattr(type(store), "with_keys")
-    if not ("keys" in names or has_method) or store.keys != MetadataKeys() or keys == store.keys:
+    own = getattr(store, "keys", None) if "keys" in names or has_method else None
+    if own != MetadataKeys() or keys == own:
         return store
     return store.with_keys(keys) if has_method else replace(store, keys=keys)
 

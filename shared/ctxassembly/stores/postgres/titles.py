@@ -185,7 +185,7 @@ def beginnings(words: str) -> Iterator[str]:
             # A title may end within three characters that go on in the text.
             for end in range(middle + 1, middle + sizes[middle] + 1):
                 yield f"{first} {' '.join(found[middle:end])} "
-        if len(first) >= MIN_LETTERS:
+        if len(first.casefold()) >= MIN_LETTERS:
             yield f"{first} "
 
 
@@ -225,7 +225,9 @@ def select_mentioned(rows: sa.Select[Any], titles: TitleColumns, document_id: sa
     # In a subquery, whose result the planner doesn't know: it takes the index, whatever the number of phrases.
     phrases = sa.func.string_to_array(_lower(sa.bindparam("beginnings", type_=sa.Text)), sa.literal_column("','"))
     in_text = sa.any_(sa.cast(sa.select(phrases).scalar_subquery(), ARRAY(sa.Text)))
-    letters = sa.func.length(sa.func.regexp_replace(title, sa.literal_column("'[ 0-9_]'"), "", "g"))
+    # Four characters of a script without spaces are three words of two letters each.
+    min_letters = sa.case((title.regexp_match(f"[{_UNSPACED}]"), 4), else_=MIN_LETTERS)
+    letters = sa.func.length(sa.func.regexp_replace(sa.func.replace(title, "ß", "ss"), "[ 0-9_]", "", "g"))
     found = (
         rows.add_columns(mention.c.title_place)
         .select_from(sa.join(table, title.table, sa.true()).join(mention, sa.true()))
@@ -233,7 +235,7 @@ def select_mentioned(rows: sa.Select[Any], titles: TitleColumns, document_id: sa
             sa.literal_column(_exists_sql(titles)),
             sa.literal_column(titles.is_first),
             sa.literal_column(f"({titles.beginning})").op("=", is_comparison=True)(in_text),
-            letters >= MIN_LETTERS,
+            letters >= min_letters,
             mention.c.title_place.is_not(None),
         )
         .distinct(document_id)
