@@ -33,7 +33,7 @@ def assembled(config: AssemblyConfig) -> list[Document]:
     return ContextAssembler(config=config).invoke({"documents": documents, "query": QUERY})
 
 
-@pytest.mark.parametrize("cite", ["document", "passage"])
+@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
 def test_the_answer_is_in_the_first_label_and_its_chunk_comes_next(cite: str):
     read = assembled(replace(CONFIG, cite=cite))
     assert ANSWER in read[0].page_content

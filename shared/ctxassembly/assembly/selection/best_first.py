@@ -73,7 +73,8 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
         costs = TokenCosts(layout, sentences, chars_per_token)
         best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
         first = undivided(pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes)
-    chunks = _best_chunks(sentences, first, CHUNK_TOKENS * chars_per_token)
+    max_chars = CHUNK_TOKENS * chars_per_token
+    chunks = _best_chunks(sentences, first, max_chars, excludes_shared=config.cite == "chunk")
     parts = [first, *map(undivided, (*chunks[:1], set[int]().union(*chunks[1:])))]
     # A chunk that must be kept whole is in the first of them that has any of it.
     sentence_parts = {index: number for number in reversed(range(len(parts))) for index in parts[number]}
@@ -98,13 +99,19 @@ def _without_divided_tables(indexes: set[int], included: set[int], companions: C
     return {index for index in indexes if index not in divided and divided.isdisjoint(companions.of(index))}
 
 
-def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: float) -> list[set[int]]:
+def _best_chunks(
+    sentences: ScoredSentences, taken: Collection[int], max_chars: float, *, excludes_shared: bool
+) -> list[set[int]]:
     """Return the sentences of each of the best chunks, best first, that together have at most `max_chars`.
 
-    Sentences that are `taken`, or in a better chunk, don't count; a chunk that has no other isn't one of them.
+    Sentences that are `taken`, or in a better chunk, don't count; a chunk that has no other isn't one of them. With
+    `excludes_shared` a sentence that two chunks share counts for the first one alone, as its label has it.
     """
-    below_cutoff = sentences.below_cutoff()
-    ranges = {span.candidate.key: span.sentence_range for span in sentences.candidate_spans}
+    below_cutoff, ranges, shared_to = sentences.below_cutoff(), dict[int, range](), 0
+    for span in sentences.candidate_spans:
+        start, stop = span.sentence_range.start, span.sentence_range.stop
+        ranges[span.candidate.key] = range(max(start, shared_to), stop)
+        shared_to = max(shared_to, stop) if excludes_shared else 0
     chunks: list[set[int]] = []
     found = set(taken)
     for candidate in sentences.rank_candidates(span.candidate for span in sentences.candidate_spans):
