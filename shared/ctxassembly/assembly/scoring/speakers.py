@@ -34,6 +34,8 @@ SPEAKER_BONUS = 1.0
 _MAX_NAME_CHARS = 100
 """Maximum number of characters before the colon of a turn: a time, a name, another time."""
 _FULLWIDTH_COLON = "\uff1a"
+# A single character is found in a fifth of the time.
+_ASCII_COLON, _ANY_COLON = re.compile(":"), re.compile(f"[:{_FULLWIDTH_COLON}]")
 _MAX_NAME_WORDS = 4
 """Maximum number of words of a name, titles and numbers included."""
 _TIME = r"\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?"
@@ -58,15 +60,12 @@ class LabeledLines(NamedTuple):
 
 def labeled_lines(text: str, text_starts: Sequence[int]) -> LabeledLines:
     """Return the labeled lines of `text`; at `text_starts`, ascending from 0, the text of each document begins."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    is_colon = codes == ord(":")
-    if _FULLWIDTH_COLON in text:
-        is_colon |= codes == ord(_FULLWIDTH_COLON)
-    colons = np.flatnonzero(is_colon)
-    breaks = np.append(-1, np.flatnonzero(codes == ord("\n")))
+    found = [match.start() for match in (_ANY_COLON if _FULLWIDTH_COLON in text else _ASCII_COLON).finditer(text)]
+    breaks = [text.rfind("\n", max(colon - _MAX_NAME_CHARS, 0), colon) for colon in found]
+    colons, line_starts = np.array(found, dtype=np.int64), np.array(breaks, dtype=np.int64) + 1
     bounds = np.append(text_starts, len(text)).astype(np.int64)
     numbers = np.searchsorted(bounds, colons, "right")
-    begins = np.maximum(bounds[numbers - 1], breaks[np.searchsorted(breaks, colons) - 1] + 1)
+    begins = np.maximum(bounds[numbers - 1], line_starts)
     is_near = colons - begins < _MAX_NAME_CHARS
     begins, firsts = np.unique(begins[is_near], return_index=True)
     return LabeledLines(begins, colons[is_near][firsts], bounds[numbers[is_near][firsts]])
