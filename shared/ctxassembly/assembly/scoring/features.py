@@ -9,6 +9,7 @@ there on: both ends of a chunk may be cut inside a word or a sentence, and the m
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 32 * 1024 * 1024
 """Size of the cache: about 6,000 texts of 1,500 characters. Least recently used entries are evicted first."""
+
+_HEADING = re.compile("#{1,6} ")
+"""A heading at the beginning of a chunk."""
 
 _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
@@ -130,9 +134,10 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
     text_indexes = get_text_indexes(chunks)
     boundaries += [place for before, place in touching if text_indexes[before].is_ended]
     parts = ChunkParts(chunks, *(np.array(values, dtype=np.int64) for values in (chunk_starts, valid_from, valid_to)))
-    sentence_starts, section_starts = _sentence_starts(parts, text_indexes, [*line_starts, *boundaries])
-    line_numbers = np.searchsorted(line_starts, sentence_starts, "right") - 1
     full_text = "".join(texts)
+    borders = [2 * start + (_HEADING.match(full_text, start) is not None) for start in (*line_starts, *boundaries)]
+    sentence_starts, section_starts = _sentence_starts(parts, text_indexes, borders)
+    line_numbers = np.searchsorted(line_starts, sentence_starts, "right") - 1
     term_ids, term_offsets = _term_occurrences(parts, text_indexes, query_terms)
     symbols = [
         (term_id, match.start())
@@ -152,14 +157,17 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
 
 
 def _sentence_starts(
-    parts: ChunkParts, text_indexes: Sequence[TextIndex], boundaries: Sequence[int]
+    parts: ChunkParts, text_indexes: Sequence[TextIndex], borders: Sequence[int]
 ) -> tuple[IntArray, BoolArray]:
-    """Return the starts of sentences, `boundaries` included, and whether each begins a section."""
+    """Return the starts of sentences, and whether each begins a section.
+
+    `borders` are those between chunks, times two, plus 1 if a section begins there.
+    """
     chunk_numbers = np.repeat(np.arange(len(text_indexes)), [len(index.sentence_starts) for index in text_indexes])
     # The lowest bit is the section flag, so that sorting keeps it with its sentence.
     encoded = 2 * parts.text_starts[chunk_numbers] + _concatenate([index.sentence_starts for index in text_indexes])
     own = encoded[(encoded >= 2 * parts.valid_from[chunk_numbers]) & (encoded < 2 * parts.valid_to[chunk_numbers])]
-    encoded = np.sort(np.append(own, 2 * np.array(boundaries, dtype=np.int64)))
+    encoded = np.sort(np.append(own, np.array(borders, dtype=np.int64)))
     return encoded >> 1, encoded & 1 > 0
 
 
@@ -196,6 +204,9 @@ def _term_occurrences(
     )
 
 
+HEADING_SHARE = 0.5
+"""How much nearer to the best sentence a section comes if its heading has the words of the query. Of sections of
+documentation in Markdown the context has .03 to .05 more at 1,000 tokens, and as much in large ones."""
 MAX_SECTION_CHARS = 4_000
 """Maximum length of a section, in characters, if no heading ends it earlier."""
 
@@ -238,12 +249,16 @@ def score_sentences(
         texts = [candidate_text.text[begin:end].strip() for begin, end in pairwise(boundaries)]
         lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
         max_lexical_score += SCORER_WEIGHT
+    scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
+    # A part of the distance from the best sentence: so none rises above it, and the minimum keeps its meaning.
+    bonuses = HEADING_SHARE * _heading_shares(candidate_text, term_scores) * (scores.max(initial=-math.inf) - scores)
+    scores, lexical_scores = scores + bonuses, lexical_scores + bonuses
     return ScoredSentences(
         candidate_text.text,
         boundaries,
         continues,
         candidate_text.document_ids,
-        _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores,
+        scores,
         lexical_scores,
         term_scores,
         candidate_spans,
@@ -322,6 +337,18 @@ def _section_scores(
         occurrences.count_between(first, last), candidate_text.boundaries[last] - candidate_text.boundaries[first]
     )
     return np.repeat(scores, last - first)
+
+
+def _heading_shares(candidate_text: CandidateText, term_scores: FloatArray) -> FloatArray:
+    """Return the weight of the query's words in the heading of each sentence's section, from 0 to 1.
+
+    It is 1 for as much as the best sentence has, and 0 for up to half of that. A heading is a section's first line.
+    """
+    is_start, starts = candidate_text.section_starts, candidate_text.boundaries[:-1]
+    headings = np.maximum.accumulate(np.where(is_start | ~candidate_text.continues, np.arange(len(starts)), 0))
+    applies = is_start[headings] & (starts - starts[headings] < MAX_SECTION_CHARS)
+    shares: FloatArray = (2 * _max_normalize(term_scores)[headings] - 1).clip(min=0.0) * applies
+    return shares
 
 
 def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:

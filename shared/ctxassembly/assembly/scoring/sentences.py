@@ -7,7 +7,8 @@ four widths: in the sentence, in the sentences next to it, in its chunk, and in 
 all the text below it. Words are weighted as in BM25, with document frequencies by chunk: among sentences even a word
 that every chunk has is rare. Function words of the query ("what", "explain") count half. In a dialogue, the turns of a
 speaker that the query names score higher (`speakers.py`), and so do documents that the query or the best sentences
-mention by title (`titles.py`), and the other lines of a table of which one is among the best (`tables.py`).
+mention by title (`titles.py`), sections whose heading has the words of the query, and the other lines of a table of
+which one is among the best (`tables.py`).
 """
 
 from __future__ import annotations
