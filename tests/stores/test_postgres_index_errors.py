@@ -95,6 +95,15 @@ def test_a_database_without_encoding_holds_utf8_and_other_bytes_are_an_error(asc
         retrieve("water", KEYWORD, index=index)
 
 
+@pytest.mark.parametrize("database", ["latin1", "ascii_only"])
+def test_titles_are_asked_for_in_a_database_in_utf8_alone(database: str, request: pytest.FixtureRequest):
+    index = PostgresIndex.create(request.getfixturevalue(database), dimensions=16)
+    index.add(chunks(["½ Mercury Orbit", "Café"], title="Mercury Orbit"), progress=False)
+    assert not index.finds_titles
+    assert "B-tree on the titles" not in index.check().missing_indexes
+    assert [one.id for one in index.fetch([ChunkRef("lab", 1), ChunkRef("x", named_in="Mercury Orbit")])] == ["lab#1"]
+
+
 @pytest.mark.parametrize("number", ["a", "0.5", None, 1e300, -1e39, float("inf"), float("nan"), 10**400])
 def test_vectors_of_what_the_column_can_not_hold(index: PostgresIndex, number: Any):
     vector: Sequence[Any] = [number] * 16

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, Literal, overload
 
 from sqlalchemy import Row, make_url
 
@@ -366,7 +366,10 @@ class PostgresIndex:
 
     # Neighbors
 
-    finds_titles: ClassVar[bool] = True
+    @property
+    def finds_titles(self) -> bool:
+        """True if documents are found by their titles, once there is an index of these."""
+        return self.table.is_utf8
 
     @property
     def holds_filter(self) -> bool | None:

@@ -72,6 +72,7 @@ def create_table(
         has_trigrams="pg_trgm" in info.extensions,
         has_notes=info.has_notes or not info.exists,
         has_pairs=info.has_pairs(fields.language),
+        is_utf8=info.is_utf8,
     )
 
     def create_missing() -> None:
@@ -239,6 +240,7 @@ def _complete_types(table: IndexedTable, info: TableInfo, fields: schema.WordFie
         has_notes=info.has_notes,
         has_pairs=info.has_pairs(fields.language),
         can_read_lexemes=info.can_read_lexemes,
+        is_utf8=info.is_utf8,
     )
 
 

@@ -95,6 +95,8 @@ class IndexedTable:
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
+    is_utf8: bool = True
+    """True if the database is in UTF-8; in another one titles aren't found."""
 
     def __post_init__(self) -> None:
         for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
