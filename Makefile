@@ -68,7 +68,7 @@ bench: .venv/bench $(if $(DATA),,$(SETS))  ## compare with peers by evidence in 
 curve: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## draw the readme's recall over tokens, ours and the peers': DATA="folder ..." ARGS="--most 100"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m quality $(SETS) --out $(OUT) --strategies curve --retrieval given \
 	  --budgets 250 500 1000 2000 4000 8000 $(ARGS)
-	@cp $(OUT)/recall.png $(OUT)/recall-dark.png tests/bench/
+	@cp $(OUT)/recall.png $(OUT)/recall-dark.png docs/assets/
 
 bench-retrieval: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## evidence among the best 5, 10, 20 chunks by way of retrieving: DATA="folder ..." OUT=folder
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m recall $(SETS) --out $(OUT)

@@ -16,6 +16,7 @@ from quality.metrics import Score
 from quality.report import Measured
 from quality.strategies import STRATEGIES
 
+ROOT = Path(__file__).parents[2]
 LIMITS = [500, 1_000, 8_000]
 JOINED = [(0.2, 400), (0.4, 900), (0.6, 6_400)]
 
@@ -62,8 +63,8 @@ def test_the_sentence_has_the_mean_and_the_range_of_the_sets() -> None:
     ]
     text = curve.savings(sets, plan("concatenation", "default"))
     # Over all sets: .5 at 400, .7 at 1,600.
-    assert "hits at 8.0 times fewer tokens: 0.600 in 800 instead of 6,400, the mean of 3 sets; " in text
-    assert "8.0 to 16.0 times by set, not reached on bees.\n" in text
+    assert "hits at 8.0 times fewer tokens: 0.600 in 800 instead of 6,400, the mean of 3 sets " in text
+    assert "(95 % interval 8.0 to 8.0 times); 8.0 to 16.0 times by set, not reached on bees.\n" in text
     assert "| birds | 1 | 0.600 at 6,400 | 0.800 at 4,000 | 800 | 8.0 |" in text
     assert "| bees | 1 | 0.600 at 6,400 | 0.550 at 4,000 | – | – |" in text
     assert curve.savings(sets, plan("concatenation")) == ""
@@ -81,3 +82,12 @@ def test_a_picture_for_light_and_dark_pages_says_what_it_shows(tmp_path: Path) -
             assert isinstance(corner, int)
             assert (corner < 128) == is_dark
     assert curve.draw(sets, plan("chunk"), tmp_path) == []
+
+
+@pytest.mark.parametrize("theme", curve.THEMES)
+def test_the_pages_say_what_the_picture_shows(theme: str) -> None:
+    with Image.open(ROOT / "docs" / "assets" / theme) as picture:
+        said = str(picture.info["Description"])
+    for page in ("README.md", "docs/benchmarks.md", "tests/bench/README.md"):
+        text = (ROOT / page).read_text("utf-8").replace("**", "")
+        assert said in " ".join(text.split()), f"{page} has another figure than the picture: make curve"

@@ -11,8 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from quality.measure import Plan
 from quality.report import Measured, mean
+from quality.stats import drawn_means, interval
 
 NEEDS = "matplotlib"
 JOINED, OURS = "concatenation", "default"
@@ -23,15 +26,14 @@ LABELS = {
     JOINED: "plain join of the hits",
     "bm25-rerank": "hits reranked by BM25",
     "llmslim": "llmslim",
-    "trimwise-auto": "trimwise, by words",
-    "trimwise-hybrid": "trimwise, by words and vectors",
+    "trimwise-auto": "trimwise",
     "context-forge": "context-forge",
     "langchain-filter": "LangChain EmbeddingsFilter",
     "llamaindex-sentences": "LlamaIndex SentenceEmbeddingOptimizer",
 }
 """What the curve shows, by strategy."""
 OUR_LINES = {OURS: "-", "concise": ":", "auto": "--"}
-OTHER_COLORS = ("#d1742b", "#2c9e6b", "#b8489e", "#8a7ff0", "#94891d", "#3a9fb0", "#c94f4f")
+OTHER_COLORS = ("#d1742b", "#2c9e6b", "#b8489e", "#8a7ff0", "#3a9fb0", "#c94f4f")
 """Colors that can be read on white and on black."""
 LEAST_TOKENS, LEAST_RECALL = 230, 0.2
 """Where the picture begins. Below, whole chunks hardly fit."""
@@ -78,18 +80,36 @@ class Saving(NamedTuple):
 def saving(group: Sequence[Measured], plan: Plan) -> Saving:
     """Return the tokens at which ours reaches the recall of the plain join.
 
-    Between two limits they are read from a straight line over the logarithm of the tokens, as the picture has it. If
-    the shortest context finds as much already, they are its tokens, and the saving is at least what is returned.
+    If the shortest context finds as much already, they are its tokens, and the saving is at least what is returned.
     """
     tokens, recall = points(group, plan, JOINED)[-1]
-    ours = points(group, plan, OURS)
-    if ours[0][1] >= recall:
-        return Saving(recall, tokens, ours[0][0])
-    for (fewer, low), (more, high) in pairwise(ours):
+    return Saving(recall, tokens, _crossing(points(group, plan, OURS), recall))
+
+
+def times_interval(group: Sequence[Measured], plan: Plan) -> tuple[float, float]:
+    """Return the 95 % interval of how many times fewer tokens that is, the questions drawn anew; 0 if not reached."""
+
+    def drawn(strategy: str, budget: int) -> Curve:
+        tokens, recall = (
+            drawn_means([each.values(strategy, measure, budget) for each in group]) for measure in ("tokens", "recall")
+        )
+        return list(zip(np.maximum(tokens, 1).tolist(), recall.tolist(), strict=True))
+
+    joined = drawn(JOINED, plan.budgets[-1])
+    ours = zip(*(drawn(OURS, budget) for budget in plan.budgets), strict=True)
+    times = (tokens / _crossing(curve, recall) for (tokens, recall), curve in zip(joined, ours, strict=True))
+    return interval(np.fromiter(times, np.float64))
+
+
+def _crossing(curve: Curve, recall: float) -> float:
+    """Return the tokens at which a curve reaches `recall`, on straight lines over their logarithm; else infinity."""
+    if curve[0][1] >= recall:
+        return curve[0][0]
+    for (fewer, low), (more, high) in pairwise(curve):
         if high >= recall:
             part = (recall - low) / (high - low)
-            return Saving(recall, tokens, math.exp((1 - part) * math.log(fewer) + part * math.log(more)))
-    return Saving(recall, tokens, math.inf)
+            return math.exp((1 - part) * math.log(fewer) + part * math.log(more))
+    return math.inf
 
 
 def points(group: Sequence[Measured], plan: Plan, strategy: str) -> Curve:
@@ -121,13 +141,14 @@ def savings(measured: Sequence[Measured], plan: Plan) -> str:
 
 def sentence(measured: Sequence[Measured], plan: Plan) -> str:
     """Return the first figure of the readme with its range over the sets."""
-    found = saving(measured, plan)
+    found, (low, high) = saving(measured, plan), times_interval(measured, plan)
     by_set = {each.questions.name: saving([each], plan) for each in measured}
     times = [each.times for each in by_set.values() if each.is_reached] or [0.0]
     missed = [name for name, each in by_set.items() if not each.is_reached]
     return (
-        f"The recall of a plain join of {plan.hits} hits at {found.times:.1f} times fewer tokens: "
-        f"{found.recall:.3f} in {found.ours:,.0f} instead of {found.tokens:,.0f}, the mean of {len(measured)} sets; "
+        f"The recall of a plain join of {plan.hits} hits at {found.times:.1f} times fewer tokens: {found.recall:.3f} "
+        f"in {found.ours:,.0f} instead of {found.tokens:,.0f}, the mean of {len(measured)} sets "
+        f"(95 % interval {low:.1f} to {high:.1f} times); "
         f"{min(times):.1f} to {max(times):.1f} times by set"
         + (f", not reached on {' and '.join(missed)}." if missed else ".")
     )

@@ -38,9 +38,20 @@ def estimate(sets: Sequence[Values], draws: int = DRAWS) -> Estimate:
     known = [values for values in sets if not np.isnan(values).all()]
     if not known:
         return Estimate(float("nan"), float("nan"), float("nan"))
-    drawn = [_drawn_means(values, _drawn(place, len(values), draws)) for place, values in enumerate(known)]
-    low, high = np.nanquantile(np.mean(drawn, axis=0), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(float(np.mean([np.nanmean(values) for values in known])), float(low), float(high))
+    low, high = interval(drawn_means(known, draws))
+    return Estimate(float(np.mean([np.nanmean(values) for values in known])), low, high)
+
+
+def drawn_means(sets: Sequence[Values], draws: int = DRAWS) -> Values:
+    """Return the mean over the sets' means in each draw; of the same sets every measure has the same draws."""
+    means = [_drawn_means(values, _drawn(place, len(values), draws)) for place, values in enumerate(sets)]
+    return np.asarray(np.mean(means, axis=0), dtype=np.float64)
+
+
+def interval(drawn: Values) -> tuple[float, float]:
+    """Return the bounds of the interval of what was drawn."""
+    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
 
 
 def difference(sets: Sequence[Values], others: Sequence[Values], draws: int = DRAWS) -> Estimate:
