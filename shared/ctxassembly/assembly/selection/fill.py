@@ -53,7 +53,7 @@ def fill_in_batches(layout: Layout, items: Sequence[Sequence[Candidate]], chars_
     return layout, taken_count
 
 
-END_SHARE = 0.005
+END_SHARE = 0.01
 """Share of the budget that is left empty: what is short enough for it says next to nothing."""
 MAX_GAP_TOKENS = 4
 """Maximum number of tokens of a gap marker, line breaks included."""
