@@ -62,7 +62,7 @@ def test_every_chunk_is_stored_under_its_id_with_its_place(url: URL, chunks: lis
 def test_neighbors_are_found_by_an_index(url: URL, chunks: list[Document], console: Console) -> None:
     with vector_store(url, chunks, console):
         pass
-    ((definition,),) = rows(url, "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%chunk_index%'")
+    ((definition,),) = rows(url, "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%, chunk_index)'")
     assert str(definition).startswith("CREATE UNIQUE INDEX")
     assert str(definition).endswith("USING btree (document_id, chunk_index)")
 
