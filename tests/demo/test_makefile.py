@@ -38,7 +38,8 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in make().splitlines()]
     gate = ["test", "check", "test-all", "dist", "release", "fuzz"]
-    benchmarks = ["bench", "curve", "bench-retrieval", "bench-endtoend", "bench-scale", "bench-speed", "bench-instructions"]
+    parts = ["retrieval", "endtoend", "scale", "speed", "instructions"]
+    benchmarks = ["bench", "curve", *(f"bench-{part}" for part in parts)]
     assert listed == ["help", "demo", "notebooks", "picture", "docs", "docs-serve", *gate, *benchmarks, "clean"]
 
 
