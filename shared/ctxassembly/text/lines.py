@@ -76,6 +76,10 @@ class TextLines:
         is_label = form & _SHORT and form & _WHOLE_LINE and not form & _ITEM_LINE
         return bool(is_label) and (not self._can_extend(index) or self._begins_entry(index + 1))
 
+    def is_whole_line(self, index: int) -> bool:
+        """Return True if the sentence at `index` is a line without a stop at its end, and not a row with bars."""
+        return bool(self._form(index) & _WHOLE_LINE)
+
     def is_part(self, index: int) -> bool:
         """Return True if the sentence at `index` is a part of an entry or a record."""
         return bool(self._entry(index) or self._record(index))

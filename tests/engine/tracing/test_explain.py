@@ -140,7 +140,7 @@ def test_a_shortened_chunk_of_which_another_has_all_that_is_left_is_lost():
     context = assemble(hits_of([first, second]), config, query="three")
     assert context.text == first.text
     lost = decision(context, "b")
-    assert (lost.outcome, lost.reason, lost.because_of, lost.tokens) == ("dropped", "budget", None, 3)
+    assert (lost.outcome, lost.reason, lost.because_of, lost.tokens) == ("dropped", "budget", None, 6)
     assert context.trace.excluded == (lost,)
 
 

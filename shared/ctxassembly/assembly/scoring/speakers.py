@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -118,12 +117,7 @@ def _find_speakers(text: str, lines: LabeledLines) -> Iterator[tuple[int, str]]:
     for begin, end in zip(lines.begins.tolist(), lines.text_ends.tolist(), strict=True):
         turn = _TURN.match(text, begin, end)
         if turn and len(turn["name"].split()) <= _MAX_NAME_WORDS:
-            yield begin, _normalize_name(turn["name"])
-
-
-@lru_cache(4_096)
-def _normalize_name(name: str) -> str:
-    return " ".join(words(name))
+            yield begin, " ".join(words(turn["name"]))
 
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:

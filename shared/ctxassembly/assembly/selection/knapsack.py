@@ -136,9 +136,7 @@ def pick_greedily(
             all_fit = False
             continue
         text = sentences.sentence_text(index)
-        # Two cells of a table may be equal.
-        is_repeated = text in picked_texts and not (is_adjacent and len(text) <= MAX_SCRAP_CHARS)
-        if is_repeated or (not is_adjacent and _is_scrap(sentences, index, text)):
+        if _adds_nothing(sentences, index, text, picked_texts, is_adjacent=is_adjacent):
             continue
         added = {index, *gaps}
         cost = overhead + sum([costs.estimate(at) for at in added])
@@ -211,6 +209,19 @@ def _add_antecedent(
         return 0.0
     added.add(before)
     return cost
+
+
+def _adds_nothing(
+    sentences: ScoredSentences, index: int, text: str, picked_texts: Collection[str], *, is_adjacent: bool
+) -> bool:
+    """Return whether the sentence at `index` repeats a picked one, or says less than a marker.
+
+    Next to a picked sentence a short line may repeat another one: two cells of a table may be equal.
+    """
+    is_repeated = text in picked_texts
+    if is_adjacent:
+        return is_repeated and (len(text) > MAX_SCRAP_CHARS or not sentences.lines.is_whole_line(index))
+    return is_repeated or _is_scrap(sentences, index, text)
 
 
 def _is_scrap(sentences: ScoredSentences, index: int, text: str) -> bool:
