@@ -52,7 +52,7 @@ class TextLines:
         self, text: str, boundaries: Sequence[int], continues: Sequence[bool], document_ids: Sequence[str]
     ) -> None:
         self._text, self._boundaries, self._continues, self._document_ids = text, boundaries, continues, document_ids
-        self._count = len(continues)
+        self._is_continued = [*continues[1:], False]
         self._forms: dict[int, int] = {}
         self._needed: dict[int, Sequence[int] | None] = {}
         self._table_starts: dict[int, int] = {}
@@ -91,7 +91,7 @@ class TextLines:
         first = last = index
         while self._is_next_row(first):
             first -= 1
-        while last + 1 < self._count and self._form(last + 1) & _ROW_LINE and self._is_next_row(last + 1):
+        while last + 1 < len(self._continues) and self._form(last + 1) & _ROW_LINE and self._is_next_row(last + 1):
             last += 1
         return range(first, last + 1)
 
@@ -101,7 +101,7 @@ class TextLines:
         return self._forms[index]
 
     def _read_form(self, index: int) -> int:
-        text, continues, is_continued = self._sentence(index), self._continues[index], self._is_continued(index)
+        text, continues, is_continued = self._sentence(index), self._continues[index], self._is_continued[index]
         line = text.strip()
         is_short, has_stop = len(line) < MIN_PART_CHARS, is_ended(line)
         begins_word = line[:2].isalpha() and len(line) > 1
@@ -135,7 +135,7 @@ class TextLines:
         if form & _ITEM_LINE:
             return self._introduction(index)
         if self.introduces(index):
-            return [index + 1] if self._is_continued(index) else []
+            return [index + 1] if self._is_continued[index] else []
         return None if form & _SHORT and not form & _WHOLE_LINE else ()
 
     def _table_head(self, index: int) -> Sequence[int]:
@@ -150,11 +150,11 @@ class TextLines:
             start -= 1
         start = self._table_starts.get(start, start)
         self._table_starts |= dict.fromkeys((*passed, start), start)
-        has_rule = self._is_continued(start) and _RULE_CHARACTERS.issuperset(self._sentence(start + 1).strip())
+        has_rule = self._is_continued[start] and _RULE_CHARACTERS.issuperset(self._sentence(start + 1).strip())
         if not (has_rule or self._continues[start]):
             return ()  # a chunk that begins inside a table
         head = [start, start + 1] if has_rule else [start]
-        is_needy = index <= head[-1] and self._is_continued(head[-1]) and self._form(head[-1] + 1) & _ROW_LINE
+        is_needy = index <= head[-1] and self._is_continued[head[-1]] and self._form(head[-1] + 1) & _ROW_LINE
         return [*head, head[-1] + 1] if is_needy else head
 
     def _is_next_row(self, index: int) -> bool:
@@ -208,7 +208,7 @@ class TextLines:
         """Return True if the lines at `index` and after it are of one entry, unless the second one begins another."""
         return (
             index >= 0
-            and self._is_continued(index)
+            and self._is_continued[index]
             and self._form(index) & (_ENTRY_LINE | _ENDS_PARAGRAPH) == _ENTRY_LINE
             and bool(self._form(index + 1) & _ENTRY_LINE)
         )
@@ -250,7 +250,7 @@ class TextLines:
         while last - first < MAX_RECORD_SENTENCES:
             if (is_one_line and self._form(last) & _ENDS_LINE) or self._sentence(last).startswith(closing):
                 return range(first, last + 1) if last >= index else ()
-            if not self._is_continued(last):
+            if not self._is_continued[last]:
                 break
             last += 1
         return ()
@@ -264,6 +264,3 @@ class TextLines:
 
     def _sentence(self, index: int) -> str:
         return self._text[self._boundaries[index] : self._boundaries[index + 1]]
-
-    def _is_continued(self, index: int) -> bool:
-        return index + 1 < self._count and self._continues[index + 1]

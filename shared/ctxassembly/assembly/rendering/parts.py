@@ -31,10 +31,6 @@ class Parts:
         """The maximum number of labels of a document with cite="document"."""
         return len(self.spans) + 1
 
-    def part_of(self, index: int) -> int:
-        """Return the part in which the scored sentence at `index` is read."""
-        return self.sentence_parts.get(index, len(self.spans))
-
     def relevance(self, part: int, document_id: str) -> tuple[int, int]:
         """Return the sort key of a document's text in `part`; smaller comes first."""
         return part, self.document_ranks.get(document_id, len(self.document_ranks))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from itertools import filterfalse
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
@@ -43,7 +44,8 @@ class TokenCosts:
     def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
         self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
         self._counter = layout.typesetter.counter
-        self._parts = layout.typesetter.parts or Parts({})
+        parts = layout.typesetter.parts or Parts({})
+        self._sentence_parts, self._last_part = parts.sentence_parts, len(parts.spans)
         self._costs: dict[int, float] = {}
         self._header_costs: dict[str, float] = {}
         self._first_candidates = {
@@ -61,7 +63,7 @@ class TokenCosts:
 
     def label(self, index: int) -> tuple[int, str]:
         """Return the part in which a sentence is read, and its document: what has a header of its own."""
-        return self._parts.part_of(index), self._sentences.document_ids[index]
+        return self._sentence_parts.get(index, self._last_part), self._sentences.document_ids[index]
 
     def _estimate(self, index: int) -> float:
         if not self._counter.additive:
@@ -342,7 +344,7 @@ def pack_sentences(
     best: PackResult | None = None
     order = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
     if required:
-        order = sorted(order, key=lambda index: index not in required)
+        order = [*filter(required.__contains__, order), *filterfalse(required.__contains__, order)]
     costs, companions = TokenCosts(layout, sentences, chars_per_token), Companions(sentences)
     free_tokens = layout.max_tokens - layout.token_count
     trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)
