@@ -3,8 +3,8 @@
 Three things end a sentence, and everything else is an exception to one of them:
 
 - a stop (. ! ? …) with the closing quotation marks and brackets after it, if white space follows. Not after an
-  abbreviation or the number of an item, and not inside a row of a table. The full stops of scripts that put no blank
-  after them (Chinese, Devanagari, Khmer, ...) need no white space;
+  abbreviation or the number of an item, not inside a row of a table, and not if a small letter follows such a mark. The
+  full stops of scripts that put no blank after them (Chinese, Devanagari, Khmer, ...) need no white space;
 - a line break, since headings, items, rows and lines of code have no stop. Not where a full line was wrapped, as in
   PDFs and mails (`is_wrapped_line`);
 - in Thai and Lao, which have no stops, a blank. They put blanks between phrases, too, so phrases are gathered until
@@ -129,7 +129,7 @@ _STOPS, _CLOSING = STOPS, re.escape(CLOSING)
 # its first stop only: tried from each of them, a long run would take quadratic time.
 _BREAK = re.compile(
     rf"[\n{_STOPS}](?:(?<=\n)(?:\s*\n)?|(?<!\n)(?<![.!?…].)[{_STOPS}]*"
-    rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[{FULL_STOPS}])[{_CLOSING}]*))",
+    rf"(?:[{_CLOSING}]*(?!(?<=[{_CLOSING}])[^\S\n]+[a-zß-öø-ÿ])(?:\s*\n|\s+)|(?<=[{FULL_STOPS}])[{_CLOSING}]*))",
     re.DOTALL,
 )
 # Where a full line surely goes on in the next one, the pattern skips its end: most breaks of wrapped text are of this

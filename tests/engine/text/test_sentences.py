@@ -119,6 +119,13 @@ def test_the_number_of_an_item_stays_with_it(text: str, expected: list[str]):
         ("or of a figure", "See Fig. 2, No. 5, Sec. 4 (Abs. 1).", ["See Fig. 2, No. 5, Sec. 4 (Abs. 1)."]),
         ("also behind a blank that doesn't break", "See Sec.\xa04 here.", ["See Sec.\xa04 here."]),
         ("or a year", "Li et al. 1982, Bo et al. (1983).", ["Li et al. 1982, Bo et al. (1983)."]),
+        (
+            "nor what goes on behind a bracket",
+            "It is (though slow!) an option. So.",
+            ["It is (though slow!) an option. ", "So."],
+        ),
+        ("or a question that is quoted", "“Is it safe?” she wonders.", ["“Is it safe?” she wonders."]),
+        ("but what begins with a capital does", "“Is it safe?” She wonders.", ["“Is it safe?” ", "She wonders."]),
         ("or an amount", "It takes approx. 10 days.", ["It takes approx. 10 days."]),
         ("but after a word", "It was too much. 5 left.", ["It was too much. ", "5 left."]),
         ("or a Roman one", "Philip II. ruled. Then IV. Henry.", ["Philip II. ruled. ", "Then IV. Henry."]),
