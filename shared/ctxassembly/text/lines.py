@@ -76,6 +76,14 @@ class TextLines:
         is_label = form & _SHORT and form & _WHOLE_LINE and not form & _ITEM_LINE
         return bool(is_label) and (not self._can_extend(index) or self._begins_entry(index + 1))
 
+    def begins_line(self, index: int) -> bool:
+        """Return True if the sentence at `index` begins a line."""
+        return bool(self._form(index) & _BEGINS_LINE)
+
+    def is_row(self, index: int) -> bool:
+        """Return True if the sentence at `index` is a row of a table with bars."""
+        return bool(self._form(index) & _ROW_LINE)
+
     def is_whole_line(self, index: int) -> bool:
         """Return True if the sentence at `index` is a line without a stop at its end, and not a row with bars."""
         return bool(self._form(index) & _WHOLE_LINE)

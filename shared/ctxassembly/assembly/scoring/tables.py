@@ -24,7 +24,6 @@ MAX_LABELS = 4
 MIN_LINES, MIN_DIGIT_SHARE = 5, 0.1
 """Lines of the shortest table, and the share of its characters that are digits: prose and lists have less."""
 
-_ROW = re.compile(r"[ \t]*\|")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -80,6 +79,6 @@ def _last_figure(sentences: ScoredSentences, index: int, step: int) -> int:
 
 def _is_line(sentences: ScoredSentences, index: int) -> bool:
     """Return True if the sentence at `index` begins a line and is short, or is a row with bars."""
-    start, end = sentences.boundaries[index], sentences.boundaries[index + 1]
-    begins_line = not sentences.continues[index] or sentences.text[start - 1] == "\n"
-    return begins_line and (end - start <= MAX_LINE_CHARS or _ROW.match(sentences.text, start) is not None)
+    length = sentences.boundaries[index + 1] - sentences.boundaries[index]
+    lines = sentences.lines
+    return lines.is_row(index) or (lines.begins_line(index) and length <= MAX_LINE_CHARS)
