@@ -134,7 +134,7 @@ def cited(context: Context, case: Case) -> None:
 
 
 MIN_TELLING_CHARS = 3
-"""A text as short as "-" may be of both collections."""
+"""A text of so few different characters, such as "-" or "aaa", may be of both collections."""
 
 
 def of_one_collection(context: Context, case: Case) -> None:
@@ -152,7 +152,7 @@ def of_one_collection(context: Context, case: Case) -> None:
             whose = {
                 any(each.chunk.text in text for key, text in case.twins if key == each.chunk.id)
                 for each in candidates
-                if len(each.chunk.text) > MIN_TELLING_CHARS
+                if len({*each.chunk.text}) > MIN_TELLING_CHARS
             }
             assert len(whose) <= 1, "a passage of two collections"
 
