@@ -381,20 +381,14 @@ def _refill(selection: Selection, relevance: Relevance) -> Selection:
 
 def _is_limited(selection: Selection, relevance: Relevance) -> bool:
     """Return whether `min_relevance` decides what is left out, and not the budget alone."""
-    if not selection.relevance:
-        return False
-    return relevance.relevant_sentences.cutoff > EVERY_SENTENCE
+    return bool(selection.relevance) and relevance.relevant_sentences.cutoff > EVERY_SENTENCE
 
 
 def _stopped_notes(selection: Selection, relevance: Relevance) -> Sequence[str]:
     """Return a note on what the next tokens would add, if `min_relevance` decides what is left out."""
-    if not selection.relevance:
+    if not _is_limited(selection, relevance):
         return ()
-    sentences = relevance.relevant_sentences
-    if sentences.cutoff == EVERY_SENTENCE:
-        return ()
-    next_chars = NEXT_TOKENS * relevance.chars_per_token
-    count, highest = sentences.next_below_cutoff(next_chars)
+    count, highest = relevance.relevant_sentences.next_below_cutoff(NEXT_TOKENS * relevance.chars_per_token)
     stopped = f"stopped at {selection.token_count:,} tokens"
     added = f"{pluralize(count, 'sentence')} with a relevance of at most {highest:.2f}"
     return (f"min_relevance: {stopped}; the next {NEXT_TOKENS:,} would add {added}",)
