@@ -25,6 +25,7 @@ from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_number
 from ctxassembly.stores.postgres.connection import BoundStatement
+from ctxassembly.stores.postgres.table import text_array
 from ctxassembly.stores.postgres.titles import TitleColumns, bind_titles, select_mentioned
 from ctxassembly.wording.unicode import is_storable
 
@@ -297,11 +298,6 @@ def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
         if all(map(is_storable, (ref.document_id, ref.chunk_id or "")))
         and (ref.index is None or abs(ref.index) < 2**63)
     ]
-
-
-def text_array(name: str) -> sa.ColumnElement[Any]:
-    """Return the parameter `name`, an array of text."""
-    return sa.cast(sa.bindparam(name), ARRAY(sa.Text))
 
 
 _cached_tables: dict[Hashable, ChunkTable] = {}

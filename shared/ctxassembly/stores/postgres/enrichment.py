@@ -18,7 +18,6 @@ from ctxassembly.data import enrichment
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import schema
-from ctxassembly.stores.postgres.chunk_lookup import text_array
 from ctxassembly.stores.postgres.connection import Server, query_rows
 from ctxassembly.stores.postgres.ingest import insert_words
 from ctxassembly.stores.postgres.maintenance import open_maintenance
@@ -35,6 +34,7 @@ from ctxassembly.stores.postgres.table import (
     IndexedTable,
     TableInfo,
     VectorType,
+    text_array,
 )
 
 BATCH_ROWS = 1_000

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.errors import ConfigError
@@ -53,6 +53,11 @@ class VectorType(UserDefinedType[Any]):
 def quoted_name(name: str) -> str:
     """Return a name quoted for SQL, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def text_array(name: str) -> sa.ColumnElement[Any]:
+    """Return the parameter `name`, an array of text."""
+    return sa.cast(sa.bindparam(name), ARRAY(sa.Text))
 
 
 def text_literal(text: str) -> str:

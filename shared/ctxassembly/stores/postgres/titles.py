@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.stores.postgres.table import IndexedTable, derived_name, quoted_name, text_literal
+from ctxassembly.stores.postgres.table import IndexedTable, derived_name, quoted_name, text_array, text_literal
 from ctxassembly.stores.postgres.unspaced import in_ascii, replace_sql
 from ctxassembly.text.titles import MAX_CHARS, MIN_LETTERS
 from ctxassembly.text.words import UNSPACED
@@ -204,7 +204,7 @@ def select_mentioned(rows: sa.Select[Any], titles: TitleColumns, document_id: sa
     `rows` selects from the table alone. Of a document without indexes, whose offsets begin again on each page, it is
     the chunk that was stored first.
     """
-    given = sa.func.unnest(_array("naming_document"), _array("naming_text"))
+    given = sa.func.unnest(text_array("naming_document"), text_array("naming_text"))
     each = given.table_valued("document", "text", with_ordinality="place").render_derived(name="naming")
     naming = (
         sa.select(each.c.document, _lower(each.c.text).label("text"), each.c.place)
@@ -255,7 +255,3 @@ def _exists_sql(titles: TitleColumns) -> str:
 def _lower(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """Return `text` in lower case, as `title_columns` has it."""
     return sa.collate(sa.func.lower(sa.collate(text, "default")), "C")
-
-
-def _array(name: str) -> sa.ColumnElement[Any]:
-    return sa.cast(sa.bindparam(name), ARRAY(sa.Text))
