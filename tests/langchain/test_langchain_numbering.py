@@ -95,3 +95,12 @@ def test_a_short_overlap_of_the_splitter_is_read_once(has_offsets: bool) -> None
         ]
     )
     assert len(as_before.page_content) > len(found.page_content) + 100
+
+
+def test_a_short_overlap_of_a_script_without_spaces_is_read_once() -> None:
+    trades = zip("织木铁石陶皮", "毛板钉砖碗鞋", "春夏秋冬晨夜", strict=True)
+    text = "".join(f"{time}天{trade}工用自己的{ware}付了房租，其余的钱买{ware}和盐。" for trade, ware, time in trades)
+    splitter = RecursiveCharacterTextSplitter(chunk_size=30, chunk_overlap=5)
+    chunks = number_chunks(splitter.split_documents([Document(text, metadata={"source": "a.txt"})]))
+    (found,) = ContextAssembler().invoke(chunks)
+    assert found.page_content.split("\n", 1)[1].replace("\n", "") == text
