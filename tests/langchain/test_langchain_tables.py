@@ -1,50 +1,36 @@
-"""Tables and rosters split by LangChain: a row is read with its header, an entry whole."""
+"""Tables that a splitter cut: the rows in a LangChain chain's context have their header."""
 
 from __future__ import annotations
 
+import pytest
 from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from ctxassembly import AssemblyConfig
-from langchain_ctxassembly import ContextAssembler, number_chunks
-from langchain_samples import memory_store
+from ctxassembly import AssemblyConfig, MemoryIndex, MetadataKeys
+from ctxassembly.config.assembly import Granularity
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, number_chunks
+from langchain_ctxassembly.convert.documents import chunk_from
+from langchain_samples import vector_store
 
-NAMES = ["Ann", "Bob", "Cem", "Dia", "Eli", "Fay", "Gus", "Hal", "Ida", "Jim", "Kim", "Leo"]
-PROSE = "The clinic is next to the town hall, behind the park with the old trees."
-TABLE = "| name | room | hours |\n|---|---|---|\n" + "".join(
-    f"| {name} Jansen | room {number} | from {number} to {number + 3} |\n" for number, name in enumerate(NAMES)
+HEAD = "| dish | price in euros | allergens |\n|---|---|---|"
+DISHES = [f"| dish {number} with cheese | {number}.50 | milk and nuts |" for number in range(90)]
+INTRODUCTION = "The kitchen is open from noon to nine. " * 9
+MENU = Document(f"# Menu\n\n{INTRODUCTION}\n\n{HEAD}\n" + "\n".join(DISHES), metadata={"source": "menu.md"})
+SPLIT = number_chunks(
+    RecursiveCharacterTextSplitter(chunk_size=600, chunk_overlap=60, add_start_index=True).split_documents([MENU])
 )
-ROSTER = "\n\n".join(f"Dr. {name} Jansen\nRoom {number}\nFrom {number} to 12" for number, name in enumerate(NAMES))
 
 
-def assembled(text: str, query: str, hit: str, max_tokens: int) -> str:
-    """The context of the chunk that has `hit`, from a store that has the others."""
-    splitter = RecursiveCharacterTextSplitter(chunk_size=200, chunk_overlap=0, add_start_index=True)
-    documents = number_chunks(splitter.split_documents([Document(text, metadata={"source": "a"})]))
-    config = AssemblyConfig(max_tokens=max_tokens, format="minimal", neighbors="unfiltered", granularity="sentence")
-    hits = [document for document in documents if hit in document.page_content]
-    return str(
-        ContextAssembler(config=config, store=memory_store(documents))
-        .as_context()
-        .invoke({"documents": hits, "query": query})
-    )
+def context_for(dish: int, config: AssemblyConfig) -> str:
+    """The context for a question about one dish; its chunk is the only hit."""
+    (hit,) = [one for one in SPLIT if DISHES[dish] in one.page_content][:1]
+    assembler = ContextAssembler(config=config, store=MemoryIndex(chunk_from(one, MetadataKeys()) for one in SPLIT))
+    retriever = ContextAssemblyRetriever(retriever=vector_store([hit]).as_retriever(), assembler=assembler)
+    return "\n\n".join(one.page_content for one in retriever.invoke(f"What does dish {dish} cost?"))
 
 
-def test_a_row_has_the_header_of_its_table_from_another_chunk():
-    text = assembled(f"{PROSE}\n\n{TABLE}", "In which room is Fay?", "Fay", 60)
-    assert text.index("| name | room | hours |\n|---|---|---|") < text.index("| Fay Jansen | room 5 |")
-
-
-def test_a_roster_is_cut_between_its_entries():
-    text = assembled(f"{PROSE}\n\n{ROSTER}", "When is Dr. Fay there?", "Fay", 40)
-    assert "Dr. Fay Jansen\nRoom 5\nFrom 5 to 12" in text
-    assert text.count("Dr.") == text.count("Room") == text.count("From")
-
-
-def test_a_statement_goes_on_in_the_next_chunk():
-    labels = ["Cash", "Inventories", "Other assets", "Total assets", "Debt", "Wages due", "Taxes due", "Total due"]
-    statement = "".join(f"{label}\n{1234 + number}\n{2345 + number}\n" for number, label in enumerate(labels * 2))
-    others = "\n\n".join(f"The {name} branch has a statement of its own, which nobody reads." for name in NAMES)
-    query = "Which inventories are on the statement?"
-    text = assembled(f"{others}\n\n{statement}\n{others}", query, "Inventories", 180)
-    assert statement.replace("\n", "") in text.replace("\n", "")
+@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage", "document"])
+def test_rows_of_a_later_chunk_have_the_header(granularity: Granularity) -> None:
+    text = context_for(9, AssemblyConfig(granularity=granularity, max_tokens=400, format="minimal"))
+    assert DISHES[9] in text
+    assert HEAD in text.partition(DISHES[9])[0]

@@ -24,6 +24,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.rendering.parts import Parts
@@ -78,6 +79,10 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     parts = [first, *map(undivided, (*chunks[:1], set[int]().union(*chunks[1:])))]
     # A chunk that must be kept whole is in the first of them that has any of it.
     sentence_parts = {index: number for number in reversed(range(len(parts))) for index in parts[number]}
+    # A header that isn't relevant itself is read with its rows.
+    for index, number in sorted(sentence_parts.items(), key=itemgetter(1), reverse=True):
+        if sentences.lines.is_row(index):
+            sentence_parts |= dict.fromkeys(set(companions.of(index)) - included, number)
     return Parts(document_ranks, _spans_by_part(sentences, sentence_parts, len(parts)), sentence_parts)
 
 

@@ -5,7 +5,8 @@
    one. If a language model compresses, it reads what doesn't fit, and the room is filled again.
 3. The remaining room is offered to duplicates of what was excluded.
 4. If nothing fits at all, the best hit is included by itself, below a shorter header.
-5. Sentences that two passages share are removed from one of them, and the freed room is filled.
+5. Rows of a table get its header, if another chunk has it.
+6. Sentences that two passages share are removed from one of them, and the freed room is filled.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
 from ctxassembly.assembly.selection.result import FillResult, Selection
 from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy, sentence_ranker, shorten_with_header
 from ctxassembly.assembly.selection.supplement import RenderedSupplement
+from ctxassembly.assembly.selection.table_heads import add_table_heads
 from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
     IRRELEVANT,
@@ -75,13 +77,14 @@ def select(
     if config.overflow == "skip" and granularity in ("passage", "chunk"):
         selection = _fill_with_duplicates(selection, reconsider_duplicates)
     selection = selection if selection.selected else _select_best_alone(selection, log)
+    selection = add_table_heads(selection, relevance)
     log.notes += _cut_best_notes(selection)
     log.chunks_in = len(selection.candidates)  # more than there were, if duplicates had a second chance
     yield from log.end(len(selection.selected), partial(_outcome, selection))
     removes_repeats = config.enabled and config.dedup_sentences and config.dedup != "none"
     if removes_repeats and granularity != "document" and selection.header_detail is HeaderDetail.FULL:
         yield from log.begin("repeats", len(selection.selected))
-        trimmed = _remove_repeated_and_refill(selection, relevance)
+        trimmed = add_table_heads(_remove_repeated_and_refill(selection, relevance), relevance)
         is_changed = trimmed is not selection
         yield from log.end(len(trimmed.selected), partial(_outcome, trimmed), is_recorded=is_changed)
         selection = trimmed

@@ -1,0 +1,144 @@
+"""The headers of tables of which a chunk has the later rows: a splitter cuts a long table into several chunks.
+
+Where the best sentences are chosen, a row is picked with its header if there is room for both (`companions.py`). Chunks
+are chosen whole, so the header is added to them afterwards, from a chunk that was retrieved or fetched. If there is no
+room for it, the last lines of the chunk with the rows are cut.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+from ctxassembly.assembly.rendering.excerpt import subtract_spans
+from ctxassembly.assembly.scoring.relevance import Relevance
+from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.selection.prefilter import must_keep_whole
+from ctxassembly.assembly.selection.result import Selection
+from ctxassembly.assembly.selection.shorten import bisect_fitting, merge_spans, truncate
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate, HeaderDetail
+from ctxassembly.data.chunks import Span
+
+MAX_HEADS = 100
+"""Most headers that are added: each is found among all candidates, and tried next to all that is selected."""
+FIRST_CHARS = 200
+"""The characters of a text in which a first line that is a row has a bar."""
+
+
+class _Head(NamedTuple):
+    """A header that rows lack."""
+
+    rows: Candidate
+    """The candidate that begins inside the table, as it is selected."""
+    owner: Candidate
+    """The candidate that has the header, as it was offered."""
+    span: Span
+    """The header in the owner's text."""
+
+
+def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
+    """Return `selection` with the headers that its rows lack, as far as candidates have them and they fit."""
+    config = relevance.config
+    if not config.enabled or selection.header_detail is not HeaderDetail.FULL:
+        return selection
+    if not any(map(_may_begin_in_table, selection.selected)):
+        return selection
+    forms = {candidate.key: candidate for candidate in selection.selected}
+    found = (head for head in _missing_heads(forms, relevance.sentences) if not must_keep_whole(head.owner, config))
+    heads = [*islice(found, MAX_HEADS)]
+    if together := _with_forms(selection, _owners_with(heads, selection)) if heads else selection:
+        return together
+    for head in heads:
+        selection = _with_head(selection, head, config)
+    return selection
+
+
+def _may_begin_in_table(candidate: Candidate) -> bool:
+    """Return False if no kept slice of `candidate` begins with a row of a table."""
+    text = candidate.chunk.text
+    return any("|" in text[start : start + FIRST_CHARS].lstrip().partition("\n")[0] for start, _ in candidate.spans)
+
+
+def _missing_heads(forms: Mapping[int, Candidate], sentences: ScoredSentences) -> Iterator[_Head]:
+    """Yield the header of each table of which the selected `forms` have rows without it, for the first of them."""
+    included: set[int] = set()
+    first_rows: dict[int, Candidate] = {}
+    for share in sentences.candidate_spans:
+        form = forms.get(share.candidate.key)
+        for start, end in form.spans if form else ():
+            first = bisect_right(sentences.boundaries, share.start + start) - 1
+            if form and sentences.lines.is_row(first):
+                first_rows.setdefault(first, form)
+            included.update(_whole_sentences(sentences, share.start + start, share.start + end))
+    for index, rows in first_rows.items():
+        head = [at for at in sentences.lines.needed(index) or () if at < index]
+        if not included.issuperset(head):
+            included.update(head)
+            begin, end = sentences.boundaries[head[0]], sentences.boundaries[head[-1] + 1]
+            owners = [
+                share
+                for share in sentences.candidate_spans
+                if share.start <= begin and head[-1] in _whole_sentences(sentences, begin, share.end)
+            ]
+            if owners:
+                owner = min(owners, key=lambda share: (share.candidate.key not in forms, share.candidate.rank))
+                yield _Head(rows, owner.candidate, (begin - owner.start, min(end, owner.end) - owner.start))
+
+
+def _whole_sentences(sentences: ScoredSentences, start: int, end: int) -> range:
+    """Return the indexes of the sentences of which all but white space is between two offsets."""
+    boundaries = sentences.boundaries
+    first, stop = bisect_left(boundaries, start), bisect_left(boundaries, end)
+    if (
+        first < stop
+        and boundaries[stop - 1] + len(sentences.text[boundaries[stop - 1] : boundaries[stop]].rstrip()) > end
+    ):
+        stop -= 1
+    return range(first, stop)
+
+
+def _with_head(selection: Selection, head: _Head, config: AssemblyConfig) -> Selection:
+    """Return `selection` with `head`, in the room of the last lines of the rows if it takes that; else unchanged."""
+    rows, owners = head.rows, _owners_with([head], selection)
+    if changed := _with_forms(selection, owners):
+        return changed
+    # Rows that were chosen one by one stay, and so do those that a header below another label isn't in front of.
+    is_chosen = rows.shortened_by == "sentence" or head.owner.key == rows.key
+    if is_chosen or config.cite != "document" or must_keep_whole(rows, config):
+        return selection
+
+    def with_end(end: int) -> Selection | None:
+        return _with_forms(selection, [*owners, truncate(rows, end, "budget")])
+
+    ends = [match.end() for match in re.finditer("\n", rows.text.rstrip())]
+    end = bisect_fitting(ends, lambda end: with_end(end) is not None, guess=len(ends))
+    return (with_end(end) if end else None) or selection
+
+
+def _owners_with(heads: Sequence[_Head], selection: Selection) -> list[Candidate]:
+    """Return the candidates that have `heads`, as they are selected, with these headers, too."""
+    selected, owners = {candidate.key: candidate for candidate in selection.selected}, dict[int, Candidate]()
+    for _, owner, span in heads:
+        key = owner.key
+        form = owners.get(key) or selected.get(key) or owner._replace(kept_spans=(), shortened_by="sentence")
+        spans = sorted([*form.spans, *subtract_spans(span, form.spans)])
+        owners[key] = form._replace(kept_spans=merge_spans(spans))
+    return [*owners.values()]
+
+
+def _with_forms(selection: Selection, forms: Sequence[Candidate]) -> Selection | None:
+    """Return `selection` with `forms` of candidates in place of any others; None if that doesn't fit."""
+    keys = {form.key for form in forms}
+    changed = replace(
+        selection,
+        exclusions={key: exclusion for key, exclusion in selection.exclusions.items() if key not in keys},
+        repeated_by={key: candidate for key, candidate in selection.repeated_by.items() if key not in keys},
+        shortened={**selection.shortened, **{form.key: form for form in forms}},
+    )
+    selected, layout = changed.selected, selection.layout.cleared()
+    return replace(changed, layout=layout.with_candidates(selected)) if layout.fits(selected) else None

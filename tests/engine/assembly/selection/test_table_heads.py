@@ -1,0 +1,123 @@
+"""Rows of a table come with its header, taken from another chunk of the document that was retrieved or fetched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import count, decision, hits_of, numbered
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly.config.assembly import Cite, Granularity
+
+HEAD = "| ward | visiting hours | telephone |\n|---|---|---|"
+SETTINGS = AssemblyConfig(max_tokens=400, format="minimal", window=1, fill=True)
+QUERY = "When may visitors come to ward 34?"
+
+
+def row(number: int) -> str:
+    return f"| ward {number} | from {number % 12} to {number % 12 + 4} o'clock in the afternoon | 020-{number:05} |"
+
+
+def rows(first: int, last: int) -> str:
+    return "\n".join(map(row, range(first, last)))
+
+
+def table(**metadata: object) -> list[Chunk]:
+    """A document whose table of 36 rows begins in its first chunk, below much else, and goes on in two more."""
+    texts = [f"{numbered('x', 150)}.\n\n{HEAD}\n{rows(0, 12)}", rows(12, 24), f"{rows(24, 36)}\n\nThe end."]
+    return [Chunk(f"T{at}", "T", text, index=at, metadata=metadata) for at, text in enumerate(texts)]
+
+
+def context_of(
+    config: AssemblyConfig, *hits: int, query: str | None = QUERY, chunks: list[Chunk] | None = None
+) -> Context:
+    chunks = chunks or table()
+    return assemble(hits_of([chunks[at] for at in hits]), config, query=query, store=MemoryStore(chunks))
+
+
+@pytest.mark.parametrize("query", [QUERY, None])
+@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage", "document"])
+def test_a_chunk_that_begins_inside_a_table_comes_with_the_header(granularity: Granularity, query: str | None):
+    context = context_of(replace(SETTINGS, granularity=granularity), 2, 0, query=query)
+    assert row(34) in context.text
+    assert context.text.startswith(f"{HEAD}\n[...]\n| ward ")
+    assert context.text.count(HEAD) == 1
+    assert context.token_count == count(context.text) <= 400
+    (citation,) = context.citations
+    assert (citation.chunk_ids[0], citation.chunk_ids[-1]) == ("T0", "T2")
+    first = context.provenance[0]
+    assert first.chunk_id == "T0"
+    assert table()[0].text[slice(*first.chunk_span)] == context.text[slice(*first.span)] == HEAD
+    assert (decision(context, "T0").outcome, decision(context, "T0").reason) == ("cut", "sentence")
+    assert decision(context, "T0").shortened
+
+
+def test_a_fetched_chunk_has_the_header_too():
+    chunks = table()
+    context = context_of(replace(SETTINGS, granularity="chunk"), 1, chunks=chunks)
+    assert context.text.startswith(f"{HEAD}\n[...]\n{row(12)}")
+
+
+@pytest.mark.parametrize("max_tokens", range(120, 480, 9))
+@pytest.mark.parametrize("granularity", ["chunk", "passage"])
+def test_the_last_rows_make_room_for_the_header(max_tokens: int, granularity: Granularity):
+    context = context_of(replace(SETTINGS, granularity=granularity, max_tokens=max_tokens), 2, 0, query=None)
+    assert context.text.startswith(HEAD)
+    assert row(24) in context.text
+    assert context.token_count == count(context.text) <= max_tokens
+
+
+def test_a_chunk_that_must_be_kept_whole_is_not_cut_for_a_header():
+    chunks = table(keep_whole=True)
+    whole = count(chunks[2].text)
+    context = context_of(replace(SETTINGS, granularity="chunk", max_tokens=whole + 2), 2, 0, chunks=chunks)
+    assert context.text == chunks[2].text
+
+
+@pytest.mark.parametrize("cite", ["passage", "chunk"])
+def test_with_a_label_for_each_passage_or_chunk_the_header_has_one_if_there_is_room(cite: Cite):
+    config = replace(SETTINGS, granularity="chunk", cite=cite, format="numbered", max_tokens=560, window=0)
+    context = context_of(config, 2, 0)
+    assert [citation.chunk_ids for citation in context.citations] == [("T0",), ("T2",)]
+    assert HEAD in context.blocks[0].text
+    whole = context_of(replace(config, max_tokens=context.token_count - 1), 2, 0)
+    assert [citation.chunk_ids for citation in whole.citations] == [("T2",)]
+    assert decision(whole, "T2").outcome == "kept"
+
+
+def test_a_header_that_is_included_is_not_repeated():
+    context = context_of(replace(SETTINGS, granularity="chunk", max_tokens=2_000), 0, 2)
+    assert context.text.count(HEAD) == 1
+
+
+@pytest.mark.parametrize("change", [{"document_id": "U"}, {"text": rows(24, 36).replace(" | 0", " | 1 | 0")}])
+def test_rows_of_another_table_have_none(change: dict):
+    chunks = table()
+    other = replace(chunks[2], **change)
+    context = assemble(hits_of([other, chunks[0]]), replace(SETTINGS, granularity="chunk"), query=QUERY)
+    assert HEAD not in context.text
+
+
+def test_a_chunk_that_may_not_be_read_gives_no_header():
+    chunks = table(team="a")
+    chunks[0] = replace(chunks[0], metadata={"team": "b"})
+    config = replace(SETTINGS, granularity="chunk", window=3)
+    context = assemble([Hit(chunks[2])], config, query=QUERY, store=MemoryStore(chunks))
+    assert HEAD not in context.text
+
+
+@pytest.mark.parametrize("granularity", ["auto", "chunk"])
+def test_the_header_is_read_in_the_part_of_its_rows(granularity: Granularity):
+    """Though it is below the minimum relevance itself."""
+    filler = [
+        Chunk(f"F{at}", f"F{at}", " ".join(f"Ferritin {at} is for {numbered(f'v{n}x', 9)}." for n in range(9)), 0)
+        for at in range(20)
+    ]
+    chunks = table()
+    answers = "\n".join(f"| ferritin {n} | measured in the morning of day {n} | iron |" for n in range(9))
+    config = AssemblyConfig(order="auto", max_tokens=4_000, min_relevance=0.2, granularity=granularity, window=0)
+    hits = hits_of([replace(chunks[2], text=answers), *filler, chunks[0]])
+    context = assemble(hits, config, query="When is ferritin measured?")
+    assert len(context.citations) > 2
+    assert f"{HEAD}\n[...]\n| ferritin 0 |" in context.text
