@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,20 +19,33 @@ import pytest
 from ctxassembly.tokens import counter as tokens
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.tiktoken_files import load_encoding
+from quality.prepare import prepare
+from quality.python_reference import python_reference
+from reference import Reference
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
-from speed import instructions
-from speed.contestants import PEERS, Contestant, contestants, question_set
+from speed import instructions, kinds
+from speed.contestants import (
+    ASKED,
+    COLD,
+    NO_QUERY,
+    PEERS,
+    REPEATED,
+    STATES,
+    Contestant,
+    Run,
+    Written,
+    contestants,
+    question_set,
+)
 from speed.database import is_installed, postgres, postgres_table
 from speed.load import ALONE, load, load_table, measured
 from speed.per_hit import hits_of
-from speed.scaling import SKIPPED, Limits, Times, expected_ms, growth, growth_table, in_turn
 from speed.stages import GROUPS, stage_ms, stages_table
 from speed.threads import wall
 from speed.timing import shown
-from speed.variants import ASKED, BUDGETED, FEWER, OURS, REFERENCE, Run, Variant, anew, fewer, forget
-
-ONCE = Limits(repeats=1)
+from speed.variants import OURS, REFERENCE, Variant, anew, fewer, forget
+from texts import KINDS, Kind
 
 
 @pytest.fixture
@@ -57,36 +73,22 @@ def characters(texts: list[str]) -> int:
     return sum(map(len, texts))
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_cold_counts_all_and_warm_little(name: str, encoded: list[str]) -> None:
-    texts: list[str] = []
-    counted: list[int] = []
-
-    def noting(prepare: Callable[[Scenario], Run]) -> Callable[[Scenario], Run]:
-        def prepared(case: Scenario) -> Run:
-            run = prepare(case)
-
-            def noted(budget: int) -> None:
-                encoded.clear()
-                texts.append(run(budget).text)  # type: ignore[attr-defined]
-                counted.append(characters(encoded))
-
-            return noted
-
-        return prepared
-
-    variant = OURS[name]
-    warm = {way: noting(prepare) for way, prepare in variant.warm.items()}
-    contestant = Contestant(noting(lambda case: partial(variant.run, case)), warm)
-    (_, times), *_ = in_turn({name: contestant}, [scenario(8)], 2_000, ONCE)
-    assert times.warm.keys() == variant.warm.keys()
-    assert len(counted) == 3 * 2 * len(warm)
-    cold, known = counted[::2], counted[1::2]
-    assert min(cold) == max(cold) >= len(texts[0]) * 0.9
-    # Of another question sentences are counted that no one has counted before. Text around a guarded row of dashes,
-    # which underlines many headings here, is counted again: up to half, by what is cut.
-    assert max(known) <= cold[0] * (0.6 if variant.query is None else 0.9)
-    assert all(seen != again for seen, again in zip(texts[::2], texts[1::2], strict=True)), "never the identical one"
+def test_cold_counts_all_and_warm_less(encoded: list[str]) -> None:
+    case = scenario(8)
+    counted = {}
+    for name, contestant in contestants().items():
+        if contestant.is_ours:
+            run = contestant.prepare(case)
+            if contestant.is_cold:
+                forget()
+            encoded.clear()
+            written = run(2_000)
+            counted[name] = characters(encoded) / len(written.text)
+    assert list(counted) == list(STATES)
+    assert counted[COLD] >= 0.9
+    assert counted[NO_QUERY] >= 0.9
+    # Of another question sentences are counted that no one has counted before.
+    assert counted[REPEATED] < counted[ASKED] < counted[COLD]
 
 
 def test_warm_texts_are_known_by_what_they_say() -> None:
@@ -123,62 +125,29 @@ def test_all_do_their_work_each_time(encoded: list[str]) -> None:
         encoded.clear()
         answer = run(BUDGET)
         text = answer.text  # type: ignore[attr-defined]
-        assert case.hits[0].chunk.text.strip() in text, name
+        assert case.hits[0].chunk.text.strip() in text or name == ASKED, name
         # This one counts words alone.
         assert characters(encoded) >= len(text) * 0.9 or name == "haystack-middle", name
 
 
-def test_contestants_take_turns() -> None:
+def test_contestants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[str] = []
 
-    def noting(name: str) -> Callable[[Scenario], Run]:
-        return lambda case: lambda _budget: turns.append(f"{name}{len(case.hits)}")
+    def noting(name: str) -> Contestant:
+        def prepare(case: Scenario) -> Run:
+            def run(budget: int) -> Written:
+                turns.append(f"{name}{len(case.hits)} {budget}")
+                return Reference("", 0)
 
-    named = {
-        name: Contestant(noting(name), {way: noting(way) for way in ways})
-        for name, ways in {"a": "", "b": "cd"}.items()
-    }
-    found = dict(in_turn(named, [scenario(1), scenario(2)], 1, ONCE))
-    assert turns == ["a1", "b1", "c1", "b1", "d1", "a2", "b2", "c2", "b2", "d2", "a1", "b1", "c1", "b1", "d1"]
-    assert not found["a"].warm
-    assert found["b"].warm.keys() == {"c", "d"}
+            return run
 
+        return Contestant(prepare)
 
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [([], 0.0), ([(10, 7.0)], 7.0), ([(10, 1.0), (100, 100.0)], 10_000.0), ([(10, 1.0), (100, 10.0)], 100.0)],
-    ids=["nothing known", "no growth known", "quadratic", "linear"],
-)
-def test_what_a_run_will_take_is_told_from_how_it_grew(before: list[tuple[int, float]], expected: float) -> None:
-    assert expected_ms(before, 1_000) == pytest.approx(expected)
-
-
-def test_time_that_falls_is_not_taken_further() -> None:
-    assert expected_ms([(1, 5.0), (10, 4.0)], 1_000_000) == 4.0
-
-
-@pytest.mark.parametrize(("limit_ms", "measured"), [(60_000, [1, 2, 3]), (0, [1])])
-def test_who_is_too_slow_is_left_out_of_larger_sizes(limit_ms: float, measured: list[int]) -> None:
-    named = {name: Contestant(lambda case: lambda budget: sorted(range(999))) for name in (REFERENCE, "other")}
-    told: list[int] = []
-    found = growth(
-        named, [1, 2, 3], lambda size: ([scenario(size)], BUDGET), Limits(1, limit_ms), lambda: told.append(1)
-    )
-    assert {name: list(times) for name, times in found.items()} == {REFERENCE: measured, "other": measured}
-    assert len(told) == 6
-    *_, last = growth_table(found, [1, 2, 3], "hits")
-    assert last.count(SKIPPED) == 3 - len(measured)
-
-
-def test_the_table_has_times_and_how_many_times_as_fast() -> None:
-    found = {REFERENCE: {10: Times(30.0), 100: Times(400.0)}, "ours": {10: Times(20.0, {"again": 2.0})}}
-    assert "".join(growth_table(found, [10, 100], "hits")).splitlines() == [
-        "| hits | 10 | 100 |",
-        "| --- | --- | --- |",
-        "| reference | 30.0 | 400 |",
-        "| ours, cold | 20.0 (1.50x) | – |",
-        "| ours, again | 2.00 (15.0x) | – |",
-    ]
+    monkeypatch.setattr(kinds, "contestants", lambda: {name: noting(name) for name in "ab"})
+    found = kinds.measured([scenario(1), scenario(2)], [5, 6], repeats=3)
+    assert turns == [f"{name}{hits} {budget}" for budget in (5, 6) for hits in (1, 2, 1) for name in "ab"]
+    assert found.keys() == {5, 6}
+    assert found[5].keys() == {"a", "b"}
 
 
 @pytest.mark.parametrize(("ms", "text"), [(1_234.5, "1,234"), (123.4, "123"), (12.34, "12.3"), (1.234, "1.23")])
@@ -281,21 +250,42 @@ def test_assembling_leaves_a_part_of_retrievals_throughput_and_the_loop_its_turn
     assert "| 1.00 |" in rows[0]
 
 
-def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_texts_of_a_kind_are_new_again_and_again(kind: Kind) -> None:
+    case = scenario(20, 1, kind)
+    assert case == scenario(20, 1, kind)
+    encoded = load_encoding(ENCODING).encode_ordinary
+    assert all(abs(len(encoded(hit.chunk.text)) - kind.chunk_tokens) < 5 for hit in case.hits)
+    assert not any("\ufffd" in hit.chunk.text for hit in case.hits)
+    assert case.query in " ".join(case.hits[0].chunk.text.split())
+    lines = Counter(line for chunk in case.store.chunks.values() for line in chunk.text.splitlines() if len(line) > 60)
+    # Overlap is in two chunks.
+    assert sum(number > 2 for number in lines.values()) < 0.02 * len(lines)
+
+
+def test_a_question_set_is_measured_with_its_questions(tmp_path: Path) -> None:
+    prepare(python_reference(), tmp_path, "bm25")
+    cases = kinds.from_set(tmp_path)(30)
+    assert len({case.query for case in cases}) == kinds.CASES
+    assert {len(case.hits) for case in cases} == {30}
+    assert all(hit.chunk.start is None for case in cases for hit in case.hits)
+
+
+def test_the_command_prints_times_in_encodes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "toktok", None)  # as the command does itself, and for good
-    sizes = ["--hits", "2", "3", "--budgets", "1", "500", "--hits-by-budget", "2", "--repeats", "1"]
-    monkeypatch.setattr(command, "SIZES", ((2, 500), (3, 2_000)))
-    command.main(["--only", "usual", "hits", "budgets", *sizes])
+    monkeypatch.setattr(kinds, "CASES", 1)
+    some = ["--kinds", "English prose", "code and tables", "--hits", "2", "3", "--budgets", "500", "--repeats", "1"]
+    command.main(["--only", "kinds", "characters", *some])
     shown = capsys.readouterr().out
-    assert shown.count(f"\n| {REFERENCE} | ") == 3
-    assert shown.count("\n| five-stage, cold | ") == shown.count(f"\n| five-stage, {FEWER} | ") == 2
-    assert shown.count("\n| query, cold | ") == shown.count(f"\n| query, {ASKED} | ") == 3
-    assert shown.count(f"\n| default, {FEWER} | ") == 3
-    assert shown.count(f"\n| default, {BUDGETED} | ") == 1
-    assert "| hits, tokens | 2, 500 | 3, 2,000 |" in shown
+    assert shown.count("| text, tokens | E, cold | cold | another question | repeated | no query | reference |") == 2
+    assert (
+        len(re.findall(r"^\| English prose, 500 \| \d\.\d\d (\| \d+\.\d+ \(\d+\.\d E\) ){4}", shown, re.MULTILINE)) == 2
+    )
+    assert shown.count("\n| 500 | ") == 2
+    assert re.search(r"^\| English prose (\| [\d,]+ \(1\.00x\) ){4}\|$", shown, re.MULTILINE)
     assert "All count tokens by tiktoken (cl100k_base)" in shown
-    assert "| hits | 2 | 3 |" in shown
-    assert "| tokens | 1 | 500 |" in shown
 
 
 def test_the_command_tells_what_a_hit_costs_among_many(

@@ -1,9 +1,8 @@
-"""`python -m speed`: time beside the reference and the peers, at usual sizes, by hits and by budget; what a hit costs
-among many; time by stage; in threads; under load; memory, and what is remembered.
+"""`python -m speed`: time by kind of text, beside one encode of the result, the reference and the peers; what a hit
+costs among many; time by stage; in threads; under load; memory, and what is remembered.
 
 Medians of runs in turn in one process, as Markdown tables. Cold: no text was seen before, the vocabulary is loaded.
-Warm: the chunks were seen in another assembly, for another question or with a hit more or another budget.
-`make bench-speed ARGS="--only usual stages"`.
+`make bench-speed ARGS="--only kinds --kinds Chinese --hits 20 --repeats 9"`.
 """
 
 from __future__ import annotations
@@ -12,26 +11,22 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 from tqdm import tqdm
 
 from ctxassembly.protocols import Store
-from scenario import BUDGET, ENCODING, Scenario, scenario
+from scenario import BUDGET, ENCODING, scenario
 from speed.caches import LOOKS, caches_table
-from speed.contestants import contestants
 from speed.database import is_installed, postgres
+from speed.kinds import BUDGETS, HITS, characters_table, from_set, kinds_tables, made
 from speed.load import HITS as HITS_A_QUESTION
 from speed.load import load_table
 from speed.memory import memory_table
 from speed.per_hit import FEW, MANY, ROWS, per_hit_table
-from speed.scaling import SKIPPED, Limits, growth, growth_table
 from speed.stages import stages_table
 from speed.threads import ASSEMBLIES, threads_table
-from speed.usual import CASES, SIZES, usual_table
-
-HITS = [10, 20, 100, 1_000, 10_000]
-BUDGETS = [1, 100, 1_000, 10_000, 100_000, 1_000_000]
-HITS_BY_BUDGET = 1_000
+from texts import KINDS
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,34 +39,19 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
 
 
-def _usual(args: argparse.Namespace) -> Iterator[str]:
+def _kinds(args: argparse.Namespace) -> Iterator[str]:
+    kinds = {name: made(KINDS[name]) for name in args.kinds}
+    kinds |= {folder.name: from_set(folder) for folder in args.sets}
     counting = "Ours counts tokens by toktok-rs, the others by" if args.fast else "All count tokens by"
-    yield "Processor time in milliseconds; behind it, as fast as the reference. "
-    yield f"{counting} tiktoken ({ENCODING}). Medians over {CASES} scenarios:\n\n"
-    with tqdm(total=len(SIZES), desc="usual", unit="size", disable=None) as bar:
-        yield from usual_table(SIZES, Limits(args.repeats, args.limit * 1000), bar.update)
+    yield f"{counting} tiktoken ({ENCODING}).\n\n"
+    with tqdm(total=len(kinds) * len(args.hits), desc="kinds", unit="kind", disable=None) as bar:
+        yield from kinds_tables(kinds, args.hits, args.budgets, args.repeats, bar.update)
 
 
-def _hits(args: argparse.Namespace) -> Iterator[str]:
-    yield f"Processor time in milliseconds by hits, at {BUDGET:,} tokens; behind it, as fast as the reference:\n\n"
-    yield from _growth(args, args.hits, "hits", lambda hits: ([scenario(hits)], BUDGET))
-
-
-def _budgets(args: argparse.Namespace) -> Iterator[str]:
-    case = scenario(args.hits_by_budget)
-    yield f"The same by tokens of the budget, with {len(case.hits):,} hits:\n\n"
-    yield from _growth(args, args.budgets, "tokens", lambda budget: ([case], budget))
-
-
-def _growth(
-    args: argparse.Namespace, asked: list[int], of: str, at: Callable[[int], tuple[list[Scenario], int]]
-) -> Iterator[str]:
-    sizes, competing = sorted(set(asked)), contestants(ways=1)
-    with tqdm(total=len(sizes) * len(competing), desc=of, unit="run", disable=None) as bar:
-        found = growth(competing, sizes, at, Limits(args.repeats, args.limit * 1000), bar.update)
-    yield from growth_table(found, sizes, of)
-    if any(len(by_size) < len(sizes) for by_size in found.values()):
-        yield f"\n{SKIPPED}: one run would take more than {args.limit:g} s, going by how the time grew before.\n"
+def _characters(args: argparse.Namespace) -> Iterator[str]:
+    yield "Characters of the chunks that are read in a millisecond, 20 hits of 1,200 characters at 2,000 tokens:\n\n"
+    with tqdm(total=len(args.kinds), desc="characters", unit="kind", disable=None) as bar:
+        yield from characters_table({name: KINDS[name] for name in args.kinds}, args.repeats, bar.update)
 
 
 def _per_hit(args: argparse.Namespace) -> Iterator[str]:
@@ -118,9 +98,8 @@ def _caches(args: argparse.Namespace) -> Iterator[str]:
 
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
-    "usual": _usual,
-    "hits": _hits,
-    "budgets": _budgets,
+    "kinds": _kinds,
+    "characters": _characters,
     "scaling": _per_hit,
     "stages": _stages,
     "threads": _threads,
@@ -133,12 +112,15 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="speed", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="(default: all)")
-    parser.add_argument("--hits", type=int, nargs="+", default=HITS)
-    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, metavar="TOKENS")
+    parser.add_argument("--kinds", nargs="*", choices=KINDS, default=list(KINDS), help="of text (default: all)")
+    parser.add_argument(
+        "--sets", nargs="*", type=Path, default=[], metavar="FOLDER", help="question sets to measure, too"
+    )
+    parser.add_argument("--hits", type=int, nargs="+", default=list(HITS), help="(default: 20 200)")
+    parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS), metavar="TOKENS")
     parser.add_argument(
         "--per-hit", type=int, nargs=2, default=[FEW, MANY], metavar=("FEW", "MANY"), help="hits (default: 100 10,000)"
     )
-    parser.add_argument("--hits-by-budget", type=int, default=HITS_BY_BUDGET, help="(default: 1,000)")
     parser.add_argument("--repeats", type=int, default=31, help="for 20 hits; fewer for more hits (default: 31)")
     parser.add_argument("--fast", action="store_true", help="ours counts by ctxassembly[fast], the others by tiktoken")
     parser.add_argument("--at-once", type=int, nargs="+", default=[1, 50], help="questions (default: 1 50)")
@@ -153,7 +135,6 @@ def _parser() -> argparse.ArgumentParser:
         default=LOOKS[1],
         help=f"whose memory is looked at; {LOOKS[-1]:,} take 20 minutes (default: {LOOKS[1]:,})",
     )
-    parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="for one run (default: 20)")
     return parser
 
 

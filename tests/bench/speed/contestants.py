@@ -1,16 +1,14 @@
-"""Who assembles: ours, the straightforward reference, and the peers of the quality benchmark that need no model.
+"""Who assembles: ours by what it knows, the straightforward reference, and the peers that need no model.
 
 All get the same hits. What a peer keeps between questions (its store, its nodes) is made beforehand and not measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import islice
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from quality import haystack_peers
 from quality.data import Document, Question, QuestionSet
@@ -18,33 +16,42 @@ from quality.filling import Case, Strategy
 from quality.strategies import STRATEGIES
 from reference import assemble_reference
 from scenario import Scenario
-from speed.variants import OURS, QUERY, REFERENCE, Run, Variant
+from speed.variants import OURS, REFERENCE, anew, other
 
 PEERS = ("langchain-reorder", "llamaindex-prev-next", "haystack-window", "haystack-middle")
+STATES = COLD, ASKED, REPEATED, NO_QUERY = "cold", "another question", "repeated", "no query"
+"""Ours, in this order: the chunks of the second and third were seen by those before; the last one is cold, too."""
+
+
+class Written(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+Run = Callable[[int], Written]
+"""What is measured, by the budget."""
 
 
 class Contestant(NamedTuple):
     prepare: Callable[[Scenario], Run]
     """From a scenario to what is measured."""
-    warm: Mapping[str, Callable[[Scenario], Run]] = MappingProxyType({})
-    """The same for those that are faster after it, because what was seen of the texts is remembered; by name."""
+    is_cold: bool = False
+    """It forgets all that was seen of texts before it runs."""
+    is_ours: bool = False
+    """It is prepared anew for each run, since its chunks come as new objects each time, as a database returns them."""
 
 
-def contestants(ways: int | None = None) -> dict[str, Contestant]:
-    """All by name, the reference first, without the peers that aren't installed; with so many of their warm `ways`."""
-    found = {REFERENCE: Contestant(_reference)}
-    for name, variant in OURS.items():
-        found[name] = Contestant(_ours(variant), dict(islice(variant.warm.items(), ways)))
-    found |= {name: Contestant(_peer(name)) for name in PEERS if STRATEGIES[name].missing is None}
-    return found
-
-
-def _reference(case: Scenario) -> Run:
-    return lambda budget: assemble_reference(case.hits, case.store.chunks, budget)
-
-
-def _ours(variant: Variant) -> Callable[[Scenario], Run]:
-    return lambda case: partial(variant.run, case)
+def contestants() -> dict[str, Contestant]:
+    """All by name in the order of their turns, without the peers that aren't installed."""
+    asking = OURS["query"].run
+    return {
+        COLD: Contestant(lambda case: partial(asking, anew(case)), is_cold=True, is_ours=True),
+        ASKED: Contestant(lambda case: partial(asking, other(anew(case))), is_ours=True),
+        REPEATED: Contestant(lambda case: partial(asking, anew(case)), is_ours=True),
+        NO_QUERY: Contestant(lambda case: partial(OURS["default"].run, anew(case)), is_cold=True, is_ours=True),
+        REFERENCE: Contestant(lambda case: partial(assemble_reference, case.hits, case.store.chunks)),
+        **{name: Contestant(_peer(name)) for name in PEERS if STRATEGIES[name].missing is None},
+    }
 
 
 def _peer(name: str) -> Callable[[Scenario], Run]:
@@ -57,7 +64,7 @@ def _peer(name: str) -> Callable[[Scenario], Run]:
         else:
             strategy = STRATEGIES[name].make(questions)
 
-        def run(budget: int) -> object:
+        def run(budget: int) -> Written:
             return strategy(asked)(budget)
 
         return run
@@ -70,6 +77,6 @@ def question_set(case: Scenario) -> tuple[QuestionSet, Case]:
     chunks = {chunk.id: replace(chunk, start=case.starts[chunk.id]) for chunk in case.store.chunks.values()}
     documents = {chunk.document_id: Document(chunk.document_id, "", "") for chunk in chunks.values()}
     hits = tuple(replace(hit, chunk=chunks[hit.chunk.id]) for hit in case.hits)
-    question = Question("speed", QUERY, (), hits)
+    question = Question("speed", case.query, (), hits)
     questions = QuestionSet("speed", documents, chunks, (question,), "")
     return questions, Case(question, hits, questions)

@@ -1,16 +1,13 @@
 """The ways to use ours that are measured, and what each knows when it is asked.
 
-Cold: no text was seen before, the vocabulary is loaded. Warm: its chunks were seen in another assembly, never in the
-same one, which nobody asks for twice: with a query for another question, without one with a hit more or with another
-budget. They come as new objects, as a database returns them.
+Cold: no text was seen before, the vocabulary is loaded. Warm: its chunks were seen in another assembly, with a query
+for another question, without one with a hit more. They come as new objects, as a database returns them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
@@ -19,44 +16,22 @@ from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.counter import counter_for
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
-QUERY = "How does a with statement call __exit__ when an exception is raised?"
-OTHER_QUERY = "Which operators of a class are looked up on its metaclass?"
 REFERENCE = "reference"
-FEWER, BUDGETED, ASKED = "a hit fewer", "another budget", "another question"
-"""The ways to be warm."""
-PART_OF_BUDGET = 0.9
-"""The other budget, by the one before."""
-
-Run = Callable[[int], object]
-"""What is measured, by the budget."""
 
 
 class Variant(NamedTuple):
     config: AssemblyConfig
-    query: str | None = None
+    asks: bool = False
 
     def run(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:
         """The context for all hits of `case`, with neighbors from its own store if no other one is given."""
         # A new config is checked, which is no part of an assembly.
         config = self.config if self.config.max_tokens == budget else replace(self.config, max_tokens=budget)
-        return assemble(case.hits, config, query=self.query, store=store or case.store)
+        return assemble(case.hits, config, query=case.query if self.asks else None, store=store or case.store)
 
     def again(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:
-        """The first of the warm assemblies after `run` for the same `case`."""
-        if self.query is not None:
-            return self._replace(query=OTHER_QUERY).run(case, budget, store)
-        return self.run(fewer(case), budget, store)
-
-    @property
-    def warm(self) -> Mapping[str, Callable[[Scenario], Run]]:
-        """The assemblies that know the texts from `run`, by name: each gets its scenario, and then its budget."""
-        if self.query is not None:
-            return {ASKED: lambda case: partial(self.again, anew(case))}
-        return {FEWER: lambda case: partial(self.again, anew(case)), BUDGETED: self._budgeted}
-
-    def _budgeted(self, case: Scenario) -> Run:
-        case = anew(case)
-        return lambda budget: self.run(case, int(budget * PART_OF_BUDGET))
+        """The warm assembly after `run` for the same `case`."""
+        return self.run(other(case) if self.asks else fewer(case), budget, store)
 
 
 def anew(case: Scenario) -> Scenario:
@@ -76,6 +51,11 @@ def fewer(case: Scenario) -> Scenario:
     return replace(case, hits=(*case.hits[:at], *case.hits[at + 1 :]))
 
 
+def other(case: Scenario) -> Scenario:
+    """The scenario with another question."""
+    return replace(case, query=case.other_query)
+
+
 def forget() -> None:
     """Forget all that is remembered of texts from one assembly to the next: by the counter, and in any module."""
     counter_for(ENCODING).clear_caches()
@@ -87,11 +67,11 @@ def forget() -> None:
 
 
 DEFAULT = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING)
-OURS = {"default": Variant(DEFAULT), "five-stage": Variant(presets.FIVE_STAGE), "query": Variant(DEFAULT, QUERY)}
+OURS = {"default": Variant(DEFAULT), "five-stage": Variant(presets.FIVE_STAGE), "query": Variant(DEFAULT, asks=True)}
 """With a query the default packs sentences, of a pool that is wider than the window."""
 MEASURED = {
     **OURS,
     "near": Variant(replace(DEFAULT, dedup="near")),
-    "extractive": Variant(replace(DEFAULT, granularity="chunk", rank_by="rank", compress="extractive"), QUERY),
+    "extractive": Variant(replace(DEFAULT, granularity="chunk", rank_by="rank", compress="extractive"), asks=True),
 }
 """Those whose memory is measured: stages that are off by default, too."""
