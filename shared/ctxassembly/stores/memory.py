@@ -109,8 +109,8 @@ class MemoryStore:
         titles, phrases = self._titles[self.keys], comparable(text)
         return [
             chunk
-            for beginning in title_beginnings(phrases)
-            for title, chunk in titles.get(beginning, ())
+            for beginning in filter(titles.__contains__, title_beginnings(phrases))
+            for title, chunk in titles[beginning]
             if title in phrases and chunk.lookup_id != document_id
         ]
 

@@ -184,6 +184,8 @@ class QueryTerms:
         two that begin alike, the longest that matches counts."""
         for term_id, term in sorted(enumerate([*exact, *self.prefix_of], len(own)), key=lambda pair: -len(pair[1])):
             self._whole[prefix_ids.setdefault(term[:PREFIX_LENGTH], len(prefix_ids))].append((term, term_id))
+        self._is_whole = np.zeros(len(prefix_ids), dtype=bool)
+        self._is_whole[[*self._whole]] = True
         self._exact = frozenset(exact)
         keys = _prefix_keys(prefix_ids)
         self._order = np.argsort(keys)
@@ -203,7 +205,7 @@ class QueryTerms:
 
     def begins_whole(self, prefix_ids: IntArray) -> IntArray:
         """Return the places in `prefix_ids` of prefixes with which a long word or an identifier begins."""
-        return np.flatnonzero(np.isin(prefix_ids, list(self._whole)))
+        return np.flatnonzero(self._is_whole[prefix_ids])
 
     def find_whole(self, text: str, prefix_id: int, offset: int) -> int | None:
         """Return the number of the long word or identifier at `offset` in `text`, where its prefix is; else None."""

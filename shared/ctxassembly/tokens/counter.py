@@ -29,8 +29,9 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
@@ -169,14 +170,17 @@ class TokenCounter:
             known = self._counts.get(text)
         return self._counts.put(text, self._count(text)) if known is None else known
 
-    def measure(self, text: str) -> TokenSpan:
-        """Return `text` with its inner tokens counted."""
+    def measure(self, text: str, cuts: Sequence[int] = ()) -> TokenSpan:
+        """Return `text` with its inner tokens counted.
+
+        At `cuts`, ascending, it is divided if that is safe: the parts may have been counted before.
+        """
         if not self.additive:
             return TokenSpan(text, 0, None, len(text))
         known = self._measures.recent.get(text)
         if known is None:
             known = self._measures.get(text)
-        return self._measure(text) if known is None else known
+        return self._measure(text, cuts) if known is None else known
 
     def chain(self, pieces: Iterable[TokenSpan]) -> TokenSpan:
         """Return the measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""
@@ -238,9 +242,14 @@ class TokenCounter:
         self._measures.clear()
         self._lower_bounds.clear()
 
-    def _measure(self, text: str) -> TokenSpan:
+    def _measure(self, text: str, cuts: Sequence[int]) -> TokenSpan:
         head, inside, tail = _split_at_boundaries(text)
-        inner = self._count(inside) if inside else 0
+        if cuts and inside:
+            begin, end = len(head), len(head) + len(inside)
+            places = [begin, *(cut for cut in cuts if begin < cut < end and _SAFE.match(text, cut)), end]
+            inner = sum([self.count(text[first:last]) for first, last in pairwise(places)])
+        else:
+            inner = self._count(inside) if inside else 0
         return self._measures.put(text, TokenSpan(head, inner, tail, len(text)))
 
     def _lower_bound(self, text: str, stop_above: int) -> int:

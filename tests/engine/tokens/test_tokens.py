@@ -201,6 +201,26 @@ def test_a_piece_is_counted_once():
     assert all("piece of some" not in text and "another piece of" not in text for text in asked[before:])
 
 
+@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
+@given(text=st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6)).map("".join), data=st.data())
+def test_a_text_that_is_cut_has_the_same_measure(name: str, text: str, data: st.DataObject):
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text) + 1))))
+    counter = counter_for(name)
+    counter.clear_caches()
+    cut = counter.measure(text, cuts)
+    counter.clear_caches()
+    assert cut == counter.measure(text)
+
+
+def test_a_sentence_is_counted_once_wherever_it_is():
+    asked: list[str] = []
+    counter = TokenCounter(lambda text: asked.append(text) or len(text), additive=True)
+    counter.count(" Eat nothing more.")
+    before = len(asked)
+    counter.measure("Drink water. Eat nothing more. Ask the nurse.", [12, 30])
+    assert "Eat" not in "".join(asked[before:])
+
+
 def test_long_pieces_are_not_kept_in_memory():
     asked: list[str] = []
     counter = TokenCounter(lambda text: asked.append(text) or 1, additive=True)

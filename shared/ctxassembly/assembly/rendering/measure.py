@@ -70,8 +70,15 @@ def effective_order(config: AssemblyConfig) -> Order:
 class SizeMeter:
     """Measures groups for one config."""
 
-    def __init__(self, config: AssemblyConfig, counter: TokenCounter, renderer: Renderer) -> None:
+    def __init__(
+        self,
+        config: AssemblyConfig,
+        counter: TokenCounter,
+        renderer: Renderer,
+        sentence_starts: Mapping[int, Sequence[int]],
+    ) -> None:
         self._counter = counter
+        self._sentence_starts = sentence_starts
         self._renderer = renderer
         self._cite = config.cite
         self._order = effective_order(config)
@@ -173,7 +180,7 @@ class SizeMeter:
         """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
         counter, is_first = self._counter, not previous.characters
         parts = self._renderer.passage(passage, is_first=is_first)
-        pieces = [counter.measure(part.text) for part in parts]
+        pieces = [counter.measure(part.text, self._cuts(part)) for part in parts]
         verbatim = sum(
             [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
         )
@@ -186,6 +193,11 @@ class SizeMeter:
         whole = counter.chain((without_separator, self._separator))
         tokens = counter.tokens(whole)
         return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
+
+    def _cuts(self, part: RenderedPart) -> Sequence[int]:
+        """Return the offsets of sentences in the text of `part`, if they are known."""
+        starts = self._sentence_starts.get(part.candidate.key, ()) if part.candidate else ()
+        return [start - part.start for start in starts if part.start < start < part.end]
 
 
 def _best_in_passage(passage: JoinedPassage) -> Candidate:
@@ -247,7 +259,7 @@ class Typesetter:
         """True if the labels of a group keep together; else each is ordered on its own."""
         self.parts = parts
         self.renderer = Renderer(config)
-        self.meter = SizeMeter(config, counter, self.renderer)
+        self.meter = SizeMeter(config, counter, self.renderer, parts.sentence_starts if parts else {})
         self.separator = counter.measure(SEPARATOR)
         self._summaries = summaries
         self._supplement_parts = supplement

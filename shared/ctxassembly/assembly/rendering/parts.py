@@ -26,6 +26,9 @@ class Parts:
     sentence_parts: Mapping[int, int] = field(default_factory=dict)
     """The part of each scored sentence by its index; one that isn't here is in the last part."""
 
+    sentence_starts: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """The offsets at which the tokens of its sentences begin in each candidate's text, by key."""
+
     @property
     def count(self) -> int:
         """The maximum number of labels of a document with cite="document"."""

@@ -215,6 +215,21 @@ class ScoredSentences:
 
         return np.diff(np.array(self.boundaries, dtype=np.int64))
 
+    @cached_property
+    def token_starts(self) -> Sequence[int]:
+        """Where the tokens of each sentence begin, then the end of the text.
+
+        That is before the blanks between a sentence and the one that it continues: tokens mostly end there
+        (`tokens/counter.py`), so the counts of sentences in a row add up.
+        """
+        text = self.text
+        return [
+            begin + len(text[begin:end].rstrip(" ")) if continues and text[end - 1] == " " else end
+            for begin, end, continues in zip(
+                (0, *self.boundaries), self.boundaries, (*self.continues, False), strict=False
+            )
+        ]
+
     def below_cutoff(self) -> set[int]:
         """Return the keys of the candidates all of whose sentences are below the cutoff."""
         return {key for key, best in self._best_scores.items() if best < self.cutoff}

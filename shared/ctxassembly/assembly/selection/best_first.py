@@ -62,7 +62,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     chars = sentences.lengths[ranked].cumsum()
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
     if max_tokens < MIN_TOKENS or chars[-1] / chars_per_token < MIN_TEXT_TOKENS:
-        return Parts(document_ranks)
+        return Parts(document_ranks, sentence_starts=_sentence_starts(sentences))
     included, companions = set(ranked), Companions(sentences)
     whole = [span.sentence_range for span in sentences.candidate_spans if must_keep_whole(span.candidate, config)]
 
@@ -83,7 +83,16 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     for index, number in sorted(sentence_parts.items(), key=itemgetter(1), reverse=True):
         if sentences.lines.is_row(index):
             sentence_parts |= dict.fromkeys(set(companions.of(index)) - included, number)
-    return Parts(document_ranks, _spans_by_part(sentences, sentence_parts, len(parts)), sentence_parts)
+    spans_by_part = _spans_by_part(sentences, sentence_parts, len(parts))
+    return Parts(document_ranks, spans_by_part, sentence_parts, _sentence_starts(sentences))
+
+
+def _sentence_starts(sentences: ScoredSentences) -> dict[int, Sequence[int]]:
+    """Return the offsets at which the tokens of its sentences begin in each candidate's text, by key."""
+    return {
+        candidate.key: [at - start for at in sentences.token_starts[places.start : places.stop]]
+        for candidate, start, _, places in sentences.candidate_spans
+    }
 
 
 def _without_divided_tables(indexes: set[int], included: set[int], companions: Companions) -> set[int]:

@@ -33,6 +33,8 @@ MAX_CHUNK_SHARE = 0.2
 """Share of the room that the longest chunk takes: above it, whole chunks leave too much of the room unused."""
 SURE_SHARE = 0.9
 """Share of the room: hits that take less by estimate are assumed to fit whole, without a count."""
+SURE_EXCESS = 2.0
+"""Multiple of the room: hits that take more by estimate are assumed not to fit, without a count."""
 
 
 def fill_by_relevance(
@@ -118,11 +120,15 @@ def _rank(candidates: Sequence[Candidate], sentences: ScoredSentences, *, in_pas
 
 
 def _all_fit(layout: Layout, hits: Sequence[Candidate], free_chars: float) -> bool:
-    """Return whether `hits` fit whole; an estimate if they take less than `SURE_SHARE` of `free_chars` characters.
+    """Return whether `hits` fit whole; an estimate unless they take about as many characters as `free_chars`.
 
-    If the estimate is wrong, each hit keeps a sentence though not all fit. Counting would take a tenth more time.
+    If the estimate is wrong, each hit keeps a sentence though not all fit, or none does though all fit. Counting would
+    take a tenth more time.
     """
-    return sum(layout.added_lengths(hits)) <= SURE_SHARE * free_chars or (layout.might_fit(hits) and layout.fits(hits))
+    chars = sum(layout.added_lengths(hits))
+    if not SURE_SHARE * free_chars < chars < SURE_EXCESS * free_chars:
+        return chars <= SURE_SHARE * free_chars
+    return layout.might_fit(hits) and layout.fits(hits)
 
 
 def _lost(result: FillResult, hits: Sequence[Candidate]) -> list[Candidate]:

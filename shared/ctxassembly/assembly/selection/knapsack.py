@@ -29,9 +29,6 @@ from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
 
-# A sentence is counted from the blanks before it up to the blanks after it. Tokens mostly end there
-# (`tokens/counter.py`), so the counts of sentences in a row add up.
-
 DOCUMENT_OVERHEAD, MARKER_COST = 2.0, 2.8
 """Estimated tokens of a label besides its header, and of a gap marker."""
 LENGTH_TOLERANCE = 1.5
@@ -68,16 +65,8 @@ class TokenCosts:
     def _estimate(self, index: int) -> float:
         if not self._counter.additive:
             return int(self._sentences.lengths[index]) / self._chars_per_token
-        text = self._sentences.text[self._token_start(index) : self._token_start(index + 1)]
-        return self._counter.count(text)
-
-    def _token_start(self, index: int) -> int:
-        """Return where the tokens of a sentence begin: before the blanks between it and the one that it continues."""
-        text, continues, end = self._sentences.text, self._sentences.continues, self._sentences.boundaries[index]
-        if index == len(continues) or not continues[index] or text[end - 1] != " ":
-            return end
-        begin = self._sentences.boundaries[index - 1]
-        return begin + len(text[begin:end].rstrip(" "))
+        starts = self._sentences.token_starts
+        return self._counter.count(self._sentences.text[starts[index] : starts[index + 1]])
 
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""
@@ -358,7 +347,7 @@ def pack_sentences(
         added_tokens = layout.token_count_with(candidates) - layout.token_count
         if layout.fits(candidates):
             best = PackResult(layout.with_candidates(candidates), forms)
-            if added_tokens >= free_tokens * CLOSE_ENOUGH or picked.all_fit:
+            if free_tokens - added_tokens <= layout.max_tokens * (1 - CLOSE_ENOUGH) or picked.all_fit:
                 break
             too_few = trial_tokens
         else:

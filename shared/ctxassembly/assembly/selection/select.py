@@ -159,8 +159,8 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     in_window = [candidate for candidate in others if candidate.distance <= config.window]
     if (
         relevance.decides
-        and layout.might_fit(in_window)
         and not _has_below_minimum(in_window, relevance)
+        and layout.might_fit(in_window)
         and layout.fits(in_window)
     ):
         return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
