@@ -236,7 +236,8 @@ def number_stored_chunks(
 
     Both are written under the first of their `keys` that is a column of the table, else under the first, into the JSON
     metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
-    far as they have them. Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
+    far as they have them. An overlap of a few words that no offset shows is recorded with them, as `overlap_chars`.
+    Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
     The table gets the index on document id and index that `PGVectorNeighbors` looks them up by, and one of titles. All
     of it is one transaction, and a second run changes nothing.
 
@@ -304,7 +305,7 @@ def _numbering_task(
 def _stored_table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: MetadataKeys) -> StoredChunks:
     store = unwrap(vectorstore)
     json = store.metadata_json_column or None
-    columns = dict.fromkeys((store.id_column, *store.metadata_columns))
+    columns = dict.fromkeys((store.id_column, store.content_column, *store.metadata_columns))
     table = build_table(store.table_name, store.schema_name, columns, json)
     return StoredChunks(table, store.id_column, json, frozenset(store.metadata_columns), store.content_column, keys)
 
@@ -312,7 +313,7 @@ def _stored_table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: Metadat
 def _stored_collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunks:
     chunks, collections = vectorstore.EmbeddingStore, vectorstore.CollectionStore
     orm_table = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
-    table = build_table(orm_table.name, orm_table.schema, ("id", "collection_id"), "cmetadata", JSONB)
+    table = build_table(orm_table.name, orm_table.schema, ("id", "collection_id", "document"), "cmetadata", JSONB)
     collection_id = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
     is_member = table.c["collection_id"] == collection_id
     return StoredChunks(table, "id", "cmetadata", frozenset(), "document", keys, is_member)

@@ -13,7 +13,7 @@ from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, Text
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from llama_index.vector_stores.postgres import PGVectorStore
-from sqlalchemy import ColumnElement, Engine, Row, Select, Table, Text, case, func, literal, null, select, true
+from sqlalchemy import ColumnElement, Engine, Row, Select, Table, Text, case, func, literal, null, or_, select, true
 from sqlalchemy import cast as as_type
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -39,6 +39,7 @@ from ctxassembly.stores.postgres.numbering import (
     distinguishing_keys,
     integer_expr,
     number_rows,
+    overlap_json,
 )
 from ctxassembly.stores.postgres.rows import llamaindex_chunk_table
 from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
@@ -143,11 +144,11 @@ def number_stored_chunks(
 
     Nodes of one document are numbered by page, row and offset, as far as they have them and as their links agree. The
     index is written under the first of its `keys`, into the metadata of the row and of the node, and kept from
-    embeddings and prompts. The document is the one that the metadata name, else the SOURCE; but the pages that a reader
-    makes documents of become one, the file, as do nodes without a SOURCE. To it SOURCE leads from then on: it is what
-    `index.delete_ref_doc` deletes by. Ids, texts, vectors and links stay, and so do documents whose nodes have an index
-    each. The table gets an index on document and place, and one of titles. All of it is one transaction, and a second
-    run changes nothing.
+    embeddings and prompts, as is an overlap of a few words that no offset shows (`overlap_chars`). The document is the
+    one that the metadata name, else the SOURCE; but the pages that a reader makes documents of become one, the file, as
+    do nodes without a SOURCE. To it SOURCE leads from then on: it is what `index.delete_ref_doc` deletes by. Ids,
+    texts, vectors and links stay, and so do documents whose nodes have an index each. The table gets an index on
+    document and place, and one of titles. All of it is one transaction, and a second run changes nothing.
 
     Args:
         vector_store: of llama-index-vector-stores-postgres.
@@ -166,7 +167,9 @@ def number_stored_chunks(
     # An index on the table of their ORM would be created with every table of theirs.
     orm_table = cast(Table, vector_store._table_class.__table__)
     json = orm_table.c["metadata_"].type
-    stored = StoredNodes(build_table(orm_table.name, orm_table.schema, ("id", "node_id"), "metadata_", json), keys)
+    stored = StoredNodes(
+        build_table(orm_table.name, orm_table.schema, ("id", "node_id", "text"), "metadata_", json), keys
+    )
     vector_store._initialize()
     with cast(Engine, vector_store._engine).begin() as connection:
         return number_rows(connection, chunk_table=stored, trust_insertion_order=trust_insertion_order)
@@ -192,7 +195,7 @@ class StoredNodes:
             .prefix_with("MATERIALIZED")
         )
         row = parsed_rows.c
-        own = func.coalesce(row.content.op("->")(_text_literal("metadata")), row.metadata)
+        own = _node_metadata(row.metadata, row.content)
 
         def text(key: str) -> ColumnElement[Any]:
             return json_text(own, key)
@@ -220,8 +223,13 @@ class StoredNodes:
             _related_id(row.content, NodeRelationship.NEXT).label("following"),
         )
 
+    def text_and_metadata(self, rows: Any) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+        """Return the texts of `rows`, and the metadata of the nodes in them."""
+        metadata = as_jsonb(rows.c["metadata_"])
+        return rows.c["text"], _node_metadata(metadata, _node_content(metadata))
+
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
-        """Return the row's metadata with document and index, and the node in it with its SOURCE and its index."""
+        """Return the row's metadata with document, index and overlap, and the node in it with its SOURCE and these."""
         column, index = self.table.c["metadata_"], self.keys.index[0]
         metadata = as_jsonb(column)
         content = _node_content(metadata)
@@ -231,22 +239,27 @@ class StoredNodes:
         source_info = _json_object(
             node_id=updates.c.document, node_type=ObjectType.DOCUMENT.value, class_name="RelatedNodeInfo"
         )
-        has_index = own.op("?", is_comparison=True)(_text_literal(index))
+        overlap, (overlap_key,) = overlap_json(updates), self.keys.overlap
+        is_listed = or_(updates.c.overlap.is_(None), _has_key(own, overlap_key))
         node = content.op("||", return_type=JSONB())(
             _json_object(
-                metadata=_with_key(own, index, updates.c.index),
+                metadata=_with_key(own, index, updates.c.index).op("||", return_type=JSONB())(overlap),
                 relationships=_with_key(
                     related, source, case((is_linked, related.op("->")(source)), else_=source_info)
                 ),
                 **{
-                    name: case((has_index, _json_list(content, name)), else_=_append_key(content, name, index))
+                    name: _append_key(
+                        _append_key(_json_list(content, name), index, unless=_has_key(own, index)),
+                        overlap_key,
+                        unless=is_listed,
+                    )
                     for name in _EXCLUDED_KEYS
                 },
             )
         )
         row = metadata.op("||", return_type=JSONB())(
             _json_object(**dict.fromkeys(_DOCUMENT_KEYS, updates.c.document), **{index: updates.c.index})
-        )
+        ).op("||", return_type=JSONB())(overlap)
         # A row of another tool has no node inside.
         new_metadata = case((content.is_(None), row), else_=_with_key(row, _CONTENT_KEY, as_type(node, Text)))
         return {column: as_type(new_metadata, column.type)}
@@ -268,6 +281,11 @@ def _text_literal(name: str) -> ColumnElement[Any]:
 def _node_content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the node that the metadata holds as text."""
     return as_type(json_text(metadata, _CONTENT_KEY), JSONB)
+
+
+def _node_metadata(metadata: ColumnElement[Any], content: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the metadata of the node, else of the row."""
+    return func.coalesce(content.op("->")(_text_literal("metadata")), metadata, type_=JSONB())
 
 
 def _related_id(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnElement[Any]:
@@ -292,10 +310,15 @@ def _with_key(json: ColumnElement[Any], key: Any, value: Any) -> ColumnElement[A
     )
 
 
+def _has_key(json: ColumnElement[Any], key: str) -> ColumnElement[bool]:
+    return json.op("?", is_comparison=True)(_text_literal(key))
+
+
 def _json_list(content: ColumnElement[Any], name: str) -> ColumnElement[Any]:
     return func.coalesce(content.op("->")(_text_literal(name)), as_type(literal("[]"), JSONB))
 
 
-def _append_key(content: ColumnElement[Any], name: str, key: str) -> ColumnElement[Any]:
-    """Return the list under `name` with `key` after what is in it."""
-    return _json_list(content, name).op("||", return_type=JSONB())(func.to_jsonb(_text_literal(key), type_=JSONB()))
+def _append_key(keys: ColumnElement[Any], key: str, *, unless: ColumnElement[bool]) -> ColumnElement[Any]:
+    """Return the list `keys` with `key` after what is in it, unless a condition holds."""
+    longer = keys.op("||", return_type=JSONB())(func.to_jsonb(_text_literal(key), type_=JSONB()))
+    return case((unless, keys), else_=longer)

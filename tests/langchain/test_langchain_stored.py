@@ -23,6 +23,7 @@ from langchain_ctxassembly import (
     ContextAssemblyRetriever,
     PGVectorNeighbors,
     anumber_stored_chunks,
+    number_chunks,
     number_stored_chunks,
 )
 from langchain_samples import WordEmbeddings
@@ -98,6 +99,12 @@ def places(store: Any, source: str) -> dict[int, str]:
     """The text at each index of a document, as neighbors are found."""
     found = PGVectorNeighbors(store).fetch([*map(of_document(source), range(200))])
     return {chunk.index: chunk.text for chunk in found if chunk.index is not None}
+
+
+def recorded(store: Any, source: str) -> list[int | None]:
+    """The overlap that the metadata of each chunk of a document have, in order."""
+    found = PGVectorNeighbors(store).fetch([*map(of_document(source), range(200))])
+    return [chunk.metadata.get("overlap_chars") for chunk in sorted(found, key=lambda chunk: chunk.index or 0)]
 
 
 def of_document(source: str) -> Any:
@@ -197,6 +204,22 @@ def test_indexes_that_are_there_stay_and_get_the_document_beside_them(database: 
     told = number_stored_chunks(store)
     assert (told.chunks, told.documents) == (4, 1)
     assert sorted(places(store, "a.txt")) == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_short_overlap_is_read_once(database: Database, kind: str) -> None:
+    splitter = RecursiveCharacterTextSplitter(chunk_size=80, chunk_overlap=15)
+    documents = splitter.split_documents([Document(" ".join(YEARS), metadata={"source": "a.txt"})])
+    store = database.store(kind, documents)
+    number_stored_chunks(store, trust_insertion_order=True)
+    assert recorded(store, "a.txt") == [chunk.metadata.get("overlap_chars") for chunk in number_chunks(documents)]
+    (found,) = over(store).invoke(QUERY)
+    assert len(found.metadata["chunk_ids"]) >= 3
+    assert all(
+        " ".join(block.split()) in " ".join(YEARS) for block in found.page_content.partition("\n")[2].split("[...]")
+    )
+    # A second run changes nothing.
+    assert number_stored_chunks(store).chunks == 0
 
 
 def test_rows_of_a_table_are_ordered_by_their_number(database: Database) -> None:

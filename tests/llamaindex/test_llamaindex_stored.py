@@ -22,6 +22,7 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
     PGVectorNeighbors,
+    number_chunks,
     number_stored_chunks,
 )
 from llamaindex_samples import WordEmbedding, scored
@@ -173,6 +174,28 @@ def test_what_two_chunks_share_is_read_once(stored: Stored) -> None:
     (found,) = answer(store)
     assert len(found.metadata["chunk_ids"]) >= 3
     assert max(found.text.count(sentence) for sentence in YEARS) == 1
+
+
+def test_a_short_overlap_that_no_offset_shows_is_read_once(stored: Stored) -> None:
+    texts = ("The weavers came. They paid", "They paid in wool.", "Nobody knows why.")
+    plain = [TextNode(text=text, metadata={"file_name": "a.txt", "chunk_index": at}) for at, text in enumerate(texts)]
+    plain[1].excluded_llm_metadata_keys = ["file_name"]
+    store = stored(plain)
+    assert number_stored_chunks(store).chunks == 3
+    nodes = sorted(
+        PGVectorNeighbors(store).fetch([ChunkRef("a.txt", at) for at in range(3)]), key=lambda n: n.index or 0
+    )
+    assert [node.metadata.get("overlap_chars") for node in nodes] == [None, 9, None]
+    assert [node.metadata.get("overlap_chars") for node in number_chunks(plain)] == [None, 9, None]
+    (found,) = answer(store)
+    assert found.node.get_content().endswith("The weavers came. They paid in wool.\nNobody knows why.")
+    raw = VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding()).as_retriever(similarity_top_k=3)
+    for node in (each.node for each in raw.retrieve(QUERY)):
+        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
+            assert "overlap_chars" not in node.get_content(mode)
+    after = everything(store)
+    assert number_stored_chunks(store).chunks == 0
+    assert everything(store) == after
 
 
 def test_the_pages_that_a_reader_makes_documents_of_become_one(stored: Stored) -> None:

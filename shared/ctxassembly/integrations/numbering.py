@@ -15,7 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ctxassembly.assembly.adjacency.overlap import overlap_length, short_overlap_length
+from ctxassembly.assembly.adjacency.overlap import (
+    MAX_SHORT_OVERLAP,
+    MIN_OVERLAPPING_SHARE,
+    overlap_length,
+    short_overlap_length,
+)
 from ctxassembly.assembly.adjacency.positions import overlap_by_offset
 from ctxassembly.data.chunks import Chunk, section_of
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path
@@ -26,11 +31,6 @@ IdOf = Callable[[str, int], str]
 """A function from a document's id and an index to the id of the chunk there."""
 _RANDOM_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
 """A UUID of version 4, which is another one in every run."""
-MAX_SHORT_OVERLAP = 20
-"""Characters of the longest overlap to record: `AssemblyConfig.min_overlap_chars`, above which the texts show it."""
-MIN_OVERLAPPING_SHARE = 0.05
-"""Share of adjacent chunks that overlap if the splitter makes overlaps. Of one at sentences that makes none, 3 of 1,057
-seemed to: the next sentence began with the last words of the one before."""
 _PATH_KEY = "file_path"
 """The key by which LlamaIndex's readers distinguish two files with the same name."""
 

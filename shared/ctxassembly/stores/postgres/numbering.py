@@ -5,8 +5,8 @@ parallel. So only an order that the rows themselves prove is used: page, then ro
 numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
 others are named in the result.
 
-The numbering is one UPDATE that the database computes: no chunk travels to the client. So a short overlap of two chunks
-isn't recorded, as `number_chunks` does: that takes their texts, and the metadata that say if they are of one section.
+The numbering is one UPDATE that the database computes: no chunk travels to the client. With the numbers it records the
+short overlaps of chunks that are numbered, as `number_chunks` does, in a database in UTF-8.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.stores.postgres.chunk_lookup import INTEGER_PATTERN, json_text
+from ctxassembly.stores.postgres.overlaps import section_expr, select_overlaps
 from ctxassembly.stores.postgres.table import derived_name
 from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
 
@@ -79,6 +80,10 @@ class NumberableTable(Protocol):
     def id(self) -> str:
         """The name of the column by which an update finds a row."""
 
+    @property
+    def keys(self) -> MetadataKeys:
+        """The keys of the metadata."""
+
     def rows(self) -> sa.Select[Any]:
         """Return a statement with one row for each chunk.
 
@@ -90,8 +95,14 @@ class NumberableTable(Protocol):
         - `link`, the id by which links refer to it, and `following`, the link to the next one; NULL without links
         """
 
+    def text_and_metadata(self, rows: Any) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
+        """Return the texts of `rows` of the table, under another name, and their metadata as JSONB."""
+
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
-        """Return the new values by column, given the table `updates` with `document` and `index` for each `id`."""
+        """Return the new values by column, given a table `updates`.
+
+        It has the `document`, the `index` and the `overlap` to record, or NULL, for each `id`.
+        """
 
     def lookup_columns(self) -> Sequence[sa.ColumnElement[Any]]:
         """Return the expressions by which neighbors are looked up, for the index of the table: document and place."""
@@ -128,6 +139,12 @@ def as_jsonb(json: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.cast(sa.type_coerce(json, sa.Text), JSONB), sa.cast(sa.literal("{}"), JSONB))
 
 
+def overlap_json(updates: Any) -> sa.ColumnElement[Any]:
+    """Return the metadata that record the overlap in `updates`, as JSONB; an empty object if there is none."""
+    recorded = sa.func.jsonb_build_object(_text(MetadataKeys.overlap[0]), updates.c.overlap)
+    return sa.func.jsonb_strip_nulls(recorded, type_=JSONB())
+
+
 def number_rows(
     connection: sa.Connection, chunk_table: NumberableTable, *, trust_insertion_order: bool = False
 ) -> NumberingReport:
@@ -138,7 +155,8 @@ def number_rows(
     """
     rows = _order_rows(chunk_table.rows().cte("rows"))
     documents = _document_facts(rows, trusts_insertion_order=trust_insertion_order)
-    updates = _plan_updates(rows, documents)
+    is_utf8 = connection.scalar(sa.text("SHOW server_encoding")) == "UTF8"
+    updates = _with_overlaps(_plan_updates(rows, documents), chunk_table, finds_overlaps=is_utf8)
     table = chunk_table.table
     statement = (
         sa.update(table).values(dict(chunk_table.new_values(updates))).where(table.c[chunk_table.id] == updates.c.id)
@@ -147,7 +165,7 @@ def number_rows(
     name = sa.quoted_name(derived_name(table.name, "document_place"), quote=True)
     index = sa.Index(name, *chunk_table.lookup_columns(), _table=table)
     connection.execute(CreateIndex(index, if_not_exists=True))
-    if connection.scalar(sa.text("SHOW server_encoding")) == "UTF8":
+    if is_utf8:
         connection.execute(CreateIndex(_title_index(chunk_table), if_not_exists=True))
     return _make_report(connection, rows, documents, chunks)
 
@@ -213,19 +231,55 @@ def _document_facts(rows: Any, *, trusts_insertion_order: bool) -> Any:
 
 
 def _plan_updates(rows: Any, documents: Any) -> Any:
-    """Return the `id`, `document` and `index` of each row that has to change."""
+    """Return the `id`, `document` and `index` of each row that has to change.
+
+    They come with `start`, and `before` and `before_start` of the row with the index before, if there is one.
+    """
     row, document = rows.c, documents.c
-    return (
+    placed = (
         sa.select(
             row.id,
             row.document,
             sa.case((document.numbered, sa.cast(row.index, sa.BigInteger)), else_=row.place).label("index"),
+            row.start,
+            sa.or_(row.named.is_distinct_from(row.document), ~document.numbered).label("changes"),
         )
         .join_from(rows, documents, document.document == row.document)
         .where(sa.or_(document.numbered, document.sorted))
-        .where(sa.or_(row.named.is_distinct_from(row.document), ~document.numbered))
-        .cte("planned")
+        .cte("placed")
     )
+    place = placed.c
+    order: dict[str, Any] = {"partition_by": place.document, "order_by": place.index}
+    follows = sa.func.lag(place.index).over(**order) == place.index - 1
+    with_before = sa.select(
+        placed,
+        sa.case((follows, sa.func.lag(place.id).over(**order))).label("before"),
+        sa.case((follows, sa.func.lag(place.start).over(**order))).label("before_start"),
+    ).subquery()
+    return sa.select(with_before).where(with_before.c.changes).cte("planned")
+
+
+def _with_overlaps(planned: Any, chunk_table: NumberableTable, *, finds_overlaps: bool) -> Any:
+    """Return the rows of `planned` with the `overlap` with the row before that is to be recorded; NULL for none."""
+    numbers = (planned.c.id, planned.c.document, planned.c.index)
+    if not finds_overlaps:
+        return sa.select(*numbers, sa.cast(sa.null(), sa.Integer).label("overlap")).cte("updates")
+    before, row = chunk_table.table.alias("row_before"), chunk_table.table.alias("row")
+    (first, first_metadata), (second, second_metadata) = map(chunk_table.text_and_metadata, (before, row))
+    sections = [section_expr(metadata, chunk_table.keys) for metadata in (first_metadata, second_metadata)]
+    pairs = (
+        sa.select(
+            *numbers,
+            sa.case((sections[0].is_not_distinct_from(sections[1]), first)).label("first"),
+            second.label("second"),
+            planned.c.before_start.label("first_start"),
+            planned.c.start.label("second_start"),
+        )
+        .join_from(planned, row, row.c[chunk_table.id] == planned.c.id)
+        .outerjoin(before, before.c[chunk_table.id] == planned.c.before)
+        .subquery("pairs")
+    )
+    return select_overlaps(pairs).cte("updates")
 
 
 def _make_report(connection: sa.Connection, rows: Any, documents: Any, chunks: int) -> NumberingReport:
@@ -237,6 +291,10 @@ def _make_report(connection: sa.Connection, rows: Any, documents: Any, chunks: i
     return NumberingReport(
         chunks, numbered, tuple(unordered or ())[:MAX_NAMED_DOCUMENTS], len(unordered or ()), nameless_count
     )
+
+
+def _text(value: str) -> sa.ColumnElement[Any]:
+    return sa.cast(sa.literal(value), sa.Text)
 
 
 _STORED_AT = "ctxassembly_stored_at"
@@ -287,8 +345,15 @@ class StoredChunks:
             sa.cast(sa.null(), sa.Text).label("following"),
         )
 
+    def text_and_metadata(self, rows: Any) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
+        """Return the texts and the metadata of `rows`, as `NumberableTable.text_and_metadata` describes it."""
+        columns = [part for name in sorted(self.columns) for part in (_text(name), rows.c[name])]
+        metadata = sa.func.jsonb_build_object(*columns, type_=JSONB())
+        json = as_jsonb(rows.c[self.json_column]).op("||")(metadata) if self.json_column else metadata
+        return rows.c[self.content], json
+
     def new_values(self, updates: Any) -> Mapping[Any, Any]:
-        """Return the new document id and index, for columns of their own if they exist, else for the JSON metadata."""
+        """Return the new particulars, for columns of their own if they exist, else for the JSON metadata."""
         table, keys = self.table, self.keys
         values: dict[Any, Any] = {}
         json_patch: list[Any] = []
@@ -297,10 +362,13 @@ class StoredChunks:
             if name in self.columns:
                 values[table.c[name]] = value
             else:
-                json_patch += [sa.cast(sa.literal(name), sa.Text), value]
-        if json_patch and self.json_column:
+                json_patch += [_text(name), value]
+        if keys.overlap[0] in self.columns:
+            values[table.c[keys.overlap[0]]] = updates.c.overlap
+        elif self.json_column:
             json = table.c[self.json_column]
-            values[json] = sa.cast(as_jsonb(json).op("||")(sa.func.jsonb_build_object(*json_patch)), json.type)
+            patch = sa.func.jsonb_build_object(*json_patch, type_=JSONB()).op("||")(overlap_json(updates))
+            values[json] = sa.cast(as_jsonb(json).op("||")(patch), json.type)
         return values
 
     def lookup_columns(self) -> Sequence[sa.ColumnElement[Any]]:
