@@ -250,10 +250,7 @@ def score_sentences(
         lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
         max_lexical_score += SCORER_WEIGHT
     scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
-    # A part of the distance from the best sentence: so none rises above it, and the minimum keeps its meaning.
-    bonuses = HEADING_SHARE * _heading_shares(candidate_text, term_scores) * (scores.max(initial=-math.inf) - scores)
-    scores, lexical_scores = scores + bonuses, lexical_scores + bonuses
-    return ScoredSentences(
+    sentences = ScoredSentences(
         candidate_text.text,
         boundaries,
         continues,
@@ -266,6 +263,8 @@ def score_sentences(
         max_lexical_score=max_lexical_score,
         referring_words=referring_words(words(query)),
     )
+    distances = scores.max(initial=-math.inf) - scores
+    return sentences.raised(HEADING_SHARE * _heading_shares(candidate_text, term_scores) * distances)
 
 
 class _TermOccurrences:

@@ -105,6 +105,11 @@ class ScoredSentences:
             return self
         return replace(self, cutoff=float(self.scores[ranked[below[0] - 1]]) if below[0] else EVERY_SENTENCE)
 
+    def raised(self, bonuses: FloatArray) -> ScoredSentences:
+        """Return the sentences with scores higher by `bonuses`, none above the best one: cutoffs keep their meaning."""
+        bonuses = bonuses.clip(max=self.scores.max(initial=-math.inf) - self.scores)
+        return replace(self, scores=self.scores + bonuses, lexical_scores=self.lexical_scores + bonuses)
+
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
         """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
         forms = {candidate.key: candidate for candidate in candidates}

@@ -7,7 +7,6 @@ the next chunk. So without this the context has some lines of several tables, an
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 
@@ -17,7 +16,7 @@ DISTANCE = 1.0
 """How much lower the lines of a table score than its best one at most, on the scale of `Weights`."""
 MAX_CHARS = 2_000
 """The characters of a table before and after its best line that count."""
-MAX_LINE_CHARS = 120
+MAX_TABLE_LINE_CHARS = 120
 """Length of the longest line of a table without bars: anything longer is prose."""
 MAX_LABELS = 4
 """Lines without a digit in a row: more of them are no table of figures."""
@@ -39,8 +38,7 @@ def raise_tables(sentences: ScoredSentences) -> ScoredSentences:
         if _is_table(sentences, lines):
             part = slice(lines.start, lines.stop)
             scores[part] = scores[part].clip(min=sentences.scores[index] - DISTANCE)
-    lexical_scores = sentences.lexical_scores + (scores - sentences.scores)
-    return replace(sentences, scores=scores, lexical_scores=lexical_scores)
+    return sentences.raised(scores - sentences.scores)
 
 
 def _is_table(sentences: ScoredSentences, lines: range) -> bool:
@@ -81,4 +79,4 @@ def _is_line(sentences: ScoredSentences, index: int) -> bool:
     """Return True if the sentence at `index` begins a line and is short, or is a row with bars."""
     length = sentences.boundaries[index + 1] - sentences.boundaries[index]
     lines = sentences.lines
-    return lines.is_row(index) or (lines.begins_line(index) and length <= MAX_LINE_CHARS)
+    return lines.is_row(index) or (lines.begins_line(index) and length <= MAX_TABLE_LINE_CHARS)

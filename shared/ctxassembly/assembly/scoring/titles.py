@@ -24,10 +24,7 @@ what begins it, so its other chunks get the second bonus; a question may be abou
 
 
 def raise_linked(sentences: ScoredSentences, query: str, keys: MetadataKeys) -> ScoredSentences:
-    """Return `sentences` with higher scores for the documents whose titles `query` or the best sentences mention.
-
-    No score becomes higher than the best one was, so the cutoff keeps its meaning.
-    """
+    """Return `sentences` with higher scores for the documents whose titles `query` or the best sentences mention."""
     firsts = _first_candidates(span.candidate for span in sentences.candidate_spans)
     titles = {name: title for name, first in firsts.items() if (title := document_title(first.chunk, keys))}
     if len(firsts) < 2 or not titles:
@@ -44,9 +41,7 @@ def raise_linked(sentences: ScoredSentences, query: str, keys: MetadataKeys) -> 
             is_first = span.candidate.key == firsts[document_id].key
             own = slice(span.sentence_range.start, span.sentence_range.stop)
             bonuses[own] = bonuses[own].clip(min=BONUS if is_first or document_id in in_query else REST_BONUS)
-    bonuses = bonuses.clip(max=sentences.scores.max(initial=0.0) - sentences.scores)
-    scores, lexical_scores = sentences.scores + bonuses, sentences.lexical_scores + bonuses
-    return replace(sentences, scores=scores, lexical_scores=lexical_scores, linked_documents=linked)
+    return replace(sentences.raised(bonuses), linked_documents=linked)
 
 
 def _first_candidates(candidates: Iterable[Candidate]) -> dict[str, Candidate]:
