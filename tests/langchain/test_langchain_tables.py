@@ -29,8 +29,9 @@ def context_for(dish: int, config: AssemblyConfig) -> str:
     return "\n\n".join(one.page_content for one in retriever.invoke(f"What does dish {dish} cost?"))
 
 
+@pytest.mark.parametrize("dish", [9, 20, 60])
 @pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage", "document"])
-def test_rows_of_a_later_chunk_have_the_header(granularity: Granularity) -> None:
-    text = context_for(9, AssemblyConfig(granularity=granularity, max_tokens=400, format="minimal"))
-    assert DISHES[9] in text
-    assert HEAD in text.partition(DISHES[9])[0]
+def test_rows_of_a_later_chunk_have_the_header(granularity: Granularity, dish: int) -> None:
+    text = context_for(dish, AssemblyConfig(granularity=granularity, max_tokens=400, format="minimal"))
+    assert DISHES[dish] in text
+    assert HEAD in text.partition(DISHES[dish])[0]

@@ -36,7 +36,7 @@ BELOW_CUTOFF: Final = "below the minimum relevance"
 """Its relevance is below the minimum that `min_relevance` sets for the length of the context."""
 OUTSIDE_WINDOW: Final = "beyond the window"
 """A neighbor farther from its hit than `window`, or the first chunk of a document that a hit mentions: it was fetched
-for the query to choose from, and not chosen."""
+for the query to choose from, or for the header of a table, and not used."""
 EMPTY: Final = "empty"
 """It has no text but white space."""
 EXACT_DUPLICATE: Final = "duplicate"

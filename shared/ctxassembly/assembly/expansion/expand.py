@@ -140,7 +140,7 @@ def _add_neighbors(
     )
     expanding = [hit for hit in positioned if hit.rank not in without_neighbors] if without_neighbors else positioned
     # Neighbors are numbered after all hits, copies included.
-    keyed = enumerate(found, len(admitted.hits))
+    keyed = [*enumerate(found, len(admitted.hits))]
     neighbors = score_neighbors(expanding, keyed, position_of, policy.window, config.neighbor_decay, policy.access)
     neighbors += tuple(
         Candidate(key, chunk, expanding[place].rank, distance=config.window + 1)

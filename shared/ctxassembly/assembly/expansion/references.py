@@ -13,6 +13,7 @@ from ctxassembly.assembly.adjacency.hierarchy import missing_relatives
 from ctxassembly.assembly.adjacency.positions import chunk_section, page_key
 from ctxassembly.assembly.adjacency.shared_ids import find_by_id
 from ctxassembly.assembly.expansion.access import MetadataAccess
+from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS, begins_inside_table, far_heads
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
 
@@ -20,21 +21,24 @@ from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
 def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
     """References to the chunks at index +- `window` of `hits`, by document, then by index.
 
-    Chunks among `hits` and `known` are left out. No index is negative; only the store knows where a document ends.
+    Before a hit that begins inside a table they reach as far as its header may be. Chunks among `hits` and `known` are
+    left out. No index is negative; only the store knows where a document ends.
     """
-    hit_indexes: dict[str, set[int]] = defaultdict(set)
+    known_indexes: dict[str, set[int]] = defaultdict(set)
+    near_indexes: dict[str, set[int]] = defaultdict(set)
     for hit in hits:
         if hit.index is not None:
-            hit_indexes[hit.document_id if hit.origin is None else hit.lookup_id].add(hit.index)
-    known_indexes = {document_id: set(indexes) for document_id, indexes in hit_indexes.items()}
+            document_id = hit.document_id if hit.origin is None else hit.lookup_id
+            known_indexes[document_id].add(hit.index)
+            before = max(window, MAX_CHUNKS) if begins_inside_table(hit.text) else window
+            near_indexes[document_id].update(range(max(0, hit.index - before), hit.index + window + 1))
     for chunk in known:
         document_id = chunk.document_id if chunk.origin is None else chunk.lookup_id
         if document_id in known_indexes and chunk.index is not None:
             known_indexes[document_id].add(chunk.index)
     refs: list[ChunkRef] = []
-    for document_id, indexes in hit_indexes.items():
-        window_indexes = {near for index in indexes for near in range(max(0, index - window), index + window + 1)}
-        refs += [ChunkRef(document_id, index) for index in sorted(window_indexes - known_indexes[document_id])]
+    for document_id, indexes in near_indexes.items():
+        refs += [ChunkRef(document_id, index) for index in sorted(indexes - known_indexes[document_id])]
     return tuple(refs)
 
 
@@ -136,7 +140,7 @@ def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bo
 
 def score_neighbors(
     hits: Sequence[Candidate],
-    chunks: Iterable[tuple[int, Chunk]],
+    chunks: Sequence[tuple[int, Chunk]],
     positions: Mapping[tuple[str, str], int],
     window: int,
     decay: float,
@@ -144,20 +148,21 @@ def score_neighbors(
 ) -> tuple[Candidate, ...]:
     """Return the chunks within `window` of a hit as candidates, nearest first, then by rank, document and position.
 
-    `chunks` come with their keys; `positions` are by document id and chunk id. A neighbor's score is its best hit's
-    times `decay` per step. It is never above the hit's own, as half of a negative score would be. With a `access` a
-    neighbor has to agree with its hit.
+    A chunk with the header of a hit's table is one at any distance. `chunks` come with their keys; `positions` are by
+    document id and chunk id. A neighbor's score is its best hit's times `decay` per step. It is never above the hit's
+    own, as half of a negative score would be. With a `access` a neighbor has to agree with its hit.
     """
     by_position: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
     for hit in hits:
         by_position[hit.chunk.document_id, hit.position].append(hit)
     # Looked up by position, so the cost grows with the chunks and not with chunks times hits.
     steps_away = range(-window, window + 1)
+    heads = far_heads(hits, chunks, positions)
     result: list[Candidate] = []
     for key, chunk in chunks:
         document_id = chunk.document_id
         position = positions[document_id, chunk.id]
-        nearby_hits: list[tuple[int, Candidate]] = []
+        nearby_hits = [*heads.get(key, ())]
         for steps in steps_away:
             for hit in by_position.get((document_id, position + steps), ()):
                 nearby_hits.append((abs(steps), hit))  # noqa: PERF401 - a comprehension in each of thousands takes longer

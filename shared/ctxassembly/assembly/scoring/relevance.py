@@ -48,11 +48,13 @@ class Relevance:
     @cached_property
     def relevant_sentences(self) -> ScoredSentences:
         """The `sentences` with the cutoff of `min_relevance`; without it if the budget excludes more than it would."""
-        config = self.config
+        config, sentences = self.config, self.sentences
+        if not config.has_competing_candidates(self.query):
+            sentences = sentences.restricted_to(own for own in self.candidates if own.distance <= config.window)
         if config.fill or not self.candidates:
-            return self.sentences
+            return sentences
         max_chars = min(config.token_limit * self.chars_per_token, config.max_characters or math.inf)
-        return self.sentences.above_minimum(config.min_relevance, self.chars_per_token, max_chars)
+        return sentences.above_minimum(config.min_relevance, self.chars_per_token, max_chars)
 
     @cached_property
     def chars_per_token(self) -> float:

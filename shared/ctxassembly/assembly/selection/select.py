@@ -164,13 +164,17 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
         and layout.fits(in_window)
     ):
         return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
+    outside: dict[int, Exclusion] = {}
+    if not config.has_competing_candidates(relevance.query):  # of what is outside only headers of tables are used
+        outside = {own.key: Exclusion(OUTSIDE_WINDOW, 0) for own in others if own.distance > config.window}
+        others = in_window
     prefiltered = drop_weak(layout, others, _compression_ranker(relevance))
     forms = {candidate.key: form for candidate, form in zip(others, prefiltered.candidates, strict=True)}
     undecided = replace(
         empty,
         layout=layout,
         candidates=tuple(forms.get(candidate.key, candidate) for candidate in candidates),
-        exclusions=prefiltered.exclusions,
+        exclusions=outside | prefiltered.exclusions,
         notes=(*prefiltered.notes, *_not_whole_notes(others, relevance)),
     )
     return _fill_with_undecided(undecided, relevance)
@@ -189,7 +193,8 @@ def _add_better_outside_window(selection: Selection, relevance: Relevance) -> Se
     outside = {candidate.key for candidate in candidates if candidate.distance > config.window}
     if not outside:
         return selection
-    better = relevance.sentences.outside_window_better(candidates, config.window)
+    can_compete = config.has_competing_candidates(relevance.query)
+    better = relevance.sentences.outside_window_better(candidates, config.window) if can_compete else []
     policy = ShortenPolicy(overflow=config.overflow, min_chunk_tokens=config.min_chunk_tokens)
     result = fill(selection.layout, better, "chunk", policy)
     worse = dict.fromkeys(outside - {candidate.key for candidate in better}, Exclusion(OUTSIDE_WINDOW, 0))
