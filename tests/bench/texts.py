@@ -37,6 +37,8 @@ class Words(NamedTuple):
 
 SUBJECT_WORDS, SUBJECT_PARAGRAPHS, SUBJECT_PART = 12, 16, 0.12
 """So many words are a subject's, for so many paragraphs, and are that part of all words there."""
+REPEATED_PART = 0.05
+"""Of all paragraphs."""
 DUTCH = (
     "de van het een en in is dat op te voor met zijn die niet aan er om ook als dan maar bij door naar uit kan over"
     " wordt deze moet geen tot nog wel of alle andere indien waarbij volgens binnen tussen zonder worden daarom onder"
@@ -122,14 +124,26 @@ def _table(draw: Random, words: Sequence[str]) -> str:
     return "\n".join((f"| {' | '.join(names)} |", "|---|---|---|---|", *rows, "", ""))
 
 
+def repeating(paragraphs: Paragraphs) -> Paragraphs:
+    """The same where some come again, as notices, quotes and copies do."""
+
+    def repeated(draw: Random) -> Iterator[str]:
+        seen = []
+        for each in paragraphs(draw):
+            seen.append(each)
+            yield draw.choice(seen) if draw.random() < REPEATED_PART else each
+
+    return repeated
+
+
 MANUAL = Kind(manual)
 KINDS = {
-    "English prose": Kind(english),
-    "papers": Kind(papers),
-    "meetings": Kind(meetings),
-    "Dutch": Kind(dutch),
-    "Chinese": Kind(chinese),
-    "code and tables": Kind(code_and_tables, 50, 10),
+    "English prose": Kind(repeating(english)),
+    "papers": Kind(repeating(papers)),
+    "meetings": Kind(repeating(meetings)),
+    "Dutch": Kind(repeating(dutch)),
+    "Chinese": Kind(repeating(chinese)),
+    "code and tables": Kind(repeating(code_and_tables), 50, 10),
 }
 
 
