@@ -260,7 +260,7 @@ def test_texts_of_a_kind_are_new_but_for_some_that_come_again(kind: Kind) -> Non
     assert not any("\ufffd" in hit.chunk.text for hit in case.hits)
     assert case.query in " ".join(case.hits[0].chunk.text.split())
     paragraphs = [each for each in islice(kind.paragraphs(Random(1)), 400) if len(each) > 60]
-    assert 0.02 < 1 - len(set(paragraphs)) / len(paragraphs) < 0.1
+    assert 0.02 < 1 - len(set(paragraphs)) / len(paragraphs) < 0.2
 
 
 def test_a_question_set_is_measured_with_its_questions(tmp_path: Path) -> None:

@@ -130,11 +130,11 @@ def kinds_tables(
             turns = max(CASES, repeats * HITS[0] // max(hits, HITS[0]))
             found |= {(kind, budget): spent for budget, spent in measured(cases(hits), budgets, turns).items()}
             done()
+        yield "\n" if hits != sizes[0] else ""
         yield f"{hits:,} hits, milliseconds of processor time; ours in encodes of what it wrote (E), too:\n\n"
         yield from _times(found)
         yield f"\nThe slowest kind in E, {hits:,} hits. Up to {FLOOR_MS:g} ms is fast enough (–), however small E:\n\n"
         yield from _slowest(found, budgets)
-        yield "\n"
 
 
 def _times(found: Found) -> Iterator[str]:
