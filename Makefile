@@ -83,7 +83,7 @@ $(OUT)/sets/python: .venv/bench
 	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@
 
 # Both import what `python -m` finds in tests/bench. What they print is in tests/bench/README.md.
-bench-speed: .venv/bench  ## time by kind of text, beside one encode, the reference and the peers; by stage, in threads, under load; memory: ARGS="--only kinds"
+bench-speed: .venv/bench  ## time by kind of text, compared with one encode, a reference and peers; by stage, under load; memory: ARGS="--only kinds"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m speed $(ARGS)
 
 bench-instructions: .venv/bench  ## instructions of one assembly, counted by valgrind: ARGS="--write" keeps them as the baseline

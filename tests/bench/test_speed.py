@@ -43,7 +43,6 @@ from speed.database import is_installed, postgres, postgres_table
 from speed.load import ALONE, load, load_table, measured
 from speed.per_hit import hits_of
 from speed.stages import GROUPS, stage_ms, stages_table
-from speed.threads import wall
 from speed.timing import shown
 from speed.variants import OURS, REFERENCE, Variant, anew, fewer, forget
 from texts import KINDS, Kind
@@ -200,16 +199,6 @@ def test_the_database_has_what_the_memory_has(database: tuple[Scenario, Any]) ->
     assert there.trace.round_trips == 1
     assert there.trace.chunks > len(case.hits)
     assert not there.trace.notes
-
-
-def test_threads_run_every_case() -> None:
-    ran: list[Scenario] = []
-    cases = [scenario(1, seed) for seed in range(3)]
-    seen: list[Scenario] = []
-    found = wall(ran.append, cases, 2, seen.append)
-    assert found.one > 0 < found.two
-    # In one thread and in two, twice and once to warm up.
-    assert all(ran.count(case) == seen.count(case) == 2 * 3 for case in cases)
 
 
 async def test_load_asks_so_many_questions_at_once_and_tells_how_long_the_loop_stood_still() -> None:

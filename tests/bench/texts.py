@@ -60,7 +60,7 @@ ASIDES = ("(Smith et al., 2019)", "[14,15]", "(Fig. 3b)", "(p < 0.05)", "in vitr
 
 
 def manual(draw: Random) -> Iterator[str]:
-    """The paragraphs of the Python documentation in no order, and anew when all are dealt."""
+    """The paragraphs of the Python documentation in no order, and in another one when all are dealt."""
     while True:
         yield from draw.sample(_manual(), len(_manual()))
 

@@ -1,5 +1,5 @@
-"""`python -m speed`: time by kind of text, beside one encode of the result, the reference and the peers; what a hit
-costs among many; time by stage; in threads; under load; memory, and what is remembered.
+"""`python -m speed`: time by kind of text, of one encode of the result, of the reference and of the peers; what a
+hit costs among many; time by stage; under load; memory, and what is remembered.
 
 Medians of runs in turn in one process, as Markdown tables. Cold: no text was seen before, the vocabulary is loaded.
 `make bench-speed ARGS="--only kinds --kinds Chinese --hits 20 --repeats 9"`.
@@ -25,7 +25,6 @@ from speed.load import load_table
 from speed.memory import memory_table
 from speed.per_hit import FEW, MANY, ROWS, per_hit_table
 from speed.stages import stages_table
-from speed.threads import ASSEMBLIES, threads_table
 from texts import KINDS
 
 
@@ -71,12 +70,6 @@ def _stages(args: argparse.Namespace) -> Iterator[str]:
         yield from stages_table(case, stores, args.repeats)
 
 
-def _threads(args: argparse.Namespace) -> Iterator[str]:
-    yield f"Milliseconds that pass in {ASSEMBLIES} assemblies together:\n\n"
-    yield from threads_table(args.repeats)
-    yield "\nWhere encoding alone gains nothing there was no second processor to be had.\n"
-
-
 def _load(args: argparse.Namespace) -> Iterator[str]:
     if not is_installed():
         yield "No load: it needs ctxassembly[langchain,postgres,embedded].\n"
@@ -102,7 +95,6 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "characters": _characters,
     "scaling": _per_hit,
     "stages": _stages,
-    "threads": _threads,
     "load": _load,
     "memory": _memory,
     "caches": _caches,

@@ -38,7 +38,7 @@ class Contestant(NamedTuple):
     is_cold: bool = False
     """It forgets all that was seen of texts before it runs."""
     is_ours: bool = False
-    """It is prepared anew for each run, since its chunks come as new objects each time, as a database returns them."""
+    """It is prepared again for each run, since its chunks come as new objects each time, as a database returns them."""
 
 
 def contestants() -> dict[str, Contestant]:

@@ -1,4 +1,4 @@
-"""Time by kind of text, beside the physical limit, the straightforward reference and the peers.
+"""Time by kind of text, compared with the physical limit, the straightforward reference and the peers.
 
 The limit E is one encode of the text that was written, by the same tokenizer: no one who counts it can be faster.
 """
