@@ -214,10 +214,10 @@ class AssemblyConfig:
     together. "auto" uses the words of the query: documents are ordered by their best sentence, and with a limit of at
     least 2,000 tokens, a context of more than about 1,000 has four parts: the best sentences (125 tokens), the best
     chunk, the next best chunks (1,000 tokens with the best one) and the rest. A document has a label in each part in
-    which any of its text is. With cite="chunk" the best chunk comes first, and a chunk is divided only where it shares
-    a sentence with the next one. Without a query, with rank_by="rank" and with granularity="document" it is the same as
-    "documents". Measured at 4,000 tokens: the first 500 have the whole evidence for .59 of the questions, versus .16
-    with "documents"."""
+    which any of its text is. With cite="chunk" no chunk is divided: the best one comes first, then the next best ones,
+    then the rest. Without a query, with rank_by="rank" and with granularity="document" it is the same as "documents".
+    Measured at 4,000 tokens: the first 500 have the whole evidence for .59 of the questions, versus .16 with
+    "documents"."""
     format: (
         Annotated[FormatName, Choice(FORMATS)]
         | Annotated[Callable[[Heading], str | tuple[str, str]], "a function from Heading to str"]

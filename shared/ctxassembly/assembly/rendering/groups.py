@@ -26,8 +26,8 @@ from ctxassembly.tokens.counter import TokenSpan
 
 GetJoin = Callable[[Chunk, Chunk, bool], "Join | None"]
 """From two chunks, and True if they are adjacent, to the joint at which the second continues the first, if any."""
-
-
+GetRank = Callable[[Candidate], tuple[int, ...]]
+"""The sort key of a chunk by relevance; smaller comes first."""
 GroupKey = tuple[int, str | int]
 """The part of the context in which a group is read, and its document, or the rank of a hit that is passed through."""
 
@@ -217,20 +217,22 @@ def label_runs(
     *,
     cite: str,
     order: str,
-    is_by_document: bool,
     summary: str,
     get_source: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
+    get_rank: GetRank | None,
 ) -> list[LabelRun]:
     """Return the runs of a document: its labels by `cite`, which are read in `order`.
 
-    With `is_by_document` all its labels make one run. `get_source` gives source and first page, by which some orders
-    sort.
+    `get_source` gives source and first page, by which some orders sort. `get_rank` ranks chunks; without it all labels
+    make one run.
     """
     candidates = group.candidates
-    labels = make_labels([passage.pieces for passage in group.passages if passage.pieces], cite, order)
+    pieces = [passage.pieces for passage in group.passages if passage.pieces]
+    labels = make_labels(pieces, cite, order, get_rank or rank_key)
     source, page = get_source(candidates)
+    ranked = _ranked_labels(candidates, labels, get_rank) if get_rank else [(labels, group.relevance)]
     runs = []
-    for run_labels, relevance in [(labels, group.relevance)] if is_by_document else _ranked_labels(candidates, labels):
+    for run_labels, relevance in ranked:
         # A beginning of a text that is cut may have nothing but blanks, and then no label.
         first = run_labels[0].passages[0][0].candidate if run_labels else candidates[0]
         sort_keys = SortKeys(relevance, first.chunk.document_id, first.position, source, page)
@@ -301,7 +303,7 @@ def _overlap_with(first: Candidate, second: Candidate, get_join: GetJoin) -> int
 
 
 def _ranked_labels(
-    candidates: Sequence[Candidate], labels: Sequence[CitationBlock]
+    candidates: Sequence[Candidate], labels: Sequence[CitationBlock], get_rank: GetRank
 ) -> list[tuple[Sequence[CitationBlock], tuple[int, ...]]]:
     """Return each label as a run of its own, and its relevance by its best chunk.
 
@@ -314,13 +316,13 @@ def _ranked_labels(
     at = 0
     for candidate in candidates:
         at = label_of.get(candidate.key, at)
-        relevance = (int(not candidate.is_hit), candidate.rank, candidate.distance)
-        best[at] = min(best.get(at, relevance), relevance)
+        rank = get_rank(candidate)
+        best[at] = min(best.get(at, rank), rank)
     return [([label], best[at]) for at, label in enumerate(labels)]
 
 
-def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str) -> list[CitationBlock]:
-    """Return the labels of one document's `passages` by `cite`; they are read in `order`."""
+def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str, get_rank: GetRank) -> list[CitationBlock]:
+    """Return the labels of one document's `passages` by `cite`, read in `order`, which may be by `get_rank`."""
     label_passages: list[Sequence[tuple[TextPiece, ...]]]
     if cite == "document":
         label_passages = [passages]
@@ -329,7 +331,7 @@ def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str) ->
     else:
         pieces_by_candidate: dict[int, list[TextPiece]] = {}
         for passage in passages:
-            for piece in _assign_shared_text(passage, order):
+            for piece in _assign_shared_text(passage, order, get_rank):
                 if piece.text.strip():
                     pieces_by_candidate.setdefault(piece.candidate.key, []).append(piece)
         label_passages = [
@@ -340,7 +342,7 @@ def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str) ->
     ]
 
 
-def _assign_shared_text(passage: Sequence[TextPiece], order: str) -> Sequence[TextPiece]:
+def _assign_shared_text(passage: Sequence[TextPiece], order: str, get_rank: GetRank) -> Sequence[TextPiece]:
     """Return the pieces, with text that two chunks share assigned to the chunk that is read first.
 
     In joined text, shared text belongs to the chunk that is earlier in the document. If the order depends on what else
@@ -351,9 +353,9 @@ def _assign_shared_text(passage: Sequence[TextPiece], order: str) -> Sequence[Te
     pieces = list(passage)
     for at in range(1, len(pieces)):
         first, second = pieces[at - 1], pieces[at]
-        is_read_first = rank_key(second.candidate) < rank_key(first.candidate)
+        is_read_first = get_rank(second.candidate) < get_rank(first.candidate)
         if order == "reverse":
-            is_read_first = rank_key(first.candidate) < rank_key(second.candidate)
+            is_read_first = get_rank(first.candidate) < get_rank(second.candidate)
         shared = second.overlap
         if not is_read_first or not 0 < shared == second.start or shared >= first.end - first.start:
             continue

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
     GetJoin,
+    GetRank,
     GroupKey,
     LabelRun,
     MeasuredGroup,
@@ -62,26 +63,24 @@ DIGITS_PER_TOKEN = 3
 EMPTY_SIZE = Size()
 
 
-def effective_order(config: AssemblyConfig) -> Order:
-    """Return the order of labels; "auto" orders documents, in each of its parts."""
-    return config.order if config.enabled and config.order != "auto" else "documents"
+def effective_order(config: AssemblyConfig, parts: Parts | None = None) -> Order:
+    """Return the order of labels; "auto" orders documents, in each of its `parts`, or chunks that have one each."""
+    if config.enabled and config.order != "auto":
+        return config.order
+    return "relevance" if parts is not None and parts.chunk_parts else "documents"
 
 
 class SizeMeter:
-    """Measures groups for one config."""
+    """Measures groups for one config, read in `parts`."""
 
-    def __init__(
-        self,
-        config: AssemblyConfig,
-        counter: TokenCounter,
-        renderer: Renderer,
-        sentence_starts: Mapping[int, Sequence[int]],
-    ) -> None:
+    def __init__(self, config: AssemblyConfig, counter: TokenCounter, renderer: Renderer, parts: Parts | None) -> None:
         self._counter = counter
-        self._sentence_starts = sentence_starts
+        self._sentence_starts = parts.sentence_starts if parts else {}
         self._renderer = renderer
         self._cite = config.cite
-        self._order = effective_order(config)
+        self._order = effective_order(config, parts)
+        self.get_rank: GetRank = parts.chunk_rank if parts is not None and parts.chunk_parts else rank_key
+        """Ranks chunks by relevance."""
         self._has_labels = shows_labels(config.format)
         self._first_label, self._label_step = config.first_label, config.label_step
         marker = counter.measure(PASSAGE_MARKER)
@@ -164,7 +163,7 @@ class SizeMeter:
 
     def _labels_size(self, passage: tuple[TextPiece, ...], summary: str) -> tuple[Size, int]:
         whole, separator = Size(), 0
-        for label in make_labels([passage], self._cite, self._order):
+        for label in make_labels([passage], self._cite, self._order, self.get_rank):
             header, footer = self._renderer.header_and_footer(1, label)
             preamble = self._renderer.header_parts(header, label._replace(summary="" if whole.labels else summary))
             after = self._renderer.footer_parts(footer, label.passages[-1])
@@ -240,7 +239,7 @@ class Typesetter:
     """Joins, arranges, writes and measures groups for one config.
 
     `summaries` has the page summaries by document id; a `supplement` comes before or after all blocks. With `parts`
-    each document has a group in each of them.
+    each document has a group in each of them, or one whose chunks are ordered by them.
     """
 
     def __init__(
@@ -254,12 +253,12 @@ class Typesetter:
     ) -> None:
         self.config = config
         self.counter = counter
-        self.order = effective_order(config)
+        self.order = effective_order(config, parts)
         self.is_by_document = self.order == "documents" or config.cite == "document"
         """True if the labels of a group keep together; else each is ordered on its own."""
         self.parts = parts
         self.renderer = Renderer(config)
-        self.meter = SizeMeter(config, counter, self.renderer, parts.sentence_starts if parts else {})
+        self.meter = SizeMeter(config, counter, self.renderer, parts)
         self.separator = counter.measure(SEPARATOR)
         self._summaries = summaries
         self._supplement_parts = supplement
@@ -373,9 +372,9 @@ class Typesetter:
                 group,
                 cite=self.config.cite,
                 order=self.order,
-                is_by_document=self.is_by_document,
                 summary=self._summaries.get(group.document_id, ""),
                 get_source=self._source_and_page,
+                get_rank=None if self.is_by_document else self.meter.get_rank,
             )
         return group.runs
 

@@ -2,6 +2,7 @@
 
 A document has a label in each part in which any of its text is, with its text there in reading order. Which slices of a
 candidate belong to which part is decided before anything is rendered, so the budget counts the additional headers.
+Where a label is a chunk (`cite="chunk"`), chunks are in parts, not slices, so that each has one label.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from dataclasses import dataclass, field
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
+
+LAST_CHUNK_PART = 2
+"""The part of all chunks but the best one, which is read first, and the next best ones."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,10 @@ class Parts:
     part has everything else."""
     sentence_parts: Mapping[int, int] = field(default_factory=dict)
     """The part of each scored sentence by its index; one that isn't here is in the last part."""
-
     sentence_starts: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """The offsets at which the tokens of its sentences begin in each candidate's text, by key."""
+    chunk_parts: Mapping[int, int] = field(default_factory=dict)
+    """Where a label is a chunk: the part of each of the best chunks by candidate key; then there are no `spans`."""
 
     @property
     def count(self) -> int:
@@ -37,6 +42,10 @@ class Parts:
     def relevance(self, part: int, document_id: str) -> tuple[int, int]:
         """Return the sort key of a document's text in `part`; smaller comes first."""
         return part, self.document_ranks.get(document_id, len(self.document_ranks))
+
+    def chunk_rank(self, candidate: Candidate) -> tuple[int, int]:
+        """Return the sort key of the label of `candidate`; smaller comes first."""
+        return self.relevance(self.chunk_parts.get(candidate.key, LAST_CHUNK_PART), candidate.chunk.document_id)
 
     def divide(self, candidate: Candidate) -> Iterator[tuple[int, Candidate]]:
         """Yield `candidate` reduced to its slices in each part, with the number of the part; itself if it is in one."""

@@ -22,7 +22,7 @@ characters. A part for each of the best chunks, and other ways to rank chunks, d
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
@@ -69,13 +69,16 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     def undivided(indexes: set[int]) -> set[int]:
         return _with_whole_chunks(_without_divided_tables(indexes, included, companions), whole)
 
-    first: set[int] = set()
-    if config.cite != "chunk":  # where a label is a chunk, its best sentences stay in it
-        costs = TokenCosts(layout, sentences, chars_per_token)
-        best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
-        first = undivided(pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes)
     max_chars = CHUNK_TOKENS * chars_per_token
-    chunks = _best_chunks(sentences, first, max_chars, excludes_shared=config.cite == "chunk")
+    if config.cite == "chunk":
+        best_chunks = _best_chunks(sentences, (), max_chars)
+        # A table that goes on in another chunk is read with it.
+        chunk_parts = _chunk_parts(key for key, own in best_chunks if undivided(own) >= own)
+        return Parts(document_ranks, sentence_starts=_sentence_starts(sentences), chunk_parts=chunk_parts)
+    costs = TokenCosts(layout, sentences, chars_per_token)
+    best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
+    first = undivided(pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes)
+    chunks = [own for _, own in _best_chunks(sentences, first, max_chars)]
     parts = [first, *map(undivided, (*chunks[:1], set[int]().union(*chunks[1:])))]
     # A chunk that must be kept whole is in the first of them that has any of it.
     sentence_parts = {index: number for number in reversed(range(len(parts))) for index in parts[number]}
@@ -113,29 +116,28 @@ def _without_divided_tables(indexes: set[int], included: set[int], companions: C
     return {index for index in indexes if index not in divided and divided.isdisjoint(companions.of(index))}
 
 
-def _best_chunks(
-    sentences: ScoredSentences, taken: Collection[int], max_chars: float, *, excludes_shared: bool
-) -> list[set[int]]:
-    """Return the sentences of each of the best chunks, best first, that together have at most `max_chars`.
+def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: float) -> list[tuple[int, set[int]]]:
+    """Return the key and the sentences of each of the best chunks, best first, that together have at most `max_chars`.
 
-    Sentences that are `taken`, or in a better chunk, don't count; a chunk that has no other isn't one of them. With
-    `excludes_shared` a sentence that two chunks share counts for the first one alone, as its label has it.
+    Sentences that are `taken`, or in a better chunk, don't count; a chunk that has no other isn't one of them.
     """
-    below_cutoff, ranges, shared_to = sentences.below_cutoff(), dict[int, range](), 0
-    for span in sentences.candidate_spans:
-        start, stop = span.sentence_range.start, span.sentence_range.stop
-        ranges[span.candidate.key] = range(max(start, shared_to), stop)
-        shared_to = max(shared_to, stop) if excludes_shared else 0
-    chunks: list[set[int]] = []
+    below_cutoff = sentences.below_cutoff()
+    ranges = {span.candidate.key: span.sentence_range for span in sentences.candidate_spans}
+    chunks: list[tuple[int, set[int]]] = []
     found = set(taken)
     for candidate in sentences.rank_candidates(span.candidate for span in sentences.candidate_spans):
         if candidate.key not in below_cutoff and (new := set(ranges[candidate.key]) - found):
             max_chars -= int(sentences.lengths[list(new)].sum())
             if max_chars < 0:
                 break
-            chunks.append(new)
+            chunks.append((candidate.key, new))
             found |= new
     return chunks
+
+
+def _chunk_parts(keys: Iterable[int]) -> dict[int, int]:
+    """Return the part of each chunk: the first of `keys` has one of its own, the others have the next one."""
+    return {key: min(place, 1) for place, key in enumerate(keys)}
 
 
 def _with_whole_chunks(indexes: set[int], whole: Sequence[range]) -> set[int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from builders import candidate_of, count, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Labels, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Labels, MemoryStore, assemble
 from ctxassembly.assembly.rendering.parts import Parts
 
 QUERY = "When is ferritin measured?"
@@ -147,21 +148,40 @@ def test_labels_go_on_in_the_next_context(cite: str):
     assert labels.next == len(used) + 1
 
 
-def test_text_that_two_chunks_share_is_read_in_the_part_of_its_sentence():
-    whole = document("B", 8, answer_in=4)
-    start, chunks = 0, []
-    for chunk in whole:
-        tail = chunks[-1].text[-150:] if chunks else ""
-        chunks.append(
-            replace(chunk, text=f"{tail}{' ' if tail else ''}{chunk.text}", start=max(start - len(tail) - 1, 0))
-        )
+def overlapping(name: str, count: int, answer_in: int) -> list[Chunk]:
+    """Chunks of which each begins with the last 150 characters of the one before."""
+    start, chunks = 0, list[Chunk]()
+    for chunk in document(name, count, answer_in=answer_in):
+        tail = f"{chunks[-1].text[-150:]} " if chunks else ""
+        chunks.append(replace(chunk, text=f"{tail}{chunk.text}", start=max(start - len(tail), 0)))
         start += len(chunk.text) + 1
-    context = assemble([Hit(chunk) for chunk in chunks], replace(SETTINGS, max_tokens=8_000), query=QUERY)
+    return chunks
+
+
+def test_text_that_two_chunks_share_is_read_in_the_part_of_its_sentence():
+    whole = " ".join(chunk.text for chunk in document("B", 8, answer_in=4))
+    hits = hits_of(overlapping("B", 8, answer_in=4))
+    context = assemble(hits, replace(SETTINGS, max_tokens=8_000), query=QUERY)
     for number in range(80):
         assert context.text.count(filler("B", number)) == 1
     for source in context.provenance:
         assert source.start is not None
-        assert " ".join(chunk.text for chunk in whole)[source.start : source.end] == context.text[slice(*source.span)]
+        assert whole[source.start : source.end] == context.text[slice(*source.span)]
+
+
+@pytest.mark.parametrize("granularity", ["sentence", "chunk", "passage"])
+@pytest.mark.parametrize("max_tokens", [2_000, 8_000])
+def test_with_a_label_for_each_chunk_none_has_two_where_chunks_share_parts_of_sentences(
+    granularity: str, max_tokens: int
+):
+    text = " ".join(chunk.text for chunk in document("B", 12, answer_in=4))
+    chunks = [Chunk(f"B{at}", "B", text[at : at + 1_050], index=at // 900, start=at) for at in range(0, 11_700, 900)]
+    config = replace(SETTINGS, cite="chunk", max_tokens=max_tokens, granularity=granularity)
+    context = assemble(hits_of(chunks), config, query=QUERY)
+    assert len(standing(context)) == len(set(standing(context))) > 5
+    assert ANSWER in context.blocks[0].text
+    places = sorted((source.start, source.end) for source in context.provenance)
+    assert all(end <= start for (_, end), (start, _) in pairwise(places))
 
 
 def test_a_candidate_whose_rest_is_blank_stays_whole():
