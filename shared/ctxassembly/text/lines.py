@@ -103,6 +103,17 @@ class TextLines:
             last += 1
         return range(first, last + 1)
 
+    def list_of(self, index: int) -> range:
+        """Return the indexes of the list that the item or introduction at `index` is of; empty if it is none."""
+        first = index + 1 if self._is_continued[index] and self._introduction(index + 1) == (index,) else index
+        head = self._introduction(first) if first > index or self._form(index) & _ITEM_LINE else ()
+        if not head:
+            return range(0)
+        last = first
+        while last + 1 < len(self._continues) and self._introduction(last + 1) == head:
+            last += 1
+        return range(head[0], last + 1)
+
     def _form(self, index: int) -> int:
         if index not in self._forms:
             self._forms[index] = self._read_form(index)

@@ -42,6 +42,8 @@ TRIED_LENGTHS = 2
 """Sentences that are tried, in lengths of the first part: the ones after them hardly ever get into it."""
 CHUNK_TOKENS = 1_000
 """Tokens of the best chunks."""
+MAX_LIST_CHARS = 2_000
+"""Length of the longest list of which no item is read later. A longer one could bury what answers the question."""
 MAX_PARTS = 4
 """The best sentences, the best chunk, the next best chunks, and the rest."""
 MIN_TOKENS = 2_000
@@ -67,6 +69,8 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     whole = [span.sentence_range for span in sentences.candidate_spans if must_keep_whole(span.candidate, config)]
 
     def undivided(indexes: set[int]) -> set[int]:
+        if config.cite != "chunk":  # a list may go on in another chunk
+            indexes = _with_lists(indexes, included, sentences)
         return _with_whole_chunks(_without_divided_tables(indexes, included, companions), whole)
 
     max_chars = CHUNK_TOKENS * chars_per_token
@@ -96,6 +100,22 @@ def _sentence_starts(sentences: ScoredSentences) -> dict[int, Sequence[int]]:
         candidate.key: [at - start for at in sentences.token_starts[places.start : places.stop]]
         for candidate, start, _, places in sentences.candidate_spans
     }
+
+
+def _with_lists(indexes: set[int], included: set[int], sentences: ScoredSentences) -> set[int]:
+    """Return `indexes`, and all that is `included` of the lists of which any is among them, unless they are long.
+
+    An item needs the introduction of its list, which is read once.
+    """
+    found = set(indexes)
+    checked: set[int] = set()
+    for index in indexes:
+        if index not in checked:
+            own = sentences.lines.list_of(index)
+            checked.update(own)
+            if sentences.boundaries[own.stop] - sentences.boundaries[own.start] <= MAX_LIST_CHARS:
+                found |= included.intersection(own)
+    return found
 
 
 def _without_divided_tables(indexes: set[int], included: set[int], companions: Companions) -> set[int]:

@@ -10,6 +10,7 @@ import pytest
 from builders import candidate_of, count, hits_of, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Labels, MemoryStore, assemble
 from ctxassembly.assembly.rendering.parts import Parts
+from ctxassembly.config.assembly import Cite
 
 QUERY = "When is ferritin measured?"
 ANSWER = "Ferritin is measured in the morning, before breakfast."
@@ -86,6 +87,35 @@ def test_a_table_that_goes_on_in_another_chunk_is_read_whole_too():
     context = assemble(hits_of(chunks), SETTINGS, query=QUERY, store=MemoryStore([]))
     (block,) = [block.text for block in context.blocks if "| room 0 |" in block.text]
     assert all(row in block for row in rows)
+
+
+def list_of(item: str, last: int) -> list[str]:
+    return [item if n == 3 else f"- Chairs of kind {n} are in the room, for visitors who wait." for n in range(last)]
+
+
+@pytest.mark.parametrize("cite", ["document", "passage"])
+@pytest.mark.parametrize("in_next_chunk", [False, True])
+def test_the_items_of_a_list_are_read_together_after_its_introduction(in_next_chunk: bool, cite: Cite):
+    introduction, items = "These are the rules of the laboratory:", list_of(f"- {ANSWER}", 9)
+    texts = [f"{introduction}\n\n" + "\n".join(items[:4]), "\n".join(items[4:])]
+    texts = texts if in_next_chunk else ["\n".join(texts)]
+    rules = [Chunk(f"L{at}", "L", text, index=at, metadata={"source": "L.pdf"}) for at, text in enumerate(texts)]
+    chunks = [*document("A", 8), *rules, *document("B", 8)]
+    context = assemble(hits_of(chunks), replace(SETTINGS, cite=cite), query=QUERY, store=MemoryStore([]))
+    (block,) = [block.text for block in context.blocks if ANSWER in block.text]
+    assert "\n".join([introduction, "", *items]) in block
+    assert count(context.text) == context.token_count <= 4_000
+
+
+def test_a_long_list_is_divided():
+    """The item that answers is read first, with the introduction."""
+    items = list_of(f"- {ANSWER}", 90)
+    rules = Chunk("L0", "L", "These are the rules:\n\n" + "\n".join(items), index=0, metadata={"source": "L.pdf"})
+    context = assemble(hits_of([*document("A", 4), rules, *document("B", 4)]), SETTINGS, query=QUERY)
+    assert ANSWER in context.blocks[0].text
+    assert "These are the rules:" in context.blocks[0].text
+    assert items[80] not in context.blocks[0].text
+    assert items[80] in context.text
 
 
 def test_a_published_order_is_unchanged():
