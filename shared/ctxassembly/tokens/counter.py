@@ -2,10 +2,11 @@
 
 Why counts add up. A byte-pair encoding first splits a text by a pattern, and then merges bytes inside each part: no
 token crosses a split. So where the pattern splits whatever surrounds it, the counts of the two sides add up to the
-count of the whole. Such a place is called safe. For cl100k and o200k two kinds of places are safe:
+count of the whole. Such a place is called safe. For cl100k and o200k three kinds of places are safe:
 
 - before a space, if the character before it is no white space;
-- after a newline, if the character after it is neither white space nor "/", or if the line is indented.
+- after a newline, if the character after it is neither white space nor "/", or if the line is indented;
+- between a Chinese or Japanese letter and a mark such as a comma: these scripts have few spaces.
 
 Packing tries many combinations of the same pieces, and needs the exact count of each. So a piece is measured once: the
 `inner_count` tokens from its first safe place to its last, and the ends left over (`prefix` and `suffix`, mostly a word
@@ -115,14 +116,16 @@ The texts asked for longest ago are forgotten first.
 """
 MAX_COUNTED_CHARS = 100_000
 """Characters that are counted of a text before the rest is estimated: no splitter makes a chunk as long."""
-MIN_SLICE_CHARS, MAX_SLICES = 256, 16
+MIN_SLICE_CHARS, MAX_SLICES = 128, 16
 """Smallest slice, in characters, that is counted to find out that a text doesn't fit, and the most slices of a text.
 
 Only time depends on them.
 """
 
 # Long runs of white space are not cut: tiktoken refuses a million blanks, and to count them in parts would hide that.
-_SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/]|[ \t]{1,64}\S)")
+_SAFE = re.compile(
+    r"(?<=\S)(?= )|(?<=\n)(?=[^\s/]|[ \t]{1,64}\S)|(?<=[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff])(?=[。！？，、；：])"
+)
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
 
 

@@ -54,6 +54,10 @@ def test_the_total_of_pieces_is_the_count_of_the_whole(name: str | Callable[[str
         ("blanks belong together", "end ", " begin", False),
         ("a full stop takes the newline after it", "end.", "\nbegin", False),
         ("nowhere inside a word", "be", "gin", False),
+        ("between a Chinese letter and a mark", "检查前", "，请禁食。", True),
+        ("between a Japanese letter and a mark", "コーヒー飲む", "。水", True),
+        ("a mark goes with the letter after it", "检查前，", "请禁食。", False),
+        ("marks belong together", "「検査・", "。」", False),
     ],
 )
 def test_where_counts_add_up(name: str, rule: str, before: str, after: str, safe: bool):
