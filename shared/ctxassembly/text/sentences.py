@@ -97,7 +97,9 @@ def _is_abbreviation(text: str, begin: int, at: int) -> bool:
 
     `begin` is where the sentence starts.
     """
-    before_number = _NUMBER.match(text, at + 2) is not None
+    if text[at - 1].isspace():  # as in transcripts: "plan B . Next"
+        return False
+    before_number = not text[at + 2 : at + 3].isalpha() and _NUMBER.match(text, at + 2) is not None
     if not before_number and at - begin >= _MIN_WORD_CHARS and text[at - _MIN_WORD_CHARS : at].isalpha():
         return False
     words = text[max(begin, at - _MAX_ABBREVIATION_CHARS) : at].split()

@@ -123,9 +123,8 @@ Only time depends on them.
 """
 
 # Long runs of white space are not cut: tiktoken refuses a million blanks, and to count them in parts would hide that.
-_SAFE = re.compile(
-    r"(?<=\S)(?= )|(?<=\n)(?=[^\s/]|[ \t]{1,64}\S)|(?<=[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff])(?=[。！？，、；：])"
-)
+_LETTER, _MARK = "[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]", "[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]"
+_SAFE = re.compile(rf"(?<=\S)(?= )|(?<=\n)(?=[^\s/]|[ \t]{{1,64}}\S)|(?<={_LETTER})(?={_MARK})")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
 
 

@@ -146,6 +146,10 @@ def test_an_abbreviation_ends_no_sentence(rule: str, text: str, expected: list[s
     assert parts(text) == expected
 
 
+def test_a_stop_behind_a_blank_ends_a_sentence_of_a_transcript():
+    assert parts("We take plan B . Next is Dr . Yeah .") == ["We take plan B . ", "Next is Dr . ", "Yeah ."]
+
+
 @given(texts())
 def test_all_of_a_text_is_in_its_sentences_once_and_in_order(text: str):
     assert "".join(parts(text)) == text
