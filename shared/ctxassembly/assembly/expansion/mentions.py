@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.text.titles import comparable, document_title
+from ctxassembly.text.titles import document_title, find_titles
 
 MAX_HITS = 5
 """The best hits, whose text may mention a title."""
@@ -36,15 +36,16 @@ def find_mentioned(
     are mentions in hits of documents that aren't `stored`: the store has other documents than were searched.
     """
     retrieved = {name for hit in hits for name in (hit.document_id, hit.lookup_id)}
-    texts = [comparable(hit.text) if is_in_documents(hit, stored) else "" for hit in hits[:MAX_HITS]]
+    titled = [(chunk, document_title(chunk, keys)) for chunk in chunks]
+    titles = {title for _, title in titled}
+    mentions = [find_titles(hit.text, titles) if is_in_documents(hit, stored) else {} for hit in hits[:MAX_HITS]]
     found: dict[str, tuple[int, int, Chunk]] = {}
     others: list[Chunk] = []
-    for chunk in chunks:
-        title = document_title(chunk, keys)
-        place = next((place for place, text in enumerate(texts) if title and title in text), None)
+    for chunk, title in titled:
+        place = next((place for place, mentioned in enumerate(mentions) if title in mentioned), None)
         if place is None:
             others.append(chunk)
         elif not is_in_documents(chunk, retrieved):
-            found.setdefault(chunk.document_id, (place, texts[place].find(title), chunk))
+            found.setdefault(chunk.document_id, (place, mentions[place][title], chunk))
     ordered = sorted(found.values(), key=lambda entry: (*entry[:2], entry[2].document_id))
     return [(place, chunk) for place, _, chunk in ordered[:MAX_DOCUMENTS]], others

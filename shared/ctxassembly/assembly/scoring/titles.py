@@ -14,7 +14,7 @@ from dataclasses import replace
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.text.titles import comparable, document_title
+from ctxassembly.text.titles import comparable, document_title, find_titles
 
 MAX_SENTENCES = 8
 """The best sentences, whose mentions count: with 4 or 16 the context has as much of the evidence."""
@@ -56,8 +56,8 @@ def _first_candidates(candidates: Iterable[Candidate]) -> dict[str, Candidate]:
 
 def _mentioned_in_best(sentences: ScoredSentences, titles: Mapping[str, str]) -> set[str]:
     """Return the documents whose title one of the best sentences of another document has."""
-    texts = [
-        (sentences.document_ids[index], comparable(sentences.sentence_text(index)))
-        for index in sentences.indexes_by_score[:MAX_SENTENCES]
-    ]
-    return {name for name, title in titles.items() if any(title in text and name != own for own, text in texts)}
+    linked: set[str] = set()
+    for index in sentences.indexes_by_score[:MAX_SENTENCES]:
+        own, found = sentences.document_ids[index], find_titles(sentences.sentence_text(index), titles.values())
+        linked |= {name for name, title in titles.items() if title in found and name != own}
+    return linked
