@@ -43,6 +43,8 @@ MAX_TOKEN_CHARS = 128
 """Characters of the longest token of the encodings, a run of blanks."""
 MAX_CHARS_PER_TOKEN = 8
 """Twice the characters of a token of English prose. Only time depends on it."""
+MAX_BOUND_CHARS = 12
+"""The same for `lower_bound`, which takes most long words for one token."""
 
 _ANY = bytes(range(256))
 _LETTERS = string.ascii_letters.encode()
@@ -99,7 +101,7 @@ def lower_bound(text: str, stop_above: int | None = None) -> int:
     6
     """
     if stop_above is not None:
-        text = text[: (stop_above + 1) * MAX_CHARS_PER_TOKEN]
+        text = text[: (stop_above + 1) * MAX_BOUND_CHARS]
     encoded = text.encode("utf-8", "surrogatepass")
     first = int.from_bytes(encoded.translate(_FIRST), "big")
     second = int.from_bytes(encoded.translate(_SECOND), "big")
