@@ -190,7 +190,7 @@ class AnswerChain:
     model: ChatModel
     """A function from a request to its reply, or an object as `ChatModel` describes it."""
     source: IndexEvidence
-    """What searches and assembles."""
+    """What searches and assembles. With a cache it has `reach`, too."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
     cache: AnswerCache | None = None
     """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:
@@ -203,6 +203,11 @@ class AnswerChain:
         if not isinstance(self.config, AnswerConfig):
             raise InputError(f"config must be an AnswerConfig, got {safe_repr(self.config)}")
         check_cache(self.cache, getattr(self.source, "labels", None))
+        if self.cache is not None and not hasattr(self.source, "reach"):
+            raise InputError(
+                f"{type(self.source).__name__} has no reach(filter), which names what a kept answer depends on: add "
+                "it, or leave out cache="
+            )
 
     @classmethod
     def from_index(

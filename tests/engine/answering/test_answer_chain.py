@@ -23,6 +23,12 @@ REFUSE = AnswerConfig(
 )
 
 
+class Kept(dict):
+    """A cache of answers."""
+
+    set = dict.__setitem__
+
+
 class Unasked:
     """A source that must not be asked."""
 
@@ -91,6 +97,11 @@ def test_a_blocked_label_ends_at_once_with_its_own_answer(label):
     assert answer.abstention_reason == f"intent: {label} ends the chain"
     assert model.prompts("answer") == []
     assert answer.exchange.cited == ()
+
+
+def test_a_source_that_names_no_filters_takes_no_cache():
+    with pytest.raises(InputError, match=r"Unasked has no reach\(filter\).*leave out cache="):
+        AnswerChain(Scripted(), Unasked(), cache=Kept())
 
 
 def test_an_intent_below_the_threshold_does_not_block():
