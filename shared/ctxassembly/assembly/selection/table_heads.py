@@ -26,6 +26,8 @@ from ctxassembly.data.chunks import Span
 
 MAX_HEADS = 100
 """Most headers that are added: each is found among all candidates, and tried next to all that is selected."""
+CUTS = (0, 1, 2, 4)
+"""What is tried to make room: lines of the rows with this many times the characters of the header are cut."""
 FIRST_CHARS = 200
 """The characters of a text in which a first line that is a row has a bar."""
 
@@ -51,11 +53,14 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
     forms = {candidate.key: candidate for candidate in selection.selected}
     found = (head for head in _missing_heads(forms, relevance.sentences) if not must_keep_whole(head.owner, config))
     heads = [*islice(found, MAX_HEADS)]
-    if together := _with_forms(selection, _owners_with(heads, selection)) if heads else selection:
-        return together
-    for head in heads:
-        selection = _with_head(selection, head, config)
-    return selection
+    if not heads:
+        return selection
+    for cut in CUTS:
+        if changed := _with_heads(selection, heads, cut, config):
+            return changed
+    counts = range(1, len(heads))
+    count = bisect_fitting(counts, lambda count: _with_heads(selection, heads[:count], 1, config) is not None)
+    return (_with_heads(selection, heads[:count], 1, config) if count else None) or selection
 
 
 def _may_begin_in_table(candidate: Candidate) -> bool:
@@ -102,22 +107,23 @@ def _whole_sentences(sentences: ScoredSentences, start: int, end: int) -> range:
     return range(first, stop)
 
 
-def _with_head(selection: Selection, head: _Head, config: AssemblyConfig) -> Selection:
-    """Return `selection` with `head`, in the room of the last lines of the rows if it takes that; else unchanged."""
-    rows, owners = head.rows, _owners_with([head], selection)
-    if changed := _with_forms(selection, owners):
-        return changed
-    # Rows that were chosen one by one stay, and so do those that a header below another label isn't in front of.
-    is_chosen = rows.shortened_by == "sentence" or head.owner.key == rows.key
-    if is_chosen or config.cite != "document" or must_keep_whole(rows, config):
-        return selection
+def _with_heads(selection: Selection, heads: Sequence[_Head], cut: int, config: AssemblyConfig) -> Selection | None:
+    """Return `selection` with `heads`; None if that doesn't fit. `cut` is one of `CUTS`."""
+    owners = _owners_with(heads, selection)
+    changed = {owner.key: owner for owner in owners}
+    for rows, _, (start, end) in heads if cut and config.cite == "document" else ():
+        # Rows that were chosen one by one stay, and so do those of a label that a header of another isn't in front of.
+        if rows.shortened_by != "sentence" and not must_keep_whole(rows, config) and rows.key not in changed:
+            changed[rows.key] = _without_last_lines(rows, cut * (end - start))
+    return _with_forms(selection, [*changed.values()])
 
-    def with_end(end: int) -> Selection | None:
-        return _with_forms(selection, [*owners, truncate(rows, end, "budget")])
 
-    ends = [match.end() for match in re.finditer("\n", rows.text.rstrip())]
-    end = bisect_fitting(ends, lambda end: with_end(end) is not None, guess=len(ends))
-    return (with_end(end) if end else None) or selection
+def _without_last_lines(rows: Candidate, chars: int) -> Candidate:
+    """Return `rows` without the last lines that have at least so many characters; the first line stays."""
+    text = rows.text.rstrip()
+    ends = [match.end() for match in re.finditer("\n", text)]
+    end = next((end for end in reversed(ends) if len(text) - end >= chars), ends[0] if ends else 0)
+    return truncate(rows, end, "budget") if end else rows
 
 
 def _owners_with(heads: Sequence[_Head], selection: Selection) -> list[Candidate]:

@@ -4,7 +4,7 @@ A text is compared with the one before it under every length of up to `MAX_SHORT
 linear in the number of chunks. Whether the texts show a longer overlap is seen where the last characters of the first
 occur in the second: mostly at one place or none. If there are several, at most `MAX_TRIED_LENGTHS` are compared.
 
-Letters are those of Python, sent as ranges of characters, since those of a server depend on its locale. Ranges need a
+Letters are Python's, sent as ranges of characters, since a server's depend on its locale. Ranges need a
 database in UTF-8.
 """
 
