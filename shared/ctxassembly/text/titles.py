@@ -54,7 +54,7 @@ def title_beginnings(phrases: str) -> Iterator[str]:
 
 
 def find_titles(text: str, titles: Iterable[str]) -> dict[str, int]:
-    """Return those of `titles`, in their comparable form, that `text` mentions, with the place of each.
+    """Return the ones of `titles`, in their comparable form, that `text` mentions, with the place of each.
 
     >>> find_titles("A Mercury probe sends integers.", [" mercury ", " integers ", " venus "])
     {' mercury ': 2}

@@ -112,7 +112,7 @@ def _with_heads(selection: Selection, heads: Sequence[_Head], cut: int, config: 
     owners = _owners_with(heads, selection)
     changed = {owner.key: owner for owner in owners}
     for rows, _, (start, end) in heads if cut and config.cite == "document" else ():
-        # Rows that were chosen one by one stay, and so do those of a label that a header of another isn't in front of.
+        # Rows that were chosen one by one stay; so do all where a header may be below a label that is read later.
         if rows.shortened_by != "sentence" and not must_keep_whole(rows, config) and rows.key not in changed:
             changed[rows.key] = _without_last_lines(rows, cut * (end - start))
     return _with_forms(selection, [*changed.values()])
