@@ -15,7 +15,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 from ctxassembly import Chunk, MetadataKeys
 from ctxassembly.integrations.numbering import number_chunks
 from ctxassembly.stores.postgres.numbering import StoredChunks, build_table, number_rows
-from ctxassembly.stores.postgres.overlaps import section_expr
 
 ALPHABETS = ("a", "ab ", "a- ", "aB1_é. ", "羊毛费a。", "นี้กa ", "ひカ々、x", "한국 a", "हिन् ", "𠀀ab ", "²½٣ x")
 PARTICULARS: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -134,15 +133,6 @@ def test_one_likeness_among_many_chunks_is_an_accident(database_url: str) -> Non
     texts = ["They came in", "in wool.", *(f"Sentence {at} of the weavers." for at in range(60))]
     chunks = [Chunk("", "a.txt", text, at) for at, text in enumerate(texts)]
     assert not any(recorded_in_postgres(database_url, chunks).values())
-
-
-@pytest.mark.parametrize("json", ["null", "[1]", '"text"', "{}"])
-def test_json_that_is_no_object_has_no_section(database_url: str, json: str) -> None:
-    section = section_expr(sa.cast(sa.literal_column(f"'{json}'"), JSONB), MetadataKeys())
-    engine = sa.create_engine(database_url)
-    with engine.connect() as connection:
-        assert connection.scalar(sa.select(section)) is None
-    engine.dispose()
 
 
 def test_texts_that_repeat_themselves_take_little_time(database_url: str) -> None:

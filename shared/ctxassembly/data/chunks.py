@@ -189,7 +189,7 @@ def has_flag(chunk: Chunk, flag: ChunkFlag, keys: MetadataKeys) -> bool:
     return value is True or (to_text(value) or "").lower() in ("true", "1")
 
 
-SECTION_KEYS = re.compile(
+_SECTION_KEYS = re.compile(
     r"""
     page(_label|_number|_name|_no|_num|_index|_idx)?|slide(_number|_no|_index)?|sheet(_name)?
     |(sub)?section|chapter|h[1-6]|header_[1-6]|header|heading|headings
@@ -198,14 +198,8 @@ SECTION_KEYS = re.compile(
     """,
     re.VERBOSE,
 )
-"""The normalized keys that name a page or section, besides `section_names`."""
 _PLAIN_TYPES = (str, int, float)
 """Exact types only: a class of the caller may raise anything when it is compared."""
-
-
-def section_names(keys: MetadataKeys) -> tuple[str, ...]:
-    """Return the keys of a page, section, sheet or row."""
-    return (*keys.page, *keys.section, *keys.sheet, *keys.row_number)
 
 
 def section_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> SectionKey:
@@ -217,7 +211,7 @@ def section_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> SectionKey:
     found: dict[str, Any] = {}
     if type(metadata) is not dict:  # callers can assign anything to a document
         return ()
-    for name in section_names(keys):
+    for name in (*keys.page, *keys.section, *keys.sheet, *keys.row_number):
         value = metadata.get(name)
         if type(value) in _PLAIN_TYPES:
             found[name] = value
@@ -241,7 +235,7 @@ def origin_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> ChunkOrigin | 
 
 @cache_by_name
 def _is_section_key(key: str) -> bool:
-    return SECTION_KEYS.fullmatch(normalize_key(key)) is not None
+    return _SECTION_KEYS.fullmatch(normalize_key(key)) is not None
 
 
 def separate_shared_ids(searches: Sequence[Sequence[Chunk]]) -> list[Sequence[Chunk]]:

@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ctxassembly.assembly.adjacency.overlap import (
-    MAX_SHORT_OVERLAP,
-    MIN_OVERLAPPING_SHARE,
-    overlap_length,
-    short_overlap_length,
-)
-from ctxassembly.assembly.adjacency.positions import overlap_by_offset
-from ctxassembly.data.chunks import Chunk, section_of
+from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_id
@@ -137,42 +131,15 @@ def assign_numbers(
         _check_one_file(name, document_chunks)
         _check_pages(name, document_chunks, keys)
         indexes |= {at: (name, index) for at, index in zip(members, _indexes(name, document_chunks, keys), strict=True)}
-    overlaps = _short_overlaps({indexes[at]: chunk for at, chunk in enumerate(chunks)}, keys)
+    placed = {indexes[at]: chunk for at, chunk in enumerate(chunks)}
+    pairs = ((place, placed.get((place[0], place[1] - 1)), chunk) for place, chunk in placed.items())
+    overlaps = find_short_overlaps(((place, before, chunk) for place, before, chunk in pairs if before), keys)
     numbers = [
         ChunkNumber(_chunk_id(chunk, id_of, *indexes[at]), *indexes[at], overlaps.get(indexes[at], 0))
         for at, chunk in enumerate(chunks)
     ]
     _check_ids(chunks, numbers)
     return numbers
-
-
-def _short_overlaps(chunks: Mapping[tuple[str, int], Chunk], keys: MetadataKeys) -> Mapping[tuple[str, int], int]:
-    """Return the overlaps to record, by document and index as `chunks` are; none if the splitter seems to make none.
-
-    A splitter repeats nothing across the pages, sections and rows that a loader makes documents of.
-    """
-    overlaps: dict[tuple[str, int], int] = {}
-    pairs, overlapping = 0, 0
-    for (document_id, index), chunk in chunks.items():
-        before = chunks.get((document_id, index - 1))
-        if (
-            before is None
-            or not (isinstance(before.text, str) and isinstance(chunk.text, str))
-            or section_of(before.metadata, keys) != section_of(chunk.metadata, keys)
-        ):
-            continue
-        shared = overlap_by_offset(_with_valid_offset(before), _with_valid_offset(chunk))
-        if shared is None:
-            shared = overlap_length(before.text, chunk.text, MAX_SHORT_OVERLAP)
-            if not shared and (shared := short_overlap_length(before.text, chunk.text, MAX_SHORT_OVERLAP)):
-                overlaps[document_id, index] = shared
-        pairs += 1
-        overlapping += shared > 0
-    return overlaps if overlapping >= MIN_OVERLAPPING_SHARE * pairs else {}
-
-
-def _with_valid_offset(chunk: Chunk) -> Chunk:
-    return chunk if type(chunk.start) is int and chunk.start >= 0 else replace(chunk, start=None)
 
 
 def _document_id(chunk: Chunk, position: int, keys: MetadataKeys, fallback: str | None) -> str:

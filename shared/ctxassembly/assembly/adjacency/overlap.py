@@ -21,11 +21,6 @@ from collections.abc import Sequence
 from ctxassembly.text.words import UNSPACED
 
 _UNSPACED, _TWO_UNSPACED = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]{{2}}")
-MAX_SHORT_OVERLAP = 20
-"""Characters of the longest overlap to record: `AssemblyConfig.min_overlap_chars`, above which the texts show it."""
-MIN_OVERLAPPING_SHARE = 0.05
-"""Share of adjacent chunks that overlap if the splitter makes overlaps. Of one at sentences that makes none, 3 of 1,057
-seemed to: the next sentence began with the last words of the one before."""
 MAX_TRIES = 64
 """Findings to verify before the linear search takes over: one in prose, some where blanks or dashes are repeated."""
 

@@ -5,8 +5,8 @@ parallel. So only an order that the rows themselves prove is used: page, then ro
 numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
 others are named in the result.
 
-The numbering is one UPDATE that the database computes: no chunk travels to the client. With the numbers it records the
-short overlaps of chunks that are numbered, as `number_chunks` does, in a database in UTF-8.
+The numbering is one UPDATE that the database computes. With the numbers it records the short overlaps of chunks that
+are numbered, as `number_chunks` does: for these the texts are read, some at a time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, aggregate_order_by
 from sqlalchemy.schema import CreateIndex
 
+from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.stores.postgres.chunk_lookup import INTEGER_PATTERN, json_text
-from ctxassembly.stores.postgres.overlaps import section_expr, select_overlaps
 from ctxassembly.stores.postgres.table import derived_name
 from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
 
@@ -31,6 +32,8 @@ MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
 FILE_PATH_KEY = "file_path"
 """The key by which LlamaIndex's readers distinguish files of one name."""
+ROWS_AT_A_TIME = 500
+"""Rows of which the texts are in memory together."""
 _ROW_KEYS = ("row", "seq_num", "row_idx_start")
 """The keys for the row of LangChain's CSVLoader and JSONLoader and of Haystack, besides `keys.row_number`."""
 
@@ -155,8 +158,8 @@ def number_rows(
     """
     rows = _order_rows(chunk_table.rows().cte("rows"))
     documents = _document_facts(rows, trusts_insertion_order=trust_insertion_order)
-    is_utf8 = connection.scalar(sa.text("SHOW server_encoding")) == "UTF8"
-    updates = _with_overlaps(_plan_updates(rows, documents), chunk_table, finds_overlaps=is_utf8)
+    planned = _plan_updates(rows, documents)
+    updates = _with_overlaps(planned, _find_overlaps(connection, planned, chunk_table))
     table = chunk_table.table
     statement = (
         sa.update(table).values(dict(chunk_table.new_values(updates))).where(table.c[chunk_table.id] == updates.c.id)
@@ -165,7 +168,7 @@ def number_rows(
     name = sa.quoted_name(derived_name(table.name, "document_place"), quote=True)
     index = sa.Index(name, *chunk_table.lookup_columns(), _table=table)
     connection.execute(CreateIndex(index, if_not_exists=True))
-    if is_utf8:
+    if connection.scalar(sa.text("SHOW server_encoding")) == "UTF8":
         connection.execute(CreateIndex(_title_index(chunk_table), if_not_exists=True))
     return _make_report(connection, rows, documents, chunks)
 
@@ -259,27 +262,38 @@ def _plan_updates(rows: Any, documents: Any) -> Any:
     return sa.select(with_before).where(with_before.c.changes).cte("planned")
 
 
-def _with_overlaps(planned: Any, chunk_table: NumberableTable, *, finds_overlaps: bool) -> Any:
-    """Return the rows of `planned` with the `overlap` with the row before that is to be recorded; NULL for none."""
-    numbers = (planned.c.id, planned.c.document, planned.c.index)
-    if not finds_overlaps:
-        return sa.select(*numbers, sa.cast(sa.null(), sa.Integer).label("overlap")).cte("updates")
+def _find_overlaps(connection: sa.Connection, planned: Any, chunk_table: NumberableTable) -> dict[str, int]:
+    """Return the overlap with the row before that is to be recorded for rows of `planned`, by id as text."""
     before, row = chunk_table.table.alias("row_before"), chunk_table.table.alias("row")
-    (first, first_metadata), (second, second_metadata) = map(chunk_table.text_and_metadata, (before, row))
-    sections = [section_expr(metadata, chunk_table.keys) for metadata in (first_metadata, second_metadata)]
-    pairs = (
+    statement = (
         sa.select(
-            *numbers,
-            sa.case((sections[0].is_not_distinct_from(sections[1]), first)).label("first"),
-            second.label("second"),
-            planned.c.before_start.label("first_start"),
-            planned.c.start.label("second_start"),
+            sa.cast(planned.c.id, sa.Text),
+            *(planned.c.before_start, *chunk_table.text_and_metadata(before)),
+            *(planned.c.start, *chunk_table.text_and_metadata(row)),
         )
         .join_from(planned, row, row.c[chunk_table.id] == planned.c.id)
-        .outerjoin(before, before.c[chunk_table.id] == planned.c.before)
-        .subquery("pairs")
+        .join(before, before.c[chunk_table.id] == planned.c.before)
+        .execution_options(yield_per=ROWS_AT_A_TIME)
     )
-    return select_overlaps(pairs).cte("updates")
+    pairs = ((key, _chunk(*each[:3]), _chunk(*each[3:])) for key, *each in connection.execute(statement))
+    return find_short_overlaps(pairs, chunk_table.keys)
+
+
+def _chunk(start: Any, text: str, metadata: Any) -> Chunk:
+    return Chunk("", "", text, start=None if start is None else int(start), metadata=metadata)
+
+
+def _with_overlaps(planned: Any, overlaps: Mapping[str, int]) -> Any:
+    """Return the rows of `planned` with their `overlap`; NULL if they aren't in `overlaps`."""
+    values = (sa.literal([*overlaps], ARRAY(sa.Text)), sa.literal([*overlaps.values()], ARRAY(sa.Integer)))
+    found = sa.func.unnest(*values).table_valued("id", "overlap").render_derived(name="found")
+    return (
+        sa.select(
+            planned.c.id, planned.c.document, planned.c.index, sa.cast(found.c.overlap, sa.Integer).label("overlap")
+        )
+        .outerjoin_from(planned, found, found.c.id == sa.cast(planned.c.id, sa.Text))
+        .cte("updates")
+    )
 
 
 def _make_report(connection: sa.Connection, rows: Any, documents: Any, chunks: int) -> NumberingReport:
