@@ -193,3 +193,31 @@ def test_a_whole_retrieval_is_the_same(both: tuple[MemoryIndex, Any], query: str
     assert [found.because_of for found in one.chunks] == [found.because_of for found in other.chunks]
     assert one.trace.notes == other.trace.notes
     assert one.trace.evidence == pytest.approx(other.trace.evidence, rel=1e-4)
+
+
+CANONICAL = "chunk_metadata.canonical_questions"
+ASKED = ["Wat is ferritine?", "Waarom nuchter?"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "found"),
+    [
+        ({"chunk_metadata": {"canonical_questions": ASKED}}, ["d#0"]),
+        ({"chunk_metadata": {"canonical_questions": ASKED[1]}}, ["d#0"]),
+        ({CANONICAL: ASKED, "chunk_metadata": {"canonical_questions": "water"}}, ["d#0"]),  # the whole key goes first
+        ({CANONICAL: None, "chunk_metadata": {"canonical_questions": ASKED}}, ["d#0"]),
+        ({"chunk_metadata": [{"canonical_questions": ASKED}]}, []),
+        ({"chunk_metadata": "nuchter", "canonical_questions": ASKED}, []),
+        ({"chunk_metadata": {"canonical_questions": None}}, []),
+    ],
+)
+def test_both_find_questions_under_a_dotted_key(database_url: str, metadata: dict[str, Any], found: list[str]):
+    """questions="chunk_metadata.canonical_questions" finds the canonical questions in nested metadata."""
+    postgres = pytest.importorskip("ctxassembly.stores.postgres")
+    chunks = [Chunk("d#0", "d", "Bepaling 's ochtends.", 0, metadata=metadata), Chunk("d#1", "d", "De garage.", 1)]
+    stored = postgres.PostgresIndex.create(database_url, dimensions=8, questions=CANONICAL)
+    stored.add(chunks, progress=False)
+    both = (MemoryIndex(chunks, questions=CANONICAL), stored)
+    config = RetrievalConfig(strategy="keyword")
+    assert [[hit.chunk.id for hit in retrieve("nuchter", config, index=index).hits] for index in both] == [found] * 2
+    check_same(both, SearchChunks(5, None, both[0].find_terms(FindTerms("nuchter", 32, 0)), None))

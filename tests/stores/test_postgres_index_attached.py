@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import psycopg
 import pytest
 from langchain_core.documents import Document
-from langchain_postgres import PGEngine, PGVectorStore
+from langchain_postgres import Column, PGEngine, PGVectorStore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from attached_samples import Hashed, langchain_store, llamaindex_store, names, searched
@@ -55,6 +56,19 @@ def test_a_langchain_table_as_it_is_by_default_is_searched_too(engine: PGEngine)
     assert index.finds_offsets
     beside = index.fetch([ChunkRef("lab.pdf", around_offset=OffsetRange(300, 1))])
     assert names(beside) == sorted(ids[2:5])
+
+
+@pytest.mark.parametrize("kind", ["jsonb", "json", None])
+def test_questions_under_a_dotted_key_are_found(engine: PGEngine, kind: str | None):
+    """They are in the column of the first part of the key, if there is one, else in the metadata."""
+    columns = [Column("chunk_metadata", kind)] if kind else []
+    engine.init_vectorstore_table("documents", 16, id_column=Column("id", "text"), metadata_columns=columns)
+    names = [column.name for column in columns]
+    store = PGVectorStore.create_sync(engine, Hashed(), "documents", id_column="id", metadata_columns=names)
+    asked: Any = {"canonical_questions": ["Why fasting?"]}
+    metadatas = [{"chunk_metadata": json.dumps(asked) if kind else asked}, {}]
+    store.add_texts(["In the morning.", "The garage."], metadatas, ids=["a", "b"])
+    assert searched(PostgresIndex.attach(store, questions="chunk_metadata.canonical_questions"), "fasting") == ["a"]
 
 
 @pytest.mark.parametrize("columns", [True, False])

@@ -23,8 +23,9 @@ scores never rise down the list.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from ctxassembly.config.retrieval import RetrievalConfig
@@ -196,7 +197,8 @@ def rescue_hits(
 
 def _searchable_text(chunk: Chunk) -> str:
     """Return the normalized words of the chunk's text and of all metadata texts (title, questions, summary)."""
-    values = (value for value in chunk.metadata.values() if isinstance(value, (str, list, tuple)))
+    nested = (value.values() if isinstance(value, Mapping) else (value,) for value in chunk.metadata.values())
+    values = (value for value in chain(*nested) if isinstance(value, (str, list, tuple)))
     return f" {' '.join(words(strip_accents(' '.join((chunk.text, *map(str, values))))))} "
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys, get_path
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.errors import ConfigError, InputError
@@ -197,7 +197,7 @@ class MemoryIndex(MemoryStore):
             words: a function from a text to its words as they are to be found: the default does as the `simple`
                 configuration of PostgreSQL, a stemmer of yours as another one.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers.
+            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
             keys: the metadata keys of titles by which others mention a document. An assembly replaces the default by
                 the keys of its config.
 
@@ -463,8 +463,8 @@ def _chunk_predicate(condition: Any) -> Callable[[Chunk], bool]:
 
 
 def _field_text(key: str | None, chunk: Chunk) -> str:
-    """Return the text under a metadata key; for any other value its JSON, whose words a table would index."""
-    value = None if key is None else chunk.metadata.get(key)
+    """Return the text under a metadata key or path; for any other value its JSON, whose words a table would index."""
+    value = None if key is None else get_path(chunk.metadata, key)
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=str)

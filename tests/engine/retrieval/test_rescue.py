@@ -43,6 +43,7 @@ def test_a_word_that_no_hit_has_is_rescued_and_one_that_a_hit_has_is_not():
         chunk("A", "EPILEPSIË"),
         chunk("A", title="Epilepsie"),
         chunk("A", questions=["Wat is epilepsie?"]),
+        chunk("A", chunk_metadata={"canonical_questions": ["Wat is epilepsie?"]}),
     ],
 )
 def test_as_a_part_of_a_word_without_case_and_accents_in_title_and_questions(hit):

@@ -94,6 +94,12 @@ def test_other_keys_are_searched_or_none():
     assert [*scores(MemoryIndex(chunks, title="year"), "2024")] == ["A0"]
 
 
+def test_a_key_may_be_a_dotted_path():
+    chunks = [chunk("A0", "text", chunk_metadata={"canonical_questions": ["What is iron?"], "heading": "Liver"})]
+    index = MemoryIndex(chunks, title="chunk_metadata.heading", questions="chunk_metadata.canonical_questions")
+    assert [*scores(index, "iron")] == [*scores(index, "liver")] == ["A0"]
+
+
 def test_words_can_be_made_by_a_stemmer():
     index = MemoryIndex([chunk("A0", "behandelt")], words=lambda text: [word[:7] for word in text.lower().split()])
     assert [*scores(index, "behandelen")] == ["A0"]

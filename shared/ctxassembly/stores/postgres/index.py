@@ -99,7 +99,7 @@ class PostgresIndex:
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             schema: the schema of the table.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers.
+            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
             keys: the metadata keys of titles by which others mention a document, and by which `enrich` names it to its
                 model. Titles are found by an index that has the keys in it: an assembly with other ones finds none.
@@ -161,7 +161,7 @@ class PostgresIndex:
             dry_run: give back the statements, and execute none.
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers.
+            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
             hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index, offset and title.

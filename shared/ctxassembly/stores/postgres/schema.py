@@ -123,9 +123,23 @@ def words_expression(table: IndexedTable, fields: WordFields) -> str:
 
 
 def _key_expression(table: IndexedTable, key: str) -> str | None:
+    """Return the text under `key`, as a whole or as a dotted path (`get_path`); None if there is no place for it.
+
+    The first part of a path may be a column of JSON.
+    """
     if key in table.columns:
         return f"{quoted_name(key)}::text"
-    return None if table.metadata is None else f"({quoted_name(table.metadata)} ->> {text_literal(key)})"
+    steps = key.split(".")
+    paths = [[*steps[:at], ".".join(steps[at:])] for at in range(len(steps))]
+    found = [] if table.metadata is None else [_json_text(table.metadata, path) for path in paths]
+    if table.columns.get(steps[0]) in ("json", "jsonb"):
+        found += [_json_text(steps[0], path[1:]) for path in paths[1:]]
+    return f"coalesce({', '.join(found)})" if len(found) > 1 else "".join(found) or None
+
+
+def _json_text(column: str, path: Sequence[str]) -> str:
+    *parents, last = map(text_literal, path)
+    return f"({' -> '.join((quoted_name(column), *parents))} ->> {last})"
 
 
 def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
