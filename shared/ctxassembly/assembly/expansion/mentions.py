@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.text.titles import document_title, find_titles
+from ctxassembly.text.titles import document_title, find_titles, read_title
 
 MAX_HITS = 5
 """The best hits, whose text may mention a title."""
@@ -36,7 +36,7 @@ def find_mentioned(
     are mentions in hits of documents that aren't `stored`: the store has other documents than were searched.
     """
     retrieved = {name for hit in hits for name in (hit.document_id, hit.lookup_id)}
-    titled = [(chunk, document_title(chunk, keys)) for chunk in chunks]
+    titled = [(chunk, read_title(chunk, keys)) for chunk in chunks]
     titles = {title for _, title in titled}
     mentions = [find_titles(hit.text, titles) if is_in_documents(hit, stored) else {} for hit in hits[:MAX_HITS]]
     found: dict[str, tuple[int, int, Chunk]] = {}

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.text.titles import comparable, document_title, find_titles
+from ctxassembly.text.titles import Title, comparable, find_titles, read_title
 
 MAX_SENTENCES = 8
 """The best sentences, whose mentions count: with 4 or 16 the context has as much of the evidence."""
@@ -26,11 +26,11 @@ what begins it, so its other chunks get the second bonus; a question may be abou
 def raise_linked(sentences: ScoredSentences, query: str, keys: MetadataKeys) -> ScoredSentences:
     """Return `sentences` with higher scores for the documents whose titles `query` or the best sentences mention."""
     firsts = _first_candidates(span.candidate for span in sentences.candidate_spans)
-    titles = {name: title for name, first in firsts.items() if (title := document_title(first.chunk, keys))}
+    titles = {name: title for name, first in firsts.items() if (title := read_title(first.chunk, keys)).words}
     if len(firsts) < 2 or not titles:
         return sentences
     asked = comparable(query)
-    in_query = {name for name, title in titles.items() if title in asked}
+    in_query = {name for name, title in titles.items() if title.words in asked}
     linked = in_query | _mentioned_in_best(sentences, titles)
     if not linked:
         return sentences
@@ -54,7 +54,7 @@ def _first_candidates(candidates: Iterable[Candidate]) -> dict[str, Candidate]:
     return firsts
 
 
-def _mentioned_in_best(sentences: ScoredSentences, titles: Mapping[str, str]) -> set[str]:
+def _mentioned_in_best(sentences: ScoredSentences, titles: Mapping[str, Title]) -> set[str]:
     """Return the documents whose title one of the best sentences of another document has."""
     linked: set[str] = set()
     for index in sentences.indexes_by_score[:MAX_SENTENCES]:
