@@ -121,7 +121,7 @@ class Renderer:
     ) -> list[RenderedPart]:
         """Return the parts after `passage`, the last one of a block: a marker if its end was cut, and the footer."""
         # Only the last passage needs a marker of its own: between two there is one anyway.
-        parts = [RenderedPart(f" {GAP}")] if detail < HeaderDetail.NONE and _is_end_cut(passage) else []
+        parts = [RenderedPart(_end_marker(passage))] if detail < HeaderDetail.NONE and _is_end_cut(passage) else []
         return [*parts, RenderedPart("\n" + footer)] if footer else parts
 
     def supplement(self, text: str, *, is_cut: bool) -> list[RenderedPart]:
@@ -315,6 +315,12 @@ def _is_end_cut(passage: Sequence[TextPiece]) -> bool:
     candidate, end = passage[-1].candidate, passage[-1].end
     is_read = candidate.text_offset is None
     return candidate.kept_spans is not None and not (is_read and not candidate.chunk.text[end:].strip())
+
+
+def _end_marker(passage: Sequence[TextPiece]) -> str:
+    """Return the marker after `passage`: on a line of its own behind a row of a table, which it would seem part of."""
+    last_line = passage[-1].text.rpartition("\n")[2]
+    return f"\n{GAP}" if last_line.lstrip().startswith("|") else f" {GAP}"
 
 
 def _contains_summary(passage: Sequence[TextPiece], summary: str) -> bool:

@@ -364,6 +364,11 @@ def test_a_cut_end_has_a_visible_mark(rule: str, parts: Any, text: str):
     assert block(*parts, level=HeaderDetail.LABEL) == f"[1]\n{text}"
 
 
+def test_the_mark_is_no_part_of_the_last_row_of_a_table():
+    rows = Chunk("r", "A", "| ward | hours |\n|---|---|\n| 3 | 2 to 4 |\n| 4 | 5 to 7 |\n", 0)
+    assert block((rows, (0, 1, 2)), format="minimal").endswith("| 3 | 2 to 4 |\n[...]")
+
+
 def test_without_room_for_a_header_there_is_none_for_a_mark():
     assert block((ONE, (0,)), level=HeaderDetail.NONE) == "One is first."
 
