@@ -26,6 +26,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.data.retrieval import RetrievedChunk
 from ctxassembly.errors import ConfigError
+from ctxassembly.retrieval.list_phrases import LIST_PHRASES
 from ctxassembly.text.words import strip_accents, words
 
 Words = tuple[str, ...]
@@ -104,15 +105,10 @@ class ListRule:
 
     intents: tuple[str, ...] = ("list",)
     """The labels of your own classifier that mean a list."""
-    phrases: tuple[str, ...] = (
-        r"\ball\b|\bwhich\b|\bevery\b|\blist\b",
-        r"\balle\b|\bwelke\b|\b(?:lijst|overzicht)\b",
-        r"\balle[nr]?\b|\bwelche[nr]?\b|\bliste\b",
-        r"\btou(?:s|tes)\b|\bquel(?:le)?s\b|\bliste\b",
-        r"\btod[oa]s\b|\bque\b|\bcuales\b|\blista\b",
-    )
+    phrases: tuple[str, ...] = LIST_PHRASES
     """Regular expressions, of which one has to be found in the question. Both are compared in small letters without
-    accents. The default has English, Dutch, German, French and Spanish ones."""
+    accents. The default has English, Dutch, German, French and Spanish ones: "all", "every", "list", and "which" before
+    a plural ("welke artsen", not "welke arts")."""
     types: tuple[str, ...] = ()
     """The types of nodes in a list where the question names no type; empty means all that is related."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -113,6 +114,51 @@ def test_if_any_gate_is_shut_there_is_no_list(query: str, intent: str | None):
 )
 def test_list_phrases_in_five_languages(query: str):
     assert ids(ask(query, "list")) == ["hospital:list:card"]
+
+
+DEPARTMENT = Taxonomy([Node("card", "department", "Cardio"), NODES[3]], [Relation("a", "WORKS_IN", "card")])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Welke artsen werken bij Cardio?", "welke vrouwelijke dokters heeft Cardio", "Welke collega's heeft Cardio?",
+        "Welke collega\u2019s, Cardio?", "Welke afdelingen horen bij Cardio?", "Welke andere teams zijn er bij Cardio?",
+        "Which doctors work in Cardio?", "Which other people work there, in Cardio?", "which of your nurses, Cardio",
+        "Which pediatric nurses are there in Cardio?", "List every doctor of Cardio",
+        "Welche Ärzte arbeiten in Cardio?", "Welche Ärztinnen hat Cardio?", "Bei welchen Kardiologen in Cardio?",
+        "Welche Ärzt:innen hat Cardio?", "Welche Schwestern hat Cardio?", "Welche Pfleger hat Cardio?",
+        "Quels médecins travaillent en Cardio ?", "¿Qué médicos trabajan en Cardio?", "¿Cuáles son los de Cardio?",
+    ],
+)  # fmt: skip
+def test_a_list_is_injected_for_list_questions(query: str):
+    """Published: a list is injected only for list questions, such as "Welke artsen ..."."""
+    assert ids(ask(query, "list", taxonomy=DEPARTMENT)) == ["taxonomy:list:card"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Welke arts werkt bij Cardio?", "Welke huisarts, Cardio?", "Welke dokter is er bij Cardio?", "Welke is Cardio?",
+        "welke andere specialist zit op Cardio", "Welke was het, Cardio?",
+        "Which doctor works in Cardio?", "The one which was in Cardio", "Which illness has Cardio?",
+        "Which is the entrance of Cardio?",
+        "Welcher Arzt arbeitet in Cardio?", "Welche Ärztin hat Cardio?", "Welche Schwester ist in Cardio?",
+        "Welchen Arzt hat Cardio?", "Welche Adresse hat Cardio?", "Welche Praxis ist Cardio?",
+        "Quel médecin travaille en Cardio ?", "¿Qué médico trabaja en Cardio?", "¿Qué es Cardio?",
+        "¿Qué puedes decirme de Cardio?", "Dicen que los de Cardio llegan",
+    ],
+)  # fmt: skip
+def test_no_list_is_injected_for_a_question_about_one(query: str):
+    """Published: a list is injected only for list questions; "Welke arts ..." asks for one doctor."""
+    assert ask(query, "list", taxonomy=DEPARTMENT).found == ()
+
+
+def test_list_phrases_take_linear_time_on_hostile_text():
+    query = "welke " * 20_000 + "welche " + "a:" * 50_000 + " cardio which " + "s" * 50_000 + " que " + "s" * 50_000
+    began = time.process_time()
+    ask(query, "list", taxonomy=DEPARTMENT)
+    assert time.process_time() - began < 2
 
 
 def test_intents_and_phrases_are_the_callers():
