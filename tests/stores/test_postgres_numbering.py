@@ -135,6 +135,20 @@ def test_one_likeness_among_many_chunks_is_an_accident(database_url: str) -> Non
     assert not any(recorded_in_postgres(database_url, chunks).values())
 
 
+def test_metadata_that_are_null_become_an_object(database_url: str) -> None:
+    chunks = sa.Table("in_columns", sa.MetaData(), *(sa.Column(name, sa.Text) for name in ("id", "source", "content")))
+    chunks.append_column(sa.Column("cmetadata", JSONB))
+    table = build_table("in_columns", None, ("id", "source", "content"), "cmetadata", JSONB)
+    stored = StoredChunks(table, "id", "cmetadata", frozenset({"source"}), "content", MetadataKeys())
+    engine = sa.create_engine(database_url)
+    with engine.begin() as connection:
+        chunks.create(connection)
+        connection.execute(chunks.insert(), {"id": "a", "source": "a.txt", "content": "x", "cmetadata": JSONB.NULL})
+        number_rows(connection, stored)
+        assert connection.scalar(sa.select(chunks.c.cmetadata)) == {"document_id": "a.txt", "chunk_index": 0}
+    engine.dispose()
+
+
 def test_texts_that_repeat_themselves_take_little_time(database_url: str) -> None:
     texts = [letter * 3_000 + "-" * 21 + "-" * 3_000 * (at % 2) for at, letter in enumerate("ab" * 100)]
     started = time.perf_counter()

@@ -138,8 +138,9 @@ def integer_expr(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
 
 
 def as_jsonb(json: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """Return a column of JSON or JSONB as JSONB; an empty object if it is NULL."""
-    return sa.func.coalesce(sa.cast(sa.type_coerce(json, sa.Text), JSONB), sa.cast(sa.literal("{}"), JSONB))
+    """Return a column of JSON or JSONB as JSONB; an empty object if it is NULL or null."""
+    known = sa.func.nullif(sa.cast(sa.type_coerce(json, sa.Text), JSONB), sa.cast(sa.literal("null"), JSONB))
+    return sa.func.coalesce(known, sa.cast(sa.literal("{}"), JSONB), type_=JSONB())
 
 
 def overlap_json(updates: Any) -> sa.ColumnElement[Any]:
