@@ -176,8 +176,8 @@ class AssemblyConfig:
     """The rule for deduplicating chunks: a duplicate is dropped and its better-ranked copy kept. Each rule includes
     those before it. "exact": the same text except for leading and trailing white space, regardless of ids and hashes.
     "near": nearly the same words, or a chunk inside a longer one. "semantic": nearly the same meaning, by embeddings
-    that are part of the chunks or computed by `embeddings`. Near and semantic never drop adjacent chunks of a document:
-    their overlap is stripped."""
+    that are part of the chunks or computed by `embeddings`, and the same numbers, dates, names and negations. Near and
+    semantic never drop adjacent chunks of a document: their overlap is stripped."""
     dedup_sentences: bool = True
     """Whether to remove repeated sentences. True removes sentences from a passage if a better-ranked passage contains
     them, too: consecutive sentences of 100 characters or more. `[...]` marks the gap, the trace names the chunk that
@@ -193,7 +193,8 @@ class AssemblyConfig:
     """The minimum cosine similarity of semantic duplicates, above 0 and at most 1. It depends on the model. With the
     universal sentence encoder, 0.95 matches only the same words, 0.90 also a translation (0.91), and 0.85 also a close
     paraphrase (0.88). But "may eat" and "may not eat" have 0.93, "two euros" and "three euros" 0.93, 5 mg and 50 mg
-    0.88: if such differences matter, use "near"."""
+    0.88. So at any threshold chunks are no duplicates if one has a number, a month, a weekday, a name or a negation
+    that the other doesn't have."""
     prefer_version: PreferVersion = "score"
     """The version to keep of two: "score" keeps the better-ranked one; "newest" keeps the newer one by
     `keys.updated_at`, at the better-ranked one's position. If one has no date, the better-ranked one is kept."""

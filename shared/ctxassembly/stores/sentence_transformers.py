@@ -18,7 +18,7 @@ class SentenceTransformerEmbeddings:
     How to choose `semantic_threshold`. With the default model, on single sentences, different facts about one subject
     have a similarity of up to 0.83, and paraphrases of 0.88 (which a threshold of 0.85 collapses) to 0.96 (which 0.92
     collapses). But "do not eat" and "you may eat" have 0.90, "six hours" and "eight hours" 0.97: no threshold
-    separates these from paraphrases. Where such differences matter, use `dedup="near"`.
+    separates these from paraphrases. So numbers, dates, names and negations are compared, too.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.

@@ -82,8 +82,9 @@ class Duplicates:
         return dedup_similar(candidates, index, date_of)
 
     def _find_semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
+        texts = [candidate.chunk.text for candidate in candidates]
         vectors = [self._vectors.get(candidate.key) for candidate in candidates]
-        return dedup_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), date_of)
+        return dedup_similar(candidates, VectorIndex(texts, vectors, self._config.semantic_threshold), date_of)
 
     def _date_of(self, candidate: Candidate) -> float | None:
         return self._dates.get(candidate.key)

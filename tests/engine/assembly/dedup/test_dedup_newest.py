@@ -116,7 +116,7 @@ def test_a_newer_neighbor_takes_a_hits_place():
 def test_semantic_versions_too():
     chunks = [
         Chunk("old", "A", "Six hours.", vector=(1, 0), metadata={"updated_at": "2023-01-01"}),
-        Chunk("new", "B", "360 minutes, no less.", vector=(1, 0), metadata={"updated_at": "2024-01-01"}),
+        Chunk("new", "B", "Wait 6 hours at least.", vector=(1, 0), metadata={"updated_at": "2024-01-01"}),
     ]
     context = newest(*chunks, dedup="semantic")
     assert standing(context) == ["new"]

@@ -15,7 +15,7 @@ from ctxassembly.errors import ConfigError, InputError, StoreError
 
 SEMANTIC = AssemblyConfig(dedup="semantic")
 WATER = Chunk("water", "A", "You may drink water until two hours before.")
-DRINK = Chunk("drink", "B", "Drinking is allowed up to 120 minutes ahead of it.")
+DRINK = Chunk("drink", "B", "Drinking is allowed up to 2 hours ahead of it.")
 PARK = Chunk("park", "C", "The car park is open day and night.")
 MEANING = {WATER.text: (1.0, 0.1), DRINK.text: (1.0, 0.15), PARK.text: (0.0, 1.0)}
 
@@ -70,7 +70,30 @@ def test_the_higher_ranked_survives_and_names_the_other():
 
 def test_the_threshold_decides():
     assert standing(semantic([WATER, DRINK], semantic_threshold=1)) == ["water", "drink"]
-    assert standing(semantic([WATER, PARK], semantic_threshold=0.05)) == ["water"]
+    far = replace(DRINK, vector=MEANING[PARK.text])
+    assert standing(semantic([WATER, far], semantic_threshold=0.1)) == ["water", "drink"]
+    assert standing(semantic([WATER, far], semantic_threshold=0.05)) == ["water"]
+
+
+@pytest.mark.parametrize("cosine", [0.8, 0.98, 1])
+def test_three_hours_are_not_dropped_for_two_hours(cosine: float):
+    """Three hours isn't dropped for two hours at a cosine of .80: numbers that differ forbid a semantic copy."""
+    two = Chunk("two", "A", "You may drink water until two hours before.", vector=(1.0, 0.0))
+    three = Chunk(
+        "three", "B", "Drinking water is fine up to three hours ahead.", vector=(cosine, (1 - cosine**2) ** 0.5)
+    )
+    same = Chunk("same", "C", "Drinking water is fine up to 2 hours ahead.", vector=(0.8, 0.6))
+    context = assemble(hits_of([two, three, same]), replace(SEMANTIC, semantic_threshold=0.8))
+    assert standing(context) == ["two", "three"]
+    assert decision(context, "same").because_of == "two"
+
+
+def test_a_fact_decides_when_a_duplicate_of_what_did_not_fit_has_a_second_chance():
+    two = Chunk("two", "A", "You may drink water until two hours before. " * 30, vector=(1.0, 0.0))
+    same = Chunk("same", "B", "Drinking water is fine up to 2 hours ahead.", vector=(1.0, 0.0))
+    three = Chunk("three", "C", "Drinking water is fine up to three hours ahead.", vector=(1.0, 0.0))
+    config = replace(SEMANTIC, granularity="chunk", rank_by="rank", dedup_sentences=False, max_tokens=60)
+    assert standing(assemble(hits_of([three, two, same]), config)) == ["three", "same"]
 
 
 @pytest.mark.parametrize("dedup", ["none", "exact", "near"])

@@ -36,7 +36,7 @@ def test_unit(rule: str, value: Any, expected: Vector | None):
 
 
 def kept(vectors: list[Vector | None], threshold: float = 0.92) -> tuple[VectorIndex, list[list[int]]]:
-    index = VectorIndex(vectors, threshold)
+    index = VectorIndex([""] * len(vectors), vectors, threshold)
     for place in range(len(vectors)):
         index.add(place)
     return index, [[match.text_index for match in index.find(place)] for place in range(len(vectors))]
@@ -86,7 +86,7 @@ def test_nothing_is_missed_in_whatever_order_they_come(kind: str, threshold: flo
     vectors = drawn(kind, 360)
     matrix = np.array(vectors)
     cosines = (matrix @ matrix.T).round(12)
-    index, draw, standing = VectorIndex(vectors, threshold), random.Random(7), set[int]()
+    index, draw, standing = VectorIndex([""] * len(vectors), vectors, threshold), random.Random(7), set[int]()
     for place in [*range(330), *range(0, 360, 4)]:
         for at in (place, draw.randrange(place + 1)):
             expected = [each for each in sorted(standing) if cosines[at, each] >= threshold]

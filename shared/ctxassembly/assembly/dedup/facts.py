@@ -1,0 +1,118 @@
+"""The facts in which two texts of nearly the same meaning may differ: numbers, dates, names and negations.
+
+Embeddings hardly see them: "two euros" and "three euros" have a cosine of .93, "may eat" and "may not eat" too. So
+texts that differ in one are no semantic duplicates, however close their vectors are.
+
+Numbers are read as digits and as words, months and weekdays as words, all in the languages of `wording/languages`: in
+any of them, since a short text doesn't show its own. A name is a capitalized word inside a sentence; in German every
+noun is one. If a fact isn't recognized as the same, such as 120 minutes and two hours, both texts are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from typing import NamedTuple
+
+from ctxassembly.text.sentences import sentence_spans
+from ctxassembly.text.words import strip_accents
+from ctxassembly.wording.languages import LANGUAGES, stop_words
+
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]+")
+_THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
+_NOT = re.compile(r"(?<=[nN])['\u2019][tT]\b")
+"""The end of "isn't" and "don't", which leave no word of their own."""
+_MAX_NUMBER_CHARS = 40
+"""Letters of the longest number word, so that a text of nothing but "tententen" takes no longer."""
+_JOINTS = "und|en"
+"""Between the parts of a number: vierundzwanzig, vierentwintig."""
+
+
+class Facts(NamedTuple):
+    """What a text states, as far as words show it."""
+
+    figures: frozenset[str]
+    """Its numbers, months and weekdays, in one form for all languages."""
+    negations: int
+    names: frozenset[str]
+    words: frozenset[str]
+    """All of its words; a name may be the first word of a sentence in the other text."""
+
+
+def find_facts(text: str) -> Facts:
+    """Return the facts of `text`.
+
+    >>> facts = find_facts("On 5 May Anna can't drink for vierundzwanzig hours.")
+    >>> sorted(facts.figures), facts.negations, sorted(facts.names)
+    (['24', '5', 'month 5'], 1, ['anna'])
+    """
+    calendar, negations = _calendar(), _negations()
+    figures, names, words = set[str](), set[str](), Counter[str]()
+    for start, end in sentence_spans(text):
+        is_inside = False
+        for written in _WORD.findall(text[start:end]):
+            word = strip_accents(written)
+            words[word] += 1
+            if written in calendar or written.lower() in calendar:
+                figures.add(calendar.get(written) or calendar[written.lower()])
+            elif number := _number(word):
+                figures.add(number)
+            elif is_inside and written[0].isupper():
+                names.add(word)
+            is_inside |= not word[:1].isdigit()  # "1. Drink" begins a sentence
+    denied = sum(words[negation] for negation in negations & words.keys()) + len(_NOT.findall(text))
+    return Facts(frozenset(figures), denied, frozenset(names - stop_words(words)), frozenset(words))
+
+
+def differ_in_facts(first: Facts, second: Facts) -> bool:
+    """Return True if one of two texts states a number, a date, a name or a negation that the other doesn't.
+
+    >>> two, too, three = map(find_facts, ("Wait two hours.", "2 hours is the wait.", "Wait three hours."))
+    >>> differ_in_facts(two, too), differ_in_facts(two, three)
+    (False, True)
+    """
+    return (
+        first.figures != second.figures
+        or first.negations != second.negations
+        or not first.names <= second.words
+        or not second.names <= first.words
+    )
+
+
+def _number(word: str) -> str:
+    """Return the number that `word` is, in digits; empty if it is none, or "one", which may be an article."""
+    if word[:1].isdigit():
+        return _THOUSANDS.sub("", word).replace(",", ".")
+    values, part_of_number, number = _number_words()
+    if len(word) > _MAX_NUMBER_CHARS or not number.fullmatch(word):
+        return ""
+    total = 0
+    for part in part_of_number.findall(word):
+        total = max(total, 1) * values[part] if values[part] >= 100 else total + values[part]
+    return str(total) if total > 1 else ""
+
+
+@cache
+def _number_words() -> tuple[dict[str, int], re.Pattern[str], re.Pattern[str]]:
+    """Return the value of each number word, the pattern of these, and the pattern of words that are made of them."""
+    listed = [strip_accents(language.number_words).split() for language in LANGUAGES.values()]
+    values = {word: int(value) for words in listed for value, word in zip(words[::2], words[1::2], strict=True)}
+    part = "|".join(sorted(values, key=len, reverse=True))
+    return values, re.compile(part), re.compile(f"(?:{part})(?:(?:{_JOINTS})?(?:{part}))*")
+
+
+@cache
+def _calendar() -> dict[str, str]:
+    """Return each month and weekday as it is written inside a sentence, with its name in all languages."""
+    return {
+        word: f"{kind} {number}"
+        for language in LANGUAGES.values()
+        for kind, listed in (("month", language.months), ("weekday", language.weekdays))
+        for number, word in enumerate(listed.split(), 1)
+    }
+
+
+@cache
+def _negations() -> frozenset[str]:
+    return frozenset(strip_accents(" ".join(language.negations for language in LANGUAGES.values())).split())
