@@ -102,8 +102,8 @@ class Language:
     referring_words: str
     """Words that refer to the sentence before, if they begin one: pronouns, "this", "such". No articles."""
     number_words: str
-    """Each number word after its value. Compounds of these, such as "vierundzwanzig", are recognized. A word that is more
-    often another one is left out, such as "once", eleven in Spanish. 1 is needed for compounds alone."""
+    """Each number word after its value. Compounds, such as "vierundzwanzig", are recognized by their parts. A word that
+    is more often another one is left out, such as "once", eleven in Spanish. 1 is needed for compounds alone."""
     negations: str
     """Words that negate. A negation of two words is counted once: "ne" is listed, "pas" is not."""
     months: str
