@@ -57,7 +57,7 @@ class TextLines:
         self._needed: dict[int, Sequence[int] | None] = {}
         self._table_starts: dict[int, int] = {}
         self._list_heads: dict[int, tuple[int, ...]] = {}
-        self._entries: dict[int, Sequence[int]] = {}
+        self._entries: dict[int, range] = {}
 
     def needed(self, index: int) -> Sequence[int] | None:
         """Return the indexes of the sentences that the one at `index` needs; None if it needs one of those next to it.
@@ -90,7 +90,16 @@ class TextLines:
 
     def is_part(self, index: int) -> bool:
         """Return True if the sentence at `index` is a part of an entry or a record."""
-        return bool(self._entry(index) or self._record(index))
+        return bool(self.entry(index) or self._record(index))
+
+    def entry(self, index: int) -> range:
+        """Return the indexes of the lines of the entry that the line at `index` is part of; empty if it is of none."""
+        if not self._form(index) & _ENTRY_LINE:
+            return range(0)
+        if index not in self._entries:
+            found = self._find_entry(index)
+            self._entries |= dict.fromkeys((index, *found), found)
+        return self._entries[index]
 
     def table(self, index: int) -> range:
         """Return the indexes of the rows of the table that the one at `index` is a row of; empty if it is none."""
@@ -149,7 +158,7 @@ class TextLines:
             return self._table_head(index)
         if record := self._record(index):
             return record
-        if entry := self._entry(index):
+        if entry := self.entry(index):
             return [*entry, *(self._introduction(entry[0]) if self._form(entry[0]) & _ITEM_LINE else ())]
         if form & _ITEM_LINE:
             return self._introduction(index)
@@ -205,23 +214,15 @@ class TextLines:
         """Return True if the sentence at `index` continues an item: it begins no line, or an indented one."""
         return not self._form(index) & _BEGINS_LINE or self._sentence(index)[:1].isspace()
 
-    def _entry(self, index: int) -> Sequence[int]:
-        """Return the indexes of the lines of the entry that the line at `index` is part of; empty if of none."""
-        if not self._form(index) & _ENTRY_LINE:
-            return ()
-        if index not in self._entries:
-            found = self._find_entry(index)
-            self._entries |= dict.fromkeys((index, *found), found)
-        return self._entries[index]
-
-    def _find_entry(self, index: int) -> Sequence[int]:
+    def _find_entry(self, index: int) -> range:
         first = last = index
         while self._can_extend(first - 1) and not self._begins_entry(first) and last - first < MAX_ENTRY_LINES:
             first -= 1
         while self._can_extend(last) and not self._begins_entry(last + 1) and last - first < MAX_ENTRY_LINES:
             last += 1
         is_too_long = self._boundaries[last + 1] - self._boundaries[first] > MAX_ENTRY_CHARS
-        return range(first, last + 1) if last > first and last - first < MAX_ENTRY_LINES and not is_too_long else ()
+        is_entry = first < last < first + MAX_ENTRY_LINES and not is_too_long
+        return range(first, last + 1) if is_entry else range(0)
 
     def _can_extend(self, index: int) -> bool:
         """Return True if the lines at `index` and after it are of one entry, unless the second one begins another."""

@@ -5,19 +5,13 @@ A text is cut between entries, never inside one: the opening hours of one doctor
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from ctxassembly.data.chunks import Span
-from ctxassembly.text.lines import MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS
-from ctxassembly.text.sentences import is_ended
-
-_BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
-_NO_ENTRY = re.compile(
-    r"[ \t]*(?:\||#{1,6}[ \t]|(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s)"
-)
-"""The beginning of a row, a heading or an item, each of which can be understood without the next line."""
+from ctxassembly.text.lines import TextLines
+from ctxassembly.text.sentences import sentence_spans
 
 
 def entry_spans(text: str) -> list[Span]:
@@ -29,20 +23,12 @@ def entry_spans(text: str) -> list[Span]:
     """
     if "\n" not in text:
         return []
-    borders = [0, *(at for match in _BLANK_LINES.finditer(text) for at in match.span()), len(text)]
-    spans: list[Span] = []
-    for start, end in zip(borders[::2], borders[1::2], strict=True):
-        if end - start <= MAX_ENTRY_CHARS:
-            paragraph = text[start:end]
-            lines = paragraph.strip().split("\n")
-            if 1 < len(lines) <= MAX_ENTRY_LINES and all(map(_is_entry_line, lines)):
-                spans.append((start + paragraph.index(lines[0]), start + len(paragraph.rstrip())))
-    return spans
-
-
-def _is_entry_line(line: str) -> bool:
-    words = line.strip()
-    return 0 < len(words) <= MAX_LINE_CHARS and not is_ended(words) and not _NO_ENTRY.match(line)
+    boundaries = [0, *(end for _, end in sentence_spans(text))]
+    continues = [start > 0 for start, _ in pairwise(boundaries)]
+    lines = TextLines(text, boundaries, continues, [""] * len(continues))
+    found = dict.fromkeys(map(lines.entry, range(len(continues))))
+    spans = [(boundaries[entry[0]], boundaries[entry[-1] + 1]) for entry in found if entry]
+    return [(start, start + len(text[start:end].rstrip())) for start, end in spans]
 
 
 def ends_outside_entries(ends: Iterable[int], entries: Sequence[Span]) -> list[int]:
