@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
 
 # A section begins at a heading, or after two blank lines.
-_SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
+HEADING = "#{1,6} "
+"""The pattern of a heading's beginning."""
+_SECTION = re.compile(rf"\n(?:\n\n+|(?={HEADING}))")
 
 
 class TextIndex(NamedTuple):

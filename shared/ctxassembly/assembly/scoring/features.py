@@ -31,7 +31,7 @@ from ctxassembly.assembly.scoring.speakers import (
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text.lines import TextLines
-from ctxassembly.text.query_terms import Bm25, QueryTerms, TextIndex, index_texts
+from ctxassembly.text.query_terms import HEADING, Bm25, QueryTerms, TextIndex, index_texts
 from ctxassembly.text.sentences import is_wrapped_line
 from ctxassembly.text.words import words
 from ctxassembly.tokens.cache import TextCache
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 CACHE_BYTES = 32 * 1024 * 1024
 """Size of the cache: about 6,000 texts of 1,500 characters. Least recently used entries are evicted first."""
 
-_HEADING = re.compile("#{1,6} ")
-"""A heading at the beginning of a chunk."""
+_HEADING = re.compile(HEADING)
 
 _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 

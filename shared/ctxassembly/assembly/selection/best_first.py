@@ -71,7 +71,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     def undivided(indexes: set[int]) -> set[int]:
         if config.cite != "chunk":  # a list may go on in another chunk
             indexes = _with_lists(indexes, included, sentences)
-        return _with_whole_chunks(_without_divided_tables(indexes, included, companions), whole)
+        return _with_whole_chunks(_without_divided_tables(indexes, included, sentences, companions), whole)
 
     max_chars = CHUNK_TOKENS * chars_per_token
     if config.cite == "chunk":
@@ -118,7 +118,9 @@ def _with_lists(indexes: set[int], included: set[int], sentences: ScoredSentence
     return found
 
 
-def _without_divided_tables(indexes: set[int], included: set[int], companions: Companions) -> set[int]:
+def _without_divided_tables(
+    indexes: set[int], included: set[int], sentences: ScoredSentences, companions: Companions
+) -> set[int]:
     """Return `indexes` without rows of which others come later, and without what needs these rows.
 
     A row needs the header of its table, which is read once.
@@ -127,7 +129,7 @@ def _without_divided_tables(indexes: set[int], included: set[int], companions: C
     checked: set[int] = set()
     for index in indexes:
         if index not in checked:
-            rows = companions.table(index)
+            rows = sentences.lines.table(index)
             checked.update(rows)
             if not included.intersection(rows) <= indexes:
                 divided.update(rows)

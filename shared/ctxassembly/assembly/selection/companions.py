@@ -49,10 +49,6 @@ class Companions:
         """
         return index in self._best and not self._lines.introduces(index) and not self._lines.is_part(index)
 
-    def table(self, index: int) -> range:
-        """Return the indexes of the rows of the table that the one at `index` is a row of; empty if it is none."""
-        return self._lines.table(index)
-
     def _find(self, index: int) -> tuple[int, ...]:
         if not (first := self._needed(index)):
             return ()
