@@ -15,7 +15,8 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import Batch, RerankChunks, RetrievalRequest, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, Retrieved, RetrievedChunk, ScoredChunk, SearchMethod
 from ctxassembly.retrieval import fusion, ranking, search
-from ctxassembly.retrieval.taxonomy import EntityAnswers, Resolution, find_entities
+from ctxassembly.retrieval.entities import EntityAnswers, find_entities
+from ctxassembly.retrieval.taxonomy import Resolution
 from ctxassembly.safe_repr import describe_error
 
 Flow = Generator[RetrievalRequest, Any, Retrieved]

@@ -1,15 +1,7 @@
-"""A taxonomy: the names of a field, their synonyms, how they are related, and what it answers by itself.
+"""A taxonomy: the names of a field, their synonyms, and how they are related.
 
 A patient asks for the "huidarts", the documents say "Dermatologie". The names that the words of a question refer to are
 appended to it, so that vector and keyword search find both; the user's own words stay.
-
-"Which doctors work in Cardiology?" asks for nodes of a type that are related to an entity. "All cardiologists", asked
-for with the intent to have a list, wants every one of them: then one chunk has the whole list, which no search over
-texts can guarantee. This chunk is kept whole and needs no neighbors. If the intent, the phrase or the entity is
-missing, there is no list, and nothing is looked up for it.
-
-A list is a document of its own, and so are the nodes that belong to one entity, in their order: each has a label, as a
-reader expects of an answer, and none has the gaps that the excerpts of a text have.
 """
 
 from __future__ import annotations
@@ -24,7 +16,6 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import as_predicate, is_filter
-from ctxassembly.data.retrieval import RetrievedChunk
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.list_phrases import LIST_PHRASES
 from ctxassembly.text.words import strip_accents, words
@@ -302,138 +293,3 @@ def _group_phrases(nodes: Iterable[Node]) -> dict[str, dict[Words, list[Node]]]:
 
 def _normalized_words(text: str) -> Words:
     return tuple(words(strip_accents(text)))
-
-
-PUBLISHED_ENTITY_SCORE, PUBLISHED_INDIRECT_SCORE, PUBLISHED_LIST_SCORE = 0.95, 0.90, 0.90
-"""The published scores: of an entity, of one by way of another (the doctors of a condition's department), of a list."""
-MAX_TYPE_WORDS = 4
-"""Words of the longest expression that asks for a type."""
-
-
-class EntityAnswers(NamedTuple):
-    """The answers of a taxonomy."""
-
-    found: tuple[RetrievedChunk, ...] = ()
-    """Chunks made of it: a list, or an entity each."""
-    statements: tuple[str, ...] = ()
-    """Sentences on the entities that the question names or finds."""
-    notes: tuple[str, ...] = ()
-
-
-def find_entities(
-    taxonomy: Taxonomy, query: str, resolution: Resolution, intent: str | None = None, filter: Any = None
-) -> EntityAnswers:
-    """Return the answers of `taxonomy` to `query`, given its `resolution`; nothing if it resolves to no node.
-
-    Under a filter only nodes whose own metadata pass it are named.
-    """
-    if not resolution.nodes:
-        return EntityAnswers()
-    wants_list = intent in taxonomy.lists.intents and _has_phrase(query, taxonomy.lists.phrases)
-    types = _requested_types(taxonomy, query)
-    if not (wants_list or types or taxonomy.statements):
-        return EntityAnswers()
-    is_allowed = node_predicate(filter)
-    if is_allowed is None:
-        return EntityAnswers(notes=("taxonomy: the filter can't be tested on its nodes, so nothing of it is given",))
-    wanted_types = types or (frozenset(taxonomy.lists.types) if wants_list else frozenset())
-    groups = [
-        (anchor, _members(taxonomy, anchor, wanted_types))
-        for anchor in resolution.nodes
-        if wants_list or (types and anchor.type not in types)
-    ]
-    untestable = {node.id for _, members in groups for node, _ in members if is_filter(filter) and not node.metadata}
-    groups = [(anchor, [member for member in members if is_allowed(member[0])]) for anchor, members in groups]
-    if wants_list:
-        found = [_list_chunk(taxonomy, anchor, members, is_allowed) for anchor, members in groups if members]
-    else:
-        # Each entity once, with the first node that it belongs to.
-        first_anchor = {node.id: anchor for anchor, members in reversed(groups) for node, _ in members}
-        found = []
-        for anchor, members in groups:
-            own = [member for member in members if first_anchor[member[0].id] is anchor]
-            found += _entity_chunks(taxonomy, anchor, own, is_allowed)
-    mentioned = [*resolution.nodes, *(node for _, members in groups for node, _ in members)]
-    statements = [fact for node in mentioned if is_allowed(node) and (fact := _statement(taxonomy, node, is_allowed))]
-    notes = (f"taxonomy: {len(untestable)} of its nodes have no metadata to test the filter on, and are left out",)
-    return EntityAnswers(tuple(found), tuple(dict.fromkeys(statements)), notes if untestable else ())
-
-
-def _has_phrase(query: str, phrases: Iterable[str]) -> bool:
-    normalized = strip_accents(query)
-    return any(re.search(phrase, normalized) for phrase in phrases)
-
-
-def _requested_types(taxonomy: Taxonomy, query: str) -> frozenset[str]:
-    """Return the types that `query` asks for."""
-    if not taxonomy.type_words:
-        return frozenset()
-    query_words = words(strip_accents(query))
-    expressions = {
-        tuple(query_words[at : at + length])
-        for at in range(len(query_words))
-        for length in range(1, MAX_TYPE_WORDS + 1)
-    }
-    return frozenset(kind for kind, wanted in taxonomy.type_words.items() if wanted & expressions)
-
-
-def _members(taxonomy: Taxonomy, anchor: Node, types: frozenset[str]) -> list[tuple[Node, int]]:
-    """Return the nodes of `types` (any, if empty) that belong to `anchor`, or else to its targets; by name.
-
-    With each the number of steps to it, 1 or 2.
-    """
-    for steps, anchors in ((1, [anchor]), (2, taxonomy.triggered_nodes(anchor))):
-        found = {
-            other.id: other
-            for own in anchors
-            for _, other in taxonomy.related(own)
-            if other.id != anchor.id and (other.type in types if types else steps == 1)
-        }
-        if found:
-            return [(node, steps) for node in sorted(found.values(), key=lambda node: (node.name, node.id))]
-    return []
-
-
-def _entity_chunks(
-    taxonomy: Taxonomy, anchor: Node, members: list[tuple[Node, int]], is_allowed: Callable[[Node], bool]
-) -> list[RetrievedChunk]:
-    """Return a chunk for each member, in sequence in one document."""
-    found = []
-    for place, (node, steps) in enumerate(members):
-        text = _statement(taxonomy, node, is_allowed) or f"{node.name} ({node.type}): {anchor.name}"
-        chunk = _taxonomy_chunk(taxonomy, node.id, text, (anchor.id, place))
-        score = PUBLISHED_ENTITY_SCORE if steps == 1 else PUBLISHED_INDIRECT_SCORE
-        names = (anchor.name, node.name)
-        found.append(RetrievedChunk(chunk, 1.0, ("entities",), because_of=names, published_score=score))
-    return found
-
-
-def _list_chunk(
-    taxonomy: Taxonomy, anchor: Node, members: list[tuple[Node, int]], is_allowed: Callable[[Node], bool]
-) -> RetrievedChunk:
-    lines = [_statement(taxonomy, node, is_allowed) or node.name for node, _ in members]
-    text = "\n".join((f"{anchor.name} ({len(members)}):", *(f"- {line}" for line in lines)))
-    chunk = _taxonomy_chunk(taxonomy, f"list:{anchor.id}", text, (f"list:{anchor.id}", 0), keep_whole=True)
-    return RetrievedChunk(chunk, 1.0, ("list",), because_of=(anchor.name,), published_score=PUBLISHED_LIST_SCORE)
-
-
-def _taxonomy_chunk(taxonomy: Taxonomy, name: str, text: str, position: tuple[str, int], **metadata: Any) -> Chunk:
-    """Return a chunk made from the taxonomy; `position` is its document's name and its index there."""
-    flags = {"source": taxonomy.name, "no_neighbors": True, **metadata}
-    document, index = position
-    return Chunk(f"{taxonomy.name}:{name}", f"{taxonomy.name}:{document}", text, index, metadata=flags)
-
-
-def _statement(taxonomy: Taxonomy, node: Node, is_allowed: Callable[[Node], bool]) -> str | None:
-    """Return the sentence on `node` by the template of its type; None without a template or a value for it."""
-    template = taxonomy.statements.get(node.type)
-    if template is None:
-        return None
-    known: dict[str, str] = {key: str(value) for key, value in node.metadata.items() if value is not None}
-    for _, other in taxonomy.related(node):
-        if is_allowed(other):
-            known[other.type] = f"{known[other.type]}, {other.name}" if other.type in known else other.name
-    try:
-        return template.format_map({**known, "name": node.name})
-    except KeyError:
-        return None

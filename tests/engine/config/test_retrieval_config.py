@@ -9,7 +9,7 @@ import pytest
 
 from ctxassembly import RetrievalConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieval import Boost, fusion, ranking, taxonomy
+from ctxassembly.retrieval import Boost, entities, fusion, ranking
 from ctxassembly.retrieval.search import Question
 
 NAN, INF = float("nan"), float("inf")
@@ -122,10 +122,10 @@ def test_candidates_are_four_times_the_limit():
         ("rescued hits have .85", lambda: ranking.PUBLISHED_RESCUE_SCORE, 0.85),
         (
             "typed ones .90 to .95",
-            lambda: (taxonomy.PUBLISHED_INDIRECT_SCORE, taxonomy.PUBLISHED_ENTITY_SCORE),
+            lambda: (entities.PUBLISHED_INDIRECT_SCORE, entities.PUBLISHED_ENTITY_SCORE),
             (0.90, 0.95),
         ),
-        ("lists .90", lambda: taxonomy.PUBLISHED_LIST_SCORE, 0.90),
+        ("lists .90", lambda: entities.PUBLISHED_LIST_SCORE, 0.90),
     ],
 )
 def test_published_numbers(rule: str, number, expected: Any):

@@ -8,7 +8,8 @@ import pytest
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, assemble
 from ctxassembly import retrieve as retrieve_from
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
-from ctxassembly.retrieval.taxonomy import EntityAnswers, ListRule, find_entities
+from ctxassembly.retrieval.entities import EntityAnswers, find_entities
+from ctxassembly.retrieval.taxonomy import ListRule
 
 NODES = [
     Node("card", "department", "Cardiologie", ("cardiologen",), {"campus": "Noord"}),
@@ -169,6 +170,71 @@ def test_intents_and_phrases_are_the_callers():
     assert everything == "Cardiologie (3):\n- Hartfalen\n- cardioloog A\n- cardioloog B"
 
 
+# Constraints
+
+PLACES = [
+    Node("barbara", "campus", "Sint-Barbara"),
+    Node("jan", "campus", "Sint-Jan"),
+    Node("derm", "department", "Dermatologie"),
+    Node("d", "doctor", "dermatoloog D"),
+    Node("ecg", "test", "ECG"),
+]
+WORKPLACES = [("a", "jan"), ("b", "barbara"), ("c", "barbara"), ("d", "jan")]
+LOCATED = [Relation(doctor, "WORKS_AT", campus) for doctor, campus in WORKPLACES]
+CAMPUSES = Taxonomy(
+    [*NODES, *PLACES],
+    [*RELATIONS, Relation("d", "WORKS_IN", "derm"), *LOCATED],
+    type_words=TYPE_WORDS,
+    lists=ListRule(types=("doctor",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Welke artsen van Cardiologie zijn er in Sint-Barbara?", "b"),
+        ("Welke artsen zijn er in Sint-Barbara, bij Cardiologie?", "b"),
+        ("Welke artsen in Sint-Barbara behandelen hartfalen?", "b"),
+        ("Welke artsen van Dermatologie zijn er in Sint-Barbara?", ""),
+        ("Welke artsen van Cardiologie en Neurologie zijn er in Sint-Barbara?", "bc"),  # either of one kind
+        ("Welke artsen van Cardiologie zijn er in Sint-Barbara of Sint-Jan?", "ab"),
+        ("Welke artsen van Cardiologie maken een ECG?", "ab"),  # no doctor is related to any test: no constraint
+        ("Welke artsen van Cardiologie zijn er?", "ab"),
+        ("Welke artsen zijn er in Sint-Barbara?", "bc"),
+    ],
+)
+def test_two_constraints_intersect(query: str, expected: str):
+    """Published: "cardiology in Sint-Barbara" (category and place) finds what meets both constraints."""
+    assert ids(ask(query, taxonomy=CAMPUSES)) == [f"taxonomy:{doctor}" for doctor in expected]
+
+
+def test_a_list_has_what_meets_both_constraints():
+    (one,) = ask("alle cardiologen in Sint-Barbara", "list", taxonomy=CAMPUSES).found
+    assert (one.chunk.id, one.chunk.text) == (
+        "taxonomy:list:card+barbara",
+        "Cardiologie, Sint-Barbara (1):\n- cardioloog B",
+    )
+    assert one.because_of == ("Cardiologie", "Sint-Barbara")
+
+
+def test_a_department_that_is_not_at_the_place_has_no_doctors_there():
+    """If places are known of departments alone, the department has to be there."""
+    located = [Relation("card", "IS_AT", "jan"), Relation("neuro", "IS_AT", "barbara")]
+    taxonomy = Taxonomy([*NODES, *PLACES], [*RELATIONS, *located], type_words=TYPE_WORDS)
+    assert ids(ask("Welke artsen van Cardiologie zijn er in Sint-Jan?", taxonomy=taxonomy)) == [
+        "taxonomy:a",
+        "taxonomy:b",
+    ]
+    assert ids(ask("Welke artsen van Cardiologie zijn er in Sint-Barbara?", taxonomy=taxonomy)) == []
+    assert ids(ask("Welke afdeling in Sint-Jan is er voor hartfalen?", taxonomy=taxonomy)) == ["taxonomy:card"]
+    assert ids(ask("Welke afdeling in Sint-Barbara is er voor hartfalen?", taxonomy=taxonomy)) == []
+
+
+def test_if_nothing_meets_both_constraints_a_note_says_so():
+    known = ask("Welke artsen van Dermatologie zijn er in Sint-Barbara?", taxonomy=CAMPUSES)
+    assert known.notes == ("taxonomy: nothing of it meets Dermatologie and Sint-Barbara together",)
+
+
 # Labels
 
 
@@ -306,7 +372,7 @@ def test_what_the_taxonomy_answers_is_given_however_thin_the_texts_are():
 def test_a_list_stands_whole_and_first_in_the_context():
     retrieved = retrieve(Question("alle cardiologen met hartfalen", intent="list"))
     context = assemble(retrieved.hits, AssemblyConfig(max_tokens=60, format="minimal"), query=retrieved.query)
-    assert context.text.startswith("Cardiologie (2):\n- Dr. cardioloog A")
+    assert context.text.startswith("Cardiologie, Hartfalen (2):\n- Dr. cardioloog A")
     assert "cardioloog B" in context.text
     assert context.citations[0].source == "hospital"
 
