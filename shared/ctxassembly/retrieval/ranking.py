@@ -141,7 +141,7 @@ def rare_missing_terms(
 ) -> list[MissingTerm]:
     """Return the specific words of `query` in no hit's text or metadata, rarest first, at most `MAX_RESCUED_TERMS`.
 
-    Where the index keeps stems, a word is the one that begins with it.
+    Where the index keeps stems, a word is the longest one that begins with it.
     """
     query_words = words(strip_accents(query))
     ignored = stop_words(words(query))
@@ -149,15 +149,14 @@ def rare_missing_terms(
     found: list[MissingTerm] = []
     for term in sorted(vocabulary.terms, key=lambda term: term.chunk_count):
         forms = (term,) if term.chunk_count else tuple(TermStats(near, 1) for near in term.variants)
-        is_specific = term.chunk_count <= MAX_SPECIFIC_CHUNKS or (
-            config.rescue_min_letters is not None and len(term.text) >= config.rescue_min_letters
-        )
-        if not (
-            forms
-            and is_specific
-            and term.text not in ignored
-            and any(word.startswith(strip_accents(term.text)) for word in query_words)
-        ):
+        stem = strip_accents(term.text)
+        longest = max((word for word in query_words if word.startswith(stem)), key=len, default="")
+        word = stem if stem in query_words else longest
+        if config.rescue_min_letters is None:
+            is_specific = term.chunk_count <= MAX_SPECIFIC_CHUNKS
+        else:
+            is_specific = len(word) >= config.rescue_min_letters
+        if not (forms and is_specific and word and term.text not in ignored):
             continue
         if not any(
             _contains_word(text, word) for text in texts for word in (term.text, *(form.text for form in forms))

@@ -70,6 +70,23 @@ def test_long_words_are_not_specific(monkeypatch: pytest.MonkeyPatch):
     assert words(QUERY, [HIT], TERMS, published) == ["psoriasis", "behandelt", "kinderen"]
 
 
+@pytest.mark.parametrize(
+    ("query", "term", "found"),
+    [
+        ("Is lupus erfelijk?", TermStats("lupus", 1), []),
+        ("Is lupis erfelijk?", TermStats("lupis", 0, ("lupus",)), []),
+        ("Is eczeem erfelijk?", TermStats("eczeem", 1), ["eczeem"]),
+        ("Is eczeem erfelijk?", TermStats("eczeem", 400), ["eczeem"]),
+        ("Is mazelen erfelijk?", TermStats("mazel", 1), ["mazel"]),  # a stem of the index: the word has seven
+        ("Zijn tics en tickets iets?", TermStats("tic", 1), ["tic"]),
+        ("Is een tic een tickets?", TermStats("tic", 1), []),
+    ],
+)
+def test_the_published_rule_needs_six_letters(query: str, term: TermStats, found: list[str]):
+    """Published: a word of six letters or more that no hit has is rescued; no shorter one, however rare."""
+    assert words(query, [HIT], QueryVocabulary(1000, (term,)), RetrievalConfig.published()) == found
+
+
 def test_two_words_at_most():
     assert words(QUERY, [], TERMS) == ["epilepsie", "psoriasis"]
 
