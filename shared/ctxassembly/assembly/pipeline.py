@@ -44,6 +44,7 @@ from ctxassembly.data.candidates import (
 from ctxassembly.data.chunks import RetrievedFragment
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
+from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import TokenCounter, counter_for
 from ctxassembly.tracing.decisions import FinalSelection, make_decisions, retain_hits
 from ctxassembly.tracing.lineage import Lineage
@@ -65,6 +66,8 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     config, query = check_call(call, services)
     counter = counter_for(config.encoding)
     lineage, log = Lineage(), TraceRecorder(clock, services.is_observed)
+    if isinstance(config.max_tokens, TokenBudget) and (cut_note := config.max_tokens.cut_note):
+        log.notes.append(cut_note)
 
     yield from log.begin("admit", len(call.hits) if isinstance(call.hits, Sequence) else 0)
     admitted = admit_hits(call.hits)

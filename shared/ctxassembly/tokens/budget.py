@@ -177,6 +177,15 @@ class TokenBudget:
         return remaining if self.context_cap is None else min(self.context_cap, remaining)
 
     @property
+    def cut_note(self) -> str | None:
+        """A note for the trace if the window leaves less than `context_cap`; None if it doesn't."""
+        if self.context_cap is None or self.context_cap <= self.context:
+            return None
+        return (
+            f"budget: {self.context_cap:,} tokens cut to the {self.context:,} that a window of {self.window:,} leaves"
+        )
+
+    @property
     def total(self) -> int:
         """Tokens of all zones and the context: the most of the window that is ever used."""
         others = self.system + self.query + self.conversation + self.generation + self.buffer

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from builders import count
-from ctxassembly import AssemblyConfig, TokenBudget
+from builders import count, hits_of, words_of
+from ctxassembly import AssemblyConfig, Chunk, TokenBudget, assemble
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
 from ctxassembly.tokens.counter import counter_for
 
@@ -71,6 +71,23 @@ def test_what_is_really_there_is_counted():
     )
     assert budget.conversation == sum(count(message["content"]) for message in HISTORY)
     assert budget.context == 8_192 - count(PROMPT) - count(QUESTION) - budget.conversation - 1_000 - 64
+
+
+def test_a_limit_above_the_window_is_cut_to_it_with_a_note():
+    """Published: 8,000 tokens for mistral are cut to the 7,094 that its window leaves, with 10 for the prompt."""
+    prompt = "one two three four five six seven eight nine ten"
+    budget = TokenBudget.for_model("mistral", system_prompt=prompt, context_cap=8_000)
+    long = " ".join(f"Sentence {n} of a long document." for n in range(2_000))
+    context = assemble(hits_of([Chunk("A0", "A", long, 0)]), AssemblyConfig(max_tokens=budget))
+    assert budget.context == context.trace.max_tokens == 7_094
+    assert 7_000 < context.token_count <= 7_094
+    assert context.trace.notes[0] == "budget: 8,000 tokens cut to the 7,094 that a window of 8,192 leaves"
+
+
+@pytest.mark.parametrize("max_tokens", [8_000, TokenBudget(), TokenBudget(window=50_000, context_cap=None)])
+def test_a_limit_within_the_window_has_no_note(max_tokens: Any):
+    notes = assemble(hits_of([words_of("A", 0)]), AssemblyConfig(max_tokens=max_tokens)).trace.notes
+    assert not any(note.startswith("budget: ") for note in notes)
 
 
 def test_a_model_is_counted_in_its_own_encoding():
