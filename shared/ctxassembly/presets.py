@@ -52,6 +52,12 @@ holds, with .31 of its tokens.
 BY_USE = {use: AssemblyConfig.for_use(use) for use in USES}
 """The settings for each use, by its name."""
 
+
+def suppress_supplement(query: str | None, score: float | None) -> bool:  # noqa: ARG001 - a gate gets both
+    """Return False for every query and score: the gate of the five-stage rule, which the caller's own gate replaces."""
+    return False
+
+
 FIVE_STAGE = AssemblyConfig(
     window=1,
     neighbor_decay=0.5,
@@ -61,11 +67,13 @@ FIVE_STAGE = AssemblyConfig(
     rank_by="rank",
     order="documents",
     format="numbered",
+    supplement_threshold=suppress_supplement,
 )
 """The published five-stage rule: expand by one, strip overlap, group, drop whole documents from the tail, summarize.
 
 Its settings by their published names: `enabled` is `enabled`, `expand_window` (0 to 3) is `window`, and `max_tokens`
-(500 to 16,000) is `max_tokens`, which may be anything from 1 here.
+(500 to 16,000) is `max_tokens`, which may be anything from 1 here. A supplement is suppressed unless a gate opens for
+it: set `supplement_threshold`, or force it. By default it is added unless a gate suppresses it.
 """
 
 PUBLISHED_VOICE = replace(FIVE_STAGE, format="minimal")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from builders import hits_of, numbered, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble, presets
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, assemble, presets
 from ctxassembly.errors import ConfigError
 from ctxassembly.presets import BY_USE, PUBLISHED
 from strategies import words
@@ -101,6 +103,42 @@ def test_five_stage_is_the_published_rule():
     preset = presets.FIVE_STAGE
     assert (preset.window, preset.neighbor_decay, preset.max_tokens) == (1, 0.5, 8_000)
     assert (preset.granularity, preset.min_overlap_chars, preset.encoding) == ("document", 20, "cl100k_base")
+
+
+@pytest.mark.parametrize("name", ["FIVE_STAGE", "PUBLISHED_VOICE"])
+@pytest.mark.parametrize(
+    ("rule", "gate", "supplement", "is_added"),
+    [
+        ("suppresses the supplement unless its gate opens", {}, "The hall seats 90.", False),
+        ("the gate opens below its score", {"supplement_threshold": 0.95}, "The hall seats 90.", True),
+        ("the gate stays closed from its score on", {"supplement_threshold": 0.9}, "The hall seats 90.", False),
+        (
+            "the gate opens by the query",
+            {"supplement_threshold": lambda query, score: True},
+            "The hall seats 90.",
+            True,
+        ),
+        ("the caller forces it", {}, Supplement("The hall seats 90.", force=True), True),
+    ],
+)
+def test_five_stage_suppresses_the_supplement_unless_its_gate_opens(
+    name: str, rule: str, gate: dict[str, Any], supplement: str | Supplement, is_added: bool
+):
+    config = pickle.loads(pickle.dumps(PUBLISHED[name]))
+    context = assemble(FIVE, replace(config, **gate), supplement=supplement)
+    assert bool(context.supplement) is is_added
+    assert any(note.startswith("supplement: suppressed") for note in context.trace.notes) is not is_added
+
+
+@pytest.mark.parametrize("hits", [[], [Hit(paged("A", 0))]])
+def test_five_stage_suppresses_the_supplement_without_a_score_too(hits: list[Hit]):
+    assert not assemble(hits, presets.FIVE_STAGE, supplement="The hall seats 90.").supplement
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("FIVE_STAGE", "PUBLISHED_VOICE")])
+def test_all_others_add_the_supplement(name: str):
+    config = replace(ALL[name], dedup="exact")
+    assert assemble(FIVE, config, supplement="The hall seats 90.").supplement
 
 
 def test_source_blocks_stop_at_the_first_block_that_would_pass_24_000_characters():
