@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
-from langchain_core.runnables import RunnableGenerator
+from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms import LLM
 
-from ctxassembly import AnswerChain, Chunk, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly import AnswerChain, Chunk, Labels, MemoryIndex, RetrievalConfig, presets
 from ctxassembly.answering import Answer, AnswerConfig, Intent, Mode
 from ctxassembly.answering.requests import AskModel
+from ctxassembly.conversations.sources import MESSAGE_KEY
+from langchain_ctxassembly import ContextAssembler, answer_chain
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
-from langchain_ctxassembly import answer_chain
-from llamaindex_ctxassembly import AnswerQueryEngine
+from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexRetriever
 
 TEXTS = {
@@ -96,6 +97,11 @@ class LlamaIndexModel(LLM):
 
     stream_complete = complete
     achat = acomplete = astream_chat = astream_complete = complete
+
+
+class SpokenModel(LlamaIndexModel):
+    def chat(self, messages: Any, **_: Any) -> ChatResponse:
+        return ChatResponse(message=ChatMessage(content="Ferritin is measured then.", role="assistant"))
 
 
 Turn = tuple[str, str, Any]
@@ -176,3 +182,22 @@ def test_the_conversation_has_all_that_is_to_be_compared() -> None:
     assert answers[1].understanding.rewritten
     assert answers[2].understanding.sub_questions
     assert answers[4].understanding.filter == {"year": 2021}
+
+
+def test_a_spoken_answer_has_the_same_citations_in_both_frameworks() -> None:
+    """The published rule: a spoken answer has the same sources, without labels."""
+    question, spoken = "What is measured in the morning?", "Ferritin is measured then."
+    config = AnswerConfig(voice=True)
+    chain = AnswerChain.from_index(INDEX, lambda request: spoken, RETRIEVAL, presets.VOICE, config)
+    expected = [citation.chunk_ids for citation in chain.answer(question).citations]
+    assembler = ContextAssembler(config=presets.VOICE)
+    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=assembler)
+    output = answer_chain(RunnableLambda(lambda messages: spoken), langchain, config).invoke({"input": question})
+    postprocessor = ContextAssemblyPostprocessor(config=presets.VOICE)
+    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    response: Any = AnswerQueryEngine(SpokenModel(), llamaindex, config).query(question)
+    assert "lab#0" in expected[0]
+    assert (output["answer"], str(response)) == (spoken, spoken)
+    assert [tuple(one["chunk_ids"]) for one in output["citations"]] == expected
+    assert [tuple(one["chunk_ids"]) for one in response.metadata["citations"]] == expected
+    assert [hit["chunk"]["id"] for hit in output["message"].additional_kwargs[MESSAGE_KEY]["cited"]]

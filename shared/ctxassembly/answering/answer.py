@@ -130,7 +130,8 @@ class Answer:
     context: Context | None = None
     """The context that the model read; None if it wasn't asked."""
     resolved: Resolved | None = None
-    """The citations that the text uses, and its markers; None if the model wasn't asked."""
+    """The citations that the text uses, and its markers; None if the model wasn't asked. Of a context that shows no
+    labels, as for a voice, all citations are used."""
     quotes: tuple[Quote, ...] = ()
     """The quotes of the text, each looked up in its source."""
     quality: Quality | None = None
@@ -155,7 +156,7 @@ class Answer:
 
     @property
     def citations(self) -> tuple[Citation, ...]:
-        """The citations that the text uses, in order of first use."""
+        """The citations that the text uses, in order of first use; all of a context that shows no labels."""
         return self.resolved.citations if self.resolved else ()
 
     @property

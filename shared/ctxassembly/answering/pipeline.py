@@ -13,7 +13,7 @@ The answer is read as it comes: its labels are resolved piece by piece, and its 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerRecorder, measure_quality
@@ -76,15 +76,20 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
 
     def finish_generated(context: Context, evidence: Evidence, generated: GeneratedAnswer) -> Answer:
         quotes = context.check_quotes(generated.raw_text)
-        outcome = f"{len(generated.resolved.citations):,} of {len(context.citations):,} labels used"
+        resolved = _cite_unlabeled(generated.resolved, context)
+        count = len(context.citations)
+        is_labeled = resolved is generated.resolved
+        outcome = (
+            f"{len(resolved.citations):,} of {count:,} labels used" if is_labeled else f"no labels, {count:,} read"
+        )
         log.record_step("answer", outcome, generated.reply)
         return finish(
             generated.text,
             evidence,
             context=context,
-            resolved=generated.resolved,
+            resolved=resolved,
             quotes=quotes,
-            quality=measure_quality(generated.raw_text, generated.resolved, quotes),
+            quality=measure_quality(generated.raw_text, resolved, quotes),
             finish_reason=generated.reply.finish_reason,
         )
 
@@ -206,6 +211,16 @@ def build_prompt(
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:
     return context.reader("remove" if config.voice else "keep")
+
+
+def _cite_unlabeled(resolved: Resolved, context: Context) -> Resolved:
+    """Return `resolved` with all citations of a context that shows no labels: no answer can tell which of them it used.
+
+    A format of the caller's own may show labels, so an answer from it cites only the labels that it has.
+    """
+    if resolved.citations or context.has_labels or context.format not in FORMATS:
+        return resolved
+    return replace(resolved, citations=context.citations, unused=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class AnswerConfig:
     no_content: Annotated[str, NonBlank()] = NO_CONTENT_ANSWER
     """The answer if nothing usable was retrieved. The model isn't called then."""
     voice: bool = False
-    """Whether the answer is spoken. True removes its labels."""
+    """Whether the answer is spoken. True removes its labels; its citations stay in `Answer.citations`."""
 
     answer_seconds: Annotated[float, Range(above=0)] = 60.0
     """The timeout for the answer, and in a stream for each of its pieces."""

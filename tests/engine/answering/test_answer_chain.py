@@ -9,7 +9,19 @@ from dataclasses import replace
 import pytest
 
 from chain_parts import KEYWORDS, Scripted, chain, hospital
-from ctxassembly import AnswerChain, AnswerError, Chunk, ConfigError, Hit, InputError, Labels, MemoryIndex, SearchError
+from ctxassembly import (
+    AnswerChain,
+    AnswerError,
+    AssemblyConfig,
+    Chunk,
+    ConfigError,
+    Hit,
+    InputError,
+    Labels,
+    MemoryIndex,
+    SearchError,
+    presets,
+)
 from ctxassembly.answering import AnswerConfig, Exchange, Intent, Mode
 from ctxassembly.config.answering import PUBLISHED_MODES
 
@@ -316,6 +328,31 @@ def test_a_voice_gets_speech_and_sources():
     assert answer.text == "Parking is free."
     assert [citation.label for citation in answer.citations] == ["1"]
     assert next(reference.source for reference in answer.sources) == "parking.pdf"
+
+
+@pytest.mark.parametrize("config", [AnswerConfig(voice=True), AnswerConfig()], ids=["voice", "text"])
+def test_an_answer_from_a_context_without_labels_has_the_citations_of_all_it_read(config):
+    """The published rule: a spoken answer has the same sources, without labels."""
+    model = Scripted("Parking is free for the first hour.")
+    answer = chain(model, config, assembly=presets.VOICE).answer("Is parking free in the morning?", filter=A)
+    assert answer.text == "Parking is free for the first hour."
+    assert "Write no reference marks." in model.asked[0].messages[0]["content"]
+    assert [citation.document_id for citation in answer.citations] == [one.document_id for one in answer.sources]
+    assert {"parking", "lab"} <= {citation.document_id for citation in answer.citations}
+    assert {hit.chunk.id for hit in answer.exchange.cited} >= {"parking#0", "lab#0"}
+    assert answer.to_dict()["citations"][0]["chunk_ids"] == ["parking#0"]
+    assert (answer.quality.unused, answer.steps[-1].outcome) == (0, f"no labels, {len(answer.citations)} read")
+
+
+def test_a_spoken_answer_without_the_labels_it_was_asked_for_cites_nothing():
+    answer = chain(Scripted("Parking is free."), AnswerConfig(voice=True)).answer("Is parking free?", filter=A)
+    assert (answer.citations, answer.resolved.is_unlabeled) == ((), True)
+
+
+def test_an_answer_in_a_format_of_the_callers_own_cites_what_it_labels():
+    own = AssemblyConfig(format=lambda heading: f"[{heading.number}]")
+    answer = chain(Scripted("Parking is free."), assembly=own).answer("Is parking free?", filter=A)
+    assert answer.citations == ()
 
 
 def test_labels_are_unique_through_a_conversation():
