@@ -38,7 +38,7 @@ from ctxassembly.stores.postgres.connection import (
 )
 from ctxassembly.stores.postgres.numbering import NumberingReport, StoredChunks, build_table, number_rows
 from ctxassembly.stores.postgres.rows import LangChainColumns, langchain_chunk_table
-from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
+from ctxassembly.stores.postgres.table import TITLE
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
 
@@ -67,7 +67,7 @@ class PGVectorNeighbors(PostgresStore):
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
     JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text
     and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does. It also
-    creates the index by which documents that a hit mentions are found by their titles; without it none is.
+    stores the titles by which documents that a hit mentions are found; without it none is.
     What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
 
     Where chunks have no index, those next to an offset are found by `keys.start`, page by page or section by section.
@@ -187,15 +187,10 @@ class PGVectorNeighbors(PostgresStore):
             index=json_text(chunks.cmetadata, self.keys.index[0]),
             rows=rows.where(vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
             fallback_columns=(first_text(self.keys.lookup_keys), first_text(self.keys.index)),
-            titles=_collection_titles(vectorstore, self.keys),
+            title=json_text(chunks.cmetadata, TITLE),
             text_of=partial(json_text, chunks.cmetadata),
             start=first_text(self.keys.start),
         )
-
-
-def _collection_titles(vectorstore: PGVector, keys: MetadataKeys) -> TitleColumns:
-    table = cast(Table, vectorstore.EmbeddingStore.__table__)
-    return title_columns(table.schema, table.name, "document", keys, text_getter("cmetadata"))
 
 
 def _translate_filter(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -238,12 +233,13 @@ def number_stored_chunks(
     metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
     far as they have them. An overlap of a few words that no offset shows is recorded with them, as `overlap_chars`.
     Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
-    The table gets the index on document id and index that `PGVectorNeighbors` looks them up by, and one of titles. All
-    of it is one transaction, and a second run changes nothing.
+    The title of each document is stored with its first chunk, as `ctxassembly_title`. The table gets the index on
+    document id and index that `PGVectorNeighbors` looks them up by, and one of titles. All of it is one transaction,
+    and a second run changes nothing.
 
     Args:
         vectorstore: of a `PGVector` it is the collection that is numbered.
-        keys: under which the metadata have document id, index, source, page and offset.
+        keys: under which the metadata have document id, index, source, title, page and offset.
         trust_insertion_order: number what says nothing of its order as it lies in the table. True only of a table that
             was filled once, document by document, and not changed since.
 

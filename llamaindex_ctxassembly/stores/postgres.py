@@ -42,7 +42,6 @@ from ctxassembly.stores.postgres.numbering import (
     overlap_json,
 )
 from ctxassembly.stores.postgres.rows import llamaindex_chunk_table
-from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters
 
@@ -60,7 +59,7 @@ class PGVectorNeighbors(PostgresStore):
     into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a
     `customize_query_fn` adds to similarity queries is not applied: say it in `filter`.
 
-    Documents that a hit mentions are found by their titles once `number_stored_chunks` has made an index of these.
+    Documents that a hit mentions are found by their titles once `number_stored_chunks` has stored these.
 
     With `keys.lookup_id` documents are found by that key of the metadata instead; an index on it is yours to make.
 
@@ -147,12 +146,13 @@ def number_stored_chunks(
     embeddings and prompts, as is an overlap of a few words that no offset shows (`overlap_chars`). The document is the
     one that the metadata name, else the SOURCE; but the pages that a reader makes documents of become one, the file, as
     do nodes without a SOURCE. To it SOURCE leads from then on: it is what `index.delete_ref_doc` deletes by. Ids,
-    texts, vectors and links stay, and so do documents whose nodes have an index each. The table gets an index on
-    document and place, and one of titles. All of it is one transaction, and a second run changes nothing.
+    texts, vectors and links stay, and so do documents whose nodes have an index each. The title of each document is
+    stored in the row of its first node, and not in the node. The table gets an index on document and place, and one of
+    titles. All of it is one transaction, and a second run changes nothing.
 
     Args:
         vector_store: of llama-index-vector-stores-postgres.
-        keys: under which the metadata have document id, index, source, page and offset.
+        keys: under which the metadata have document id, index, source, title, page and offset.
         trust_insertion_order: number what says nothing of its order as it was inserted. True only of a table that was
             filled once, document by document.
 
@@ -182,6 +182,7 @@ class StoredNodes:
     table: Table
     keys: MetadataKeys
     id: str = "id"
+    json_column: str = "metadata_"
 
     def rows(self) -> Select[Any]:
         """Return one row for each stored node: its document, all that determines its position, and the next node."""
@@ -263,10 +264,6 @@ class StoredNodes:
         # A row of another tool has no node inside.
         new_metadata = case((content.is_(None), row), else_=_with_key(row, _CONTENT_KEY, as_type(node, Text)))
         return {column: as_type(new_metadata, column.type)}
-
-    def titles(self) -> TitleColumns:
-        """Return the SQL of the documents' titles."""
-        return title_columns(self.table.schema, self.table.name, "text", self.keys, text_getter("metadata_"))
 
     def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
         """Return the columns of the index: the SOURCE, and the index of the chunk."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -12,15 +10,14 @@ import pytest
 from databases import new_database
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_postgres import PGEngine
+from langchain_postgres import PGEngine, PGVectorStore
 
-from attached_samples import langchain_store, llamaindex_store
+from attached_samples import Hashed, langchain_store, llamaindex_store
 from ctxassembly import Chunk, ChunkRef, MemoryIndex, MetadataKeys, PostgresIndex
-from ctxassembly.stores.postgres import migrate
+from ctxassembly.stores.postgres import ingest
 from ctxassembly.stores.postgres.connection import get_engine
-from ctxassembly.stores.postgres.maintenance import open_maintenance
-from ctxassembly.stores.postgres.titles import _BETWEEN_WORDS
-from ctxassembly.text.words import words
+from langchain_ctxassembly import PGVectorNeighbors, number_stored_chunks
+from llamaindex_ctxassembly import number_stored_chunks as number_stored_nodes
 from postgres_samples import execute
 
 CHUNKS = [
@@ -125,16 +122,39 @@ def test_a_table_made_before_works_as_it_was_and_create_adds_the_index(
     assert filled.check(sample=1, limit=1).missing_indexes == ()
 
 
-def test_titles_are_found_under_the_keys_of_the_index_alone(database_url: str) -> None:
-    keys = MetadataKeys(title="name")
-    index = PostgresIndex.create(database_url, dimensions=4, keys=keys)
-    index.add(
-        [Chunk("m#0", "m", "Hot.", 0, metadata={"name": "Mercury Orbit", "title": "Venus Express"})], progress=False
-    )
-    assert found(index, "Mercury Orbit, Venus Express") == {"m#0"}
+def test_add_stores_the_titles_of_a_table_that_was_made_without_them(filled: PostgresIndex, database_url: str) -> None:
+    execute(database_url, "ALTER TABLE chunks DROP COLUMN ctxassembly_title")
+    index = PostgresIndex.create(database_url, dimensions=4)
+    assert found(index, "Mercury Orbit") == set()
+    report = index.add(CHUNKS, progress=False)
+    assert (report.added, report.unchanged) == (0, len(CHUNKS))
+    assert {text: found(index, text) for text in TEXTS} == TEXTS
+
+
+def test_the_title_goes_with_the_first_chunk_in_whatever_order_chunks_come(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "BATCH_SIZE", 1)
+    index = PostgresIndex.create(database_url, dimensions=4)
+    index.add(CHUNKS, progress=False)
+    assert {text: found(index, text) for text in TEXTS} == TEXTS
+    title = {"title": "Mercury Orbit"}
+    index.add([Chunk("m#1", "m", "Later.", 1, metadata=title)], progress=False)
+    assert found(index, "Mercury Orbit") == {"m#1"}
+    index.add([Chunk("m#1", "m", "Later.", 1, metadata=title), Chunk("m#0", "m", "Hot.", 0)], progress=False)
+    assert found(index, "Mercury Orbit") == set()
+
+
+def test_titles_are_found_under_the_keys_with_which_they_were_added(database_url: str) -> None:
+    index = PostgresIndex.create(database_url, dimensions=4, keys=MetadataKeys(title="name"))
+    chunk = Chunk("m#0", "m", "Hot.", 0, metadata={"name": "Mercury Orbit", "title": "Venus Express"})
+    index.add([chunk], progress=False)
+    assert found(index, "Mercury Orbit") == {"m#0"}
+    assert found(index, "Venus Express") == set()
     other = PostgresIndex.create(database_url, dimensions=4)
-    assert found(other, "Venus Express") == {"m#0"}  # each has its own index
-    assert found(replace(index, keys=MetadataKeys(title="label")), "Mercury Orbit") == set()
+    other.add([chunk], progress=False)
+    assert found(other, "Venus Express") == {"m#0"}
+    assert found(other, "Mercury Orbit") == set()
 
 
 def explain(index: PostgresIndex, text: str) -> str:
@@ -165,49 +185,63 @@ def test_the_plan_takes_the_index(database_url: str) -> None:
     assert len(found(index, " ".join(f"Planet{number} orbit" for number in range(500)))) == 64  # a statement's most
 
 
-def test_an_attached_table_gets_the_index_from_its_owner(engine: PGEngine, database_url: str) -> None:
+def test_an_attached_table_has_titles_once_its_chunks_are_numbered(engine: PGEngine, database_url: str) -> None:
     store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
-    plan = str(PostgresIndex.attach(store, dry_run=True))
-    assert "CREATE INDEX CONCURRENTLY IF NOT EXISTS" in plan
-    assert "ctxassembly_titles_" in plan
     index = PostgresIndex.attach(store)
+    assert found(index, "Mercury orbit") == set()
+    plan = PostgresIndex.attach(store, dry_run=True)
+    assert plan.steps == ()
+    assert "number_stored_chunks(vectorstore)" in "".join(plan.notes)
+    assert number_stored_chunks(store).chunks == 0  # all have an index
     assert found(index, "Mercury orbit") == {"lab#0"}
-    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+    assert str(PostgresIndex.attach(store, dry_run=True)) == "-- nothing is missing"
     drop_titles(database_url, "documents")
     assert found(index, "Mercury orbit") == set()
-    assert "ctxassembly_titles_" in str(PostgresIndex.attach(store, dry_run=True))
-    PostgresIndex.attach(store)
+    number_stored_chunks(store)
     assert found(index, "Mercury orbit") == {"lab#0"}
 
 
-def test_a_reader_attaches_without_an_index_of_titles(engine: PGEngine, database_url: str) -> None:
+def stored_titles(url: str) -> list[str | None]:
+    with psycopg.connect(url.replace("+psycopg", "", 1), prepare_threshold=None) as connection:
+        rows = connection.execute("SELECT langchain_metadata ->> 'ctxassembly_title' FROM documents ORDER BY id")
+        return [title for (title,) in rows.fetchall()]
+
+
+def test_only_the_first_chunk_has_the_title_after_another_numbering(engine: PGEngine, database_url: str) -> None:
     store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
-    index = PostgresIndex.attach(store)
-    drop_titles(database_url, "documents")
-    execute(
-        database_url,
-        "DROP ROLE IF EXISTS titles_reader",
-        "CREATE ROLE titles_reader LOGIN PASSWORD 'x'",
-        "GRANT SELECT ON documents, documents_lexemes TO titles_reader",
+    number_stored_chunks(store)
+    assert stored_titles(database_url) == ["mercury orbit| mercury orbit ", None]
+    execute(database_url, "UPDATE documents SET chunk_index = 1 - chunk_index")
+    number_stored_chunks(store)
+    assert stored_titles(database_url) == [None, None]
+
+
+def test_a_table_without_metadata_in_json_has_no_titles(engine: PGEngine, database_url: str) -> None:
+    store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
+    execute(database_url, "ALTER TABLE documents DROP COLUMN langchain_metadata")
+    store = PGVectorStore.create_sync(
+        engine,
+        Hashed(),
+        "documents",
+        id_column="id",
+        metadata_columns=["document_id", "chunk_index"],
+        metadata_json_column=None,
     )
-    try:
-        with open_maintenance(index.server, 5) as work:
-            work.connection.execute("SET ROLE titles_reader")
-            _, plan = migrate.attach_table(work, index.table, index.fields, MetadataKeys(), hnsw=True, dry_run=False)
-            work.connection.execute("RESET ROLE")
-        assert plan.steps == ()
-        assert any("no index of titles" in note and "owner" in note for note in plan.notes)
-    finally:
-        execute(database_url, "DROP OWNED BY titles_reader", "DROP ROLE titles_reader")
+    number_stored_chunks(store)
+    assert found(PGVectorNeighbors(store), "Mercury orbit") == set()
+    assert found(PostgresIndex.attach(store), "Mercury orbit") == set()
 
 
 @pytest.mark.parametrize("jsonb", [False, True])
 def test_a_table_of_llamaindex_is_found_by_titles(database_url: str, jsonb: bool) -> None:
     store = llamaindex_store(database_url, jsonb=jsonb, texts=("# Mercury Orbit\n\nHot.", "Cold."))
-    assert found(PostgresIndex.attach(store), "Mercury orbit") == {"lab#0"}
+    number_stored_nodes(store)
+    (first,) = PostgresIndex.attach(store).fetch([ChunkRef("x", named_in="Mercury orbit")])
+    assert first.id == "lab#0"
+    assert "ctxassembly_title" not in first.metadata
 
 
-# One rule in Python and in SQL
+# One rule for Postgres and memory
 
 ODD = (
     *(
@@ -242,20 +276,11 @@ def odd_index(server_url: str) -> Iterator[PostgresIndex]:
 @pytest.mark.direct
 @settings(max_examples=100)
 @given(title=TITLES, before=TITLES, after=TITLES, case=st.sampled_from([str, str.upper, str.lower]))
-def test_sql_finds_the_mentions_that_python_finds(
+def test_the_mentions_are_those_that_memory_finds(
     odd_index: PostgresIndex, title: str, before: str, after: str, case: Any
 ) -> None:
     storable = title.replace("\0", "").encode("utf-8", "ignore").decode()
     chunk = Chunk("t#0", "t", "Text.", 0, metadata={"title": storable})
     odd_index.add([chunk], progress=False)
-    # The server folds letters one by one: "STRASSE" is not found by "Straße", nor a dotted I by a dotless one.
-    is_plain = case(storable).lower() == storable.lower() and len(case(storable)) == len(storable)
-    changed = case(storable) if is_plain else storable
-    text = f"{before} {changed} {after}"
-    expected = found(MemoryIndex([chunk]), text)
-    assert found(odd_index, text) >= expected, (storable, text)
-
-
-def test_what_separates_words_in_sql_is_part_of_no_word_in_python() -> None:
-    between = (chr(code) for code in range(sys.maxunicode + 1) if _BETWEEN_WORDS.match(chr(code)))
-    assert [character for character in between if words(f"a{character}b") == [f"a{character}b"]] == []
+    text = f"{before} {case(storable)} {after}"
+    assert found(odd_index, text) == found(MemoryIndex([chunk]), text)

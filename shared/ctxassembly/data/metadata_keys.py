@@ -216,7 +216,7 @@ _NUMBER_KEYS = rf"""
 _FREE_KEYS = r"""
     id|pk|uuid|(chunk|node|element|point|split)_(id|hash)|content_hash
     |page_(label|name)|sheet
-    |title|(header|heading)s?|(sub)?section|chapter|h[1-6]|header_[1-6]
+    |title|ctxassembly_title|(header|heading)s?|(sub)?section|chapter|h[1-6]|header_[1-6]
     |(section|chapter|article|heading|header|toc)_(id|no|number|name|title|path)|parent_headers|doc_items|captions
     |text|content|chunk_text|window|original_text|text_as_html|orig_elements|split_overlap|embedding
     |.*summary|questions.*|keywords|excerpt_keywords

@@ -26,7 +26,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_number
 from ctxassembly.stores.postgres.connection import BoundStatement
 from ctxassembly.stores.postgres.table import text_array
-from ctxassembly.stores.postgres.titles import TitleColumns, bind_titles, select_mentioned
+from ctxassembly.stores.postgres.titles import bind_titles, select_mentioned
 from ctxassembly.wording.unicode import is_storable
 
 INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
@@ -112,7 +112,8 @@ class ChunkTable:
     index: sa.ColumnElement[Any]
     rows: sa.Select[Any]
     """The columns to read, and the conditions on all chunks: the collection, the caller's filter."""
-    titles: TitleColumns
+    title: sa.ColumnElement[Any]
+    """The stored title of the document that begins with the chunk."""
     has_integer_index: bool = False
     """True if indexes are a column of integers: then consecutive ones are asked for as one range."""
     fallback_columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]] | None = None
@@ -181,7 +182,7 @@ class ChunkTable:
                 parts.append(rows.where(has_fallback_document, _has_rows(unmatched)))
         if has_titles:
             document_id = self.fallback_columns[0] if self.fallback_columns else self.document_id
-            parts.append(select_mentioned(self.rows, self.titles, document_id))
+            parts.append(select_mentioned(self.rows, self.title, document_id))
         # A union, since Postgres uses no index for an OR of different columns.
         return sa.union_all(*parts) if len(parts) > 1 else parts[0]
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_int
 from ctxassembly.stores.postgres.table import TSV, IndexedTable, TableInfo, quoted_name
-from ctxassembly.stores.postgres.titles import indexed_titles
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -60,7 +58,7 @@ class Health:
 
 
 def measure_health(
-    connection: Connection[Any], table: IndexedTable, info: TableInfo, keys: MetadataKeys, *, sample: int, limit: int
+    connection: Connection[Any], table: IndexedTable, info: TableInfo, *, sample: int, limit: int
 ) -> Health:
     """Return the state of `table`. Exact search reads the whole table once for each sampled chunk.
 
@@ -92,7 +90,7 @@ def measure_health(
         order = f"ORDER BY md5({key}::text), {key} LIMIT {sample}"
         ids = [one for (one,) in fetch(f"SELECT {key} FROM {table.full_name} WHERE {vector} IS NOT NULL {order}")]
     recall = _measure_recall(connection, table, ids, limit) if ids else None
-    missing_indexes = [name for name, there in _expected_indexes(table, info, keys, chunks) if not there]
+    missing_indexes = [name for name, there in _expected_indexes(table, info, chunks) if not there]
     # attach makes no extension: that is for the database's owner to decide.
     first = "" if "pg_trgm" in info.extensions else "CREATE EXTENSION pg_trgm, then "
     way, embedding = "attach(...)", "the vector store has none for them"
@@ -110,12 +108,12 @@ def measure_health(
     )
 
 
-def _expected_indexes(table: IndexedTable, info: TableInfo, keys: MetadataKeys, chunks: int) -> list[tuple[str, bool]]:
+def _expected_indexes(table: IndexedTable, info: TableInfo, chunks: int) -> list[tuple[str, bool]]:
     definitions = " ".join(info.indexes.values())
     return [
         ("GIN on the words", f"gin ({TSV})" in definitions),
         ("HNSW on the vectors", info.has_hnsw or not chunks or not table.can_have_hnsw),
-        ("B-tree on the titles", indexed_titles(table, keys).index_name in info.indexes or not info.is_utf8),
+        ("B-tree on the titles", not table.is_own or not info.is_utf8 or info.has_titles),
         ("table of words", info.has_lexemes),
         (
             "policy that hides the words of other rows",

@@ -102,7 +102,7 @@ class PostgresIndex:
             questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
             keys: the metadata keys of titles by which others mention a document, and by which `enrich` names it to its
-                model. Titles are found by an index that has the keys in it: an assembly with other ones finds none.
+                model. `add` stores the titles under them: an assembly with other keys may find none.
             timeout_seconds: the deadline of each statement.
 
         Raises:
@@ -115,7 +115,7 @@ class PostgresIndex:
         server = migrate.make_server(url, ef_search)
         check_int("dimensions", dimensions, 1, 16_000)
         with open_maintenance(server, timeout_seconds) as work:
-            indexed_table = migrate.create_table(work, table, schema, fields, dimensions, keys)
+            indexed_table = migrate.create_table(work, table, schema, fields, dimensions)
         return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds)
 
     @classmethod
@@ -147,11 +147,12 @@ class PostgresIndex:
     ) -> PostgresIndex | Plan:
         """Return an index over the table of a LangChain or LlamaIndex PGVectorStore, adding what it lacks.
 
-        It adds a generated column of words and its index, the indexes on document and chunk index and on titles, an
-        HNSW index of the vectors, statistics, and a table of all words, readable by all users who may read the chunks.
+        It adds a generated column of words and its index, the index on document and chunk index, an HNSW index of the
+        vectors, statistics, and a table of all words, readable by all users who may read the chunks.
         The first one rewrites the table, and blocks reads and writes meanwhile; the rest is made while the table is in
         use, HNSW the longest. A second run changes nothing. After the vector store has added many chunks, `refresh`
-        learns their words: until then those are counted one by one, and aren't found as near ones.
+        learns their words: until then those are counted one by one, and aren't found as near ones. Documents are found
+        by their titles once `number_stored_chunks` has stored these.
 
         The table's owner attaches first; then a user who may only read it can. With row-level security the words stay
         with the owner, since they come from all rows: other users find no similar words.
@@ -164,7 +165,7 @@ class PostgresIndex:
             questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
             hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
-            keys: under which the metadata have document id, index, offset and title.
+            keys: under which the metadata have document id, index and offset.
             settings: `timeout_seconds`.
 
         Raises:
@@ -230,7 +231,8 @@ class PostgresIndex:
         on_batch, close_bar = progress_bar(total) if progress else (_no_progress, _no_progress)
         with open_maintenance(self.server, self.timeout_seconds) as work:
             try:
-                report = ingest.add_chunks(work, self.table, chunks, vectors, embed, on_batch)
+                pairs = ingest.pair_vectors(chunks, vectors)
+                report = ingest.add_chunks(work, self.table, pairs, self.keys, embed, on_batch)
             finally:
                 close_bar()
             migrate.complete_changes(work, self.table, report.added + report.deleted)
@@ -256,7 +258,7 @@ class PostgresIndex:
 
             def measured() -> Health:
                 work.connection.execute(*settings_statement(self.server))
-                return health.measure_health(work.connection, self.table, info, self.keys, sample=sample, limit=limit)
+                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit)
 
             return work.retry_on_lock(self.table.full_name, measured)
 
@@ -368,8 +370,8 @@ class PostgresIndex:
 
     @property
     def finds_titles(self) -> bool:
-        """True if documents are found by their titles, once there is an index of these."""
-        return self.table.is_utf8
+        """True if documents are found by their titles, once these are stored."""
+        return self.table.has_titles
 
     @property
     def holds_filter(self) -> bool | None:

@@ -15,16 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, zip_longest
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
 from ctxassembly.stores.postgres.schema import MAX_LEXEME_CHARS
 from ctxassembly.stores.postgres.search import check_vector, format_vector
-from ctxassembly.stores.postgres.table import TSV, IndexedTable, quoted_name
+from ctxassembly.stores.postgres.table import TITLE, TSV, IndexedTable, quoted_name
+from ctxassembly.stores.postgres.titles import stored_title
 from ctxassembly.wording.unicode import is_storable
 
 BATCH_SIZE = 512
@@ -79,12 +81,12 @@ def get_model_name(embed: Any) -> str | None:
 def add_chunks(
     work: MaintenanceConnection,
     table: IndexedTable,
-    chunks: Iterable[Chunk],
-    vectors: Iterable[Vector] | None,
+    pairs: Iterator[tuple[Chunk, Vector | None]],
+    keys: MetadataKeys,
     embed: Any,
     on_batch: Callable[[int], object],
 ) -> IngestReport:
-    """Write `chunks`; `on_batch` gets the number of chunks done after each batch.
+    """Write chunks with vectors, and titles under `keys`; `on_batch` gets the number of chunks done after each batch.
 
     Raises:
         InputError: `embed` is no function, or something in a chunk can't be stored.
@@ -95,21 +97,29 @@ def add_chunks(
     added = unchanged = 0
     documents: dict[str, str] = {}
     """By the ids of their chunks."""
-    pairs = _pair_vectors(chunks, vectors)
+    firsts: dict[str, First] = {}
+    """By the ids of documents."""
     while batch := list(islice(pairs, BATCH_SIZE)):
         rows = [(chunk, vector, _row_hash(chunk, vector, model, table)) for chunk, vector in batch]
         for chunk, *_ in rows:
             if chunk.id in documents:
                 raise ConfigError("chunks", "of different ids", chunk.id)
             documents[chunk.id] = chunk.document_id
+            place = chunk.index or 0
+            if chunk.document_id not in firsts or place < firsts[chunk.document_id].place:
+                firsts[chunk.document_id] = First(place, chunk.id, stored_title(chunk, keys))
         find_missing = partial(_rows_to_write, work, table, rows, can_embed=function is not None)
         missing = work.retry_on_lock(table.full_name, find_missing)
         if missing:
-            _write_rows(work, table, _embed_missing(missing, function, table))
+            titles = {first.id: first.title for chunk, *_ in missing for first in [firsts[chunk.document_id]]}
+            _write_rows(work, table, _embed_missing(missing, function, table), titles)
         added += len(missing)
         unchanged += len(rows) - len(missing)
         on_batch(len(rows))
-    return IngestReport(added, unchanged, _delete_others(work, table, documents))
+    deleted = _delete_others(work, table, documents)
+    if table.has_titles:
+        _correct_titles(work, table, firsts)
+    return IngestReport(added, unchanged, deleted)
 
 
 _HASH_SEPARATOR = "."
@@ -168,7 +178,12 @@ def _metadata_json(chunk: Chunk) -> str:
     return written
 
 
-def _pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
+def pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
+    """Yield each of `chunks` with its vector if there is one: of `vectors`, else its own.
+
+    Raises:
+        InputError: `vectors` are more or fewer than the chunks.
+    """
     if vectors is None:
         yield from ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
         return
@@ -177,6 +192,14 @@ def _pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> 
         if chunk is absent or vector is absent:
             raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
         yield chunk, vector
+
+
+class First(NamedTuple):
+    """The first chunk of a document: its place and id, and the title to store with it."""
+
+    place: int
+    id: str
+    title: str | None
 
 
 Row = tuple[Chunk, Vector | None, str]
@@ -239,9 +262,12 @@ def _embed_missing(rows: list[Row], embed: Embed | None, table: IndexedTable) ->
     return [(chunk, next(remaining) if vector is None else vector, mark) for chunk, vector, mark in rows]
 
 
-def _write_rows(work: MaintenanceConnection, table: IndexedTable, rows: list[Row]) -> None:
-    """Replace `rows` in one transaction."""
-    columns, ids = ", ".join(map(quoted_name, _COLUMNS)), [chunk.id for chunk, *_ in rows]
+def _write_rows(
+    work: MaintenanceConnection, table: IndexedTable, rows: list[Row], titles: Mapping[str, str | None]
+) -> None:
+    """Replace `rows`, with `titles` by the ids of chunks, in one transaction."""
+    columns = ", ".join(map(quoted_name, (*_COLUMNS, *([TITLE] if table.has_titles else []))))
+    ids = [chunk.id for chunk, *_ in rows]
 
     def replace_rows() -> None:
         with work.connection.cursor() as cursor:
@@ -253,10 +279,26 @@ def _write_rows(work: MaintenanceConnection, table: IndexedTable, rows: list[Row
             with cursor.copy(f"COPY {table.full_name} ({columns}) FROM STDIN".encode()) as copy:
                 for chunk, vector, mark in rows:
                     written_vector = None if vector is None else format_vector(vector)
-                    copy.write_row((*_plain_values(chunk), _metadata_json(chunk), mark, written_vector))
+                    title = [titles.get(chunk.id)] if table.has_titles else []
+                    copy.write_row((*_plain_values(chunk), _metadata_json(chunk), mark, written_vector, *title))
             insert_words(cursor, table, ids)
 
     work.retry_on_lock(table.full_name, replace_rows, should_take_turn=True)
+
+
+def _correct_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Mapping[str, First]) -> None:
+    """Store each title with the first chunk of its document alone: of one written before, or last chunk first."""
+    title = "CASE stored.id WHEN given.id THEN given.title END"
+    statement = (
+        f"UPDATE {_escaped_table(table)} AS stored SET {TITLE} = {title} "
+        "FROM unnest(%s::text[], %s::text[], %s::text[]) AS given(document_id, id, title) "
+        f"WHERE stored.document_id = given.document_id AND stored.{TITLE} IS DISTINCT FROM {title}"
+    )
+    remaining = iter(firsts.items())
+    while batch := list(islice(remaining, BATCH_SIZE)):
+        given = ([document for document, _ in batch], [one.id for _, one in batch], [one.title for _, one in batch])
+        update = partial(work.connection.execute, statement.encode(), given)
+        work.retry_on_lock(table.full_name, update, should_take_turn=True)
 
 
 def insert_words(cursor: Any, table: IndexedTable, keys: Sequence[Any]) -> None:

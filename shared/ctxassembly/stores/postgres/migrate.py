@@ -18,13 +18,14 @@ from ctxassembly.stores.postgres.rows import CHUNK_COLUMNS
 from ctxassembly.stores.postgres.table import (
     MAX_DIMENSIONS,
     OWN_COLUMNS,
+    TITLE,
     TSV,
     IndexedTable,
     TableInfo,
     derived_name,
     describe_table,
 )
-from ctxassembly.stores.postgres.titles import indexed_titles
+from ctxassembly.stores.postgres.titles import title_index_name
 from ctxassembly.user_warnings import warn, with_remedy
 
 # ruff: noqa: SLF001  what is private here has no public name: the store inside a PGVectorStore, LlamaIndex's table
@@ -49,7 +50,6 @@ def create_table(
     schema_name: str,
     fields: schema.WordFields,
     dimensions: int,
-    keys: MetadataKeys,
 ) -> IndexedTable:
     """Return a table of our own, created if it doesn't exist."""
     table = IndexedTable(
@@ -72,22 +72,20 @@ def create_table(
         has_trigrams="pg_trgm" in info.extensions,
         has_notes=info.has_notes or not info.exists,
         has_pairs=info.has_pairs(fields.language),
-        is_utf8=info.is_utf8,
     )
 
     def create_missing() -> None:
         # Another process may have done it while this one waited.
-        for step in _own_missing_steps(describe_table(work.connection, schema_name, name), table, fields, keys):
+        for step in _own_missing_steps(describe_table(work.connection, schema_name, name), table, fields):
             work.connection.execute(step.sql.encode())
 
-    if _own_missing_steps(info, table, fields, keys):
+    if _own_missing_steps(info, table, fields):
         work.retry_on_lock(table.full_name, create_missing, should_take_turn=True)
-    return _with_lexeme_access(table, work.describe_table(table))
+    info = work.describe_table(table)
+    return _with_lexeme_access(replace(table, has_titles=TITLE in info.types), info)
 
 
-def _own_missing_steps(
-    info: TableInfo, table: IndexedTable, fields: schema.WordFields, keys: MetadataKeys
-) -> list[schema.Step]:
+def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: schema.WordFields) -> list[schema.Step]:
     """Return the steps that a table of our own still needs.
 
     Raises:
@@ -96,7 +94,7 @@ def _own_missing_steps(
     _check_language(info, fields)
     if not info.exists:
         steps = [schema.create_table_step(table, fields), *schema.missing_lexeme_steps(table, info)]
-        return [*steps, *_missing_title_steps(table, info, keys)]
+        return [*steps, *_missing_title_steps(table, info)]
     if info.types.keys() < {*CHUNK_COLUMNS, table.embedding, "content_hash"}:
         raise ConfigError("table", "a new one, or one that PostgresIndex.create made", table.name)
     existing = (info.dimensions[table.embedding], info.words_mark)
@@ -106,22 +104,16 @@ def _own_missing_steps(
             f"as the existing table has them ({existing[0]}, {existing[1]})",
             f"{table.dimensions}, {fields}",
         )
-    return [*schema.missing_lexeme_steps(table, info), *_missing_title_steps(table, info, keys)]
+    return [*schema.missing_lexeme_steps(table, info), *_missing_title_steps(table, info)]
 
 
-def _missing_title_steps(table: IndexedTable, info: TableInfo, keys: MetadataKeys) -> list[schema.Step]:
-    """Return the steps for the index of titles, if this user may make it.
+def _missing_title_steps(table: IndexedTable, info: TableInfo) -> list[schema.Step]:
+    """Return the steps for the titles of a table of our own, if this user may take them.
 
-    A table made before has none. All else works as it did; `create` or `attach` by its owner adds the index.
+    A table made before has none. All else works as it did.
     """
-    titles = indexed_titles(table, keys)
-    if titles.index_name in info.indexes or not info.is_utf8 or (info.exists and not info.is_owned):
-        return []
-    unfinished = [name for name in info.invalid_indexes if name == titles.index_name]
-    return [
-        *schema.drop_index_steps(table, unfinished),
-        schema.title_index_step(titles, concurrently=not table.is_own),
-    ]
+    is_complete = info.has_titles or not info.is_utf8
+    return [] if is_complete or (info.exists and not info.is_owned) else [schema.titles_step(table)]
 
 
 def _create_extensions(work: MaintenanceConnection, table: IndexedTable) -> None:
@@ -240,7 +232,7 @@ def _complete_types(table: IndexedTable, info: TableInfo, fields: schema.WordFie
         has_notes=info.has_notes,
         has_pairs=info.has_pairs(fields.language),
         can_read_lexemes=info.can_read_lexemes,
-        is_utf8=info.is_utf8,
+        has_titles=info.is_utf8,
     )
 
 
@@ -271,7 +263,6 @@ def _missing_steps(
     steps += [step for step in indexes if step.name not in info.indexes]
     if hnsw and not info.has_hnsw:
         steps += schema.vector_index_steps(table, concurrently=True)
-    steps += _missing_title_steps(table, info, keys)
     if steps:
         steps.append(schema.analyze_step(table))
     return [*steps, *schema.missing_lexeme_steps(table, info)]
@@ -296,8 +287,8 @@ def _limits(
             "no pairs of characters of Chinese, Japanese, Thai and other scripts without spaces, which are found by "
             f"whole runs: ALTER TABLE {table.full_name} DROP COLUMN {TSV}, then attach again"
         )
-    if indexed_titles(table, keys).index_name not in info.indexes and not (info.is_utf8 and info.is_owned):
-        way = "attach by the table's owner makes it" if info.is_utf8 else "it takes a database in UTF-8"
+    if title_index_name(table.name) not in info.indexes:
+        way = "number_stored_chunks(vectorstore) makes it" if info.is_utf8 else "it takes a database in UTF-8"
         limits.append(f"no index of titles: documents that others mention aren't found by theirs; {way}")
     if info.has_policies and info.readers_without_lexemes:
         limits.append(

@@ -6,7 +6,8 @@ numbered if this order distinguishes all its chunks, and if links between chunks
 others are named in the result.
 
 The numbering is one UPDATE that the database computes. With the numbers it records the short overlaps of chunks that
-are numbered, as `number_chunks` does: for these the texts are read, some at a time.
+are numbered, as `number_chunks` does, and then the title of each document. For these the texts are read, some at a
+time.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.stores.postgres.chunk_lookup import INTEGER_PATTERN, json_text
-from ctxassembly.stores.postgres.table import derived_name
-from ctxassembly.stores.postgres.titles import TitleColumns, text_getter, title_columns
+from ctxassembly.stores.postgres.table import TITLE, derived_name
+from ctxassembly.stores.postgres.titles import stored_title, title_beginning, title_index_name
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
@@ -110,8 +111,9 @@ class NumberableTable(Protocol):
     def lookup_columns(self) -> Sequence[sa.ColumnElement[Any]]:
         """Return the expressions by which neighbors are looked up, for the index of the table: document and place."""
 
-    def titles(self) -> TitleColumns:
-        """Return the SQL of the documents' titles, for the index by which these are found."""
+    @property
+    def json_column(self) -> str | None:
+        """The name of the column of metadata, JSON or JSONB, for the titles of documents; None if there is none."""
 
 
 def distinguishing_keys(
@@ -169,19 +171,10 @@ def number_rows(
     name = sa.quoted_name(derived_name(table.name, "document_place"), quote=True)
     index = sa.Index(name, *chunk_table.lookup_columns(), _table=table)
     connection.execute(CreateIndex(index, if_not_exists=True))
-    if connection.scalar(sa.text("SHOW server_encoding")) == "UTF8":
-        connection.execute(CreateIndex(_title_index(chunk_table), if_not_exists=True))
+    json = chunk_table.json_column
+    if json and connection.scalar(sa.text("SHOW server_encoding")) == "UTF8":
+        _write_titles(connection, rows, chunk_table, table.c[json])
     return _make_report(connection, rows, documents, chunks)
-
-
-def _title_index(chunk_table: NumberableTable) -> sa.Index:
-    titles = chunk_table.titles()
-    return sa.Index(
-        sa.quoted_name(titles.index_name, quote=True),
-        sa.literal_column(f"({titles.beginning})"),
-        postgresql_where=sa.literal_column(titles.is_first),
-        _table=chunk_table.table,
-    )
 
 
 def _order_rows(rows: Any) -> Any:
@@ -280,21 +273,63 @@ def _find_overlaps(connection: sa.Connection, planned: Any, chunk_table: Numbera
     return find_short_overlaps(pairs, chunk_table.keys)
 
 
-def _chunk(start: Any, text: str, metadata: Any) -> Chunk:
-    return Chunk("", "", text, start=None if start is None else int(start), metadata=metadata)
+def _chunk(start: Any, text: str, metadata: Any, index: Any = None) -> Chunk:
+    index, start = (None if number is None else int(number) for number in (index, start))
+    return Chunk("", "", text, index, start, metadata=metadata)
 
 
 def _with_overlaps(planned: Any, overlaps: Mapping[str, int]) -> Any:
     """Return the rows of `planned` with their `overlap`; NULL if they aren't in `overlaps`."""
-    values = (sa.literal([*overlaps], ARRAY(sa.Text)), sa.literal([*overlaps.values()], ARRAY(sa.Integer)))
-    found = sa.func.unnest(*values).table_valued("id", "overlap").render_derived(name="found")
+    found = _table_of(overlaps, sa.Integer)
     return (
         sa.select(
-            planned.c.id, planned.c.document, planned.c.index, sa.cast(found.c.overlap, sa.Integer).label("overlap")
+            planned.c.id, planned.c.document, planned.c.index, sa.cast(found.c.value, sa.Integer).label("overlap")
         )
         .outerjoin_from(planned, found, found.c.id == sa.cast(planned.c.id, sa.Text))
         .cte("updates")
     )
+
+
+def _table_of(values: Mapping[str, Any], kind: Any) -> Any:
+    """Return `values` as a table with the columns `id` and `value`."""
+    arrays = (sa.literal([*values], ARRAY(sa.Text)), sa.literal([*values.values()], ARRAY(kind)))
+    return sa.func.unnest(*arrays).table_valued("id", "value").render_derived(name="found")
+
+
+def _write_titles(
+    connection: sa.Connection, rows: Any, chunk_table: NumberableTable, json: sa.ColumnElement[Any]
+) -> None:
+    """Store the title of each document in the metadata of its first chunk alone, and create the index of titles."""
+    table, row = chunk_table.table, rows.c
+    order = (row.document, row.index, row.page, row.row, row.start, row.stored_at)
+    firsts = (
+        sa.select(row.id, row.index, row.start)
+        .where(row.document.is_not(None))
+        .distinct(row.document)
+        .order_by(*order)
+        .subquery("firsts")
+    )
+    statement = (
+        sa.select(sa.cast(firsts.c.id, sa.Text), firsts.c.index, firsts.c.start, *chunk_table.text_and_metadata(table))
+        .join_from(firsts, table, table.c[chunk_table.id] == firsts.c.id)
+        .execution_options(yield_per=ROWS_AT_A_TIME)
+    )
+    titles = {
+        key: stored_title(_chunk(start, text, metadata, index), chunk_table.keys)
+        for key, index, start, text, metadata in connection.execute(statement)
+    }
+    found = _table_of(titles, sa.Text)
+    titled = sa.select(row.id, found.c.value).outerjoin_from(rows, found, found.c.id == sa.cast(row.id, sa.Text)).cte()
+    recorded = sa.func.jsonb_strip_nulls(sa.func.jsonb_build_object(_text(TITLE), titled.c.value), type_=JSONB())
+    titled_json = as_jsonb(json).op("-")(_text(TITLE)).op("||")(recorded)
+    connection.execute(
+        sa.update(table)
+        .values({json: sa.cast(titled_json, json.type)})
+        .where(table.c[chunk_table.id] == titled.c.id, json_text(json, TITLE).is_distinct_from(titled.c.value))
+    )
+    name = sa.quoted_name(title_index_name(table.name), quote=True)
+    index = sa.Index(name, title_beginning(json_text(json, TITLE)), _table=table)
+    connection.execute(CreateIndex(index, if_not_exists=True))
 
 
 def _make_report(connection: sa.Connection, rows: Any, documents: Any, chunks: int) -> NumberingReport:
@@ -390,11 +425,6 @@ class StoredChunks:
         """Return document and index as the statements of `ctxassembly.stores.postgres.chunk_lookup` compare them."""
         names = (self.key_to_write(self.keys.document_id), self.key_to_write(self.keys.index))
         return [self.table.c[name] if name in self.columns else self.text(name) for name in names]
-
-    def titles(self) -> TitleColumns:
-        """Return the SQL of the documents' titles."""
-        get_text = text_getter(self.json_column, self.columns)
-        return title_columns(self.table.schema, self.table.name, self.content, self.keys, get_text)
 
     def key_to_write(self, keys: Sequence[str]) -> str:
         """Return the key to write: the first of `keys` with a column of its own, else the first one.

@@ -14,8 +14,7 @@ from ctxassembly.data.enrichment import with_summary
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
 from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, ChunkTable, json_text
-from ctxassembly.stores.postgres.table import SUMMARY, IndexedTable
-from ctxassembly.stores.postgres.titles import indexed_titles, text_getter, title_columns
+from ctxassembly.stores.postgres.table import SUMMARY, TITLE, IndexedTable
 
 CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
 """The columns of a table of our own that make a chunk, in the order of its fields."""
@@ -96,7 +95,7 @@ def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
 def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     """Return the table from which neighbors are fetched; `columns_for` selects its rows."""
     if table.is_own:
-        chunk_table = _own_chunk_table(table, keys, condition)
+        chunk_table = _own_chunk_table(table, condition)
     elif table.dialect == "llamaindex":
         chunk_table = llamaindex_chunk_table(table.sql_table, keys, condition)
     else:
@@ -105,7 +104,7 @@ def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnEle
     return replace(chunk_table, rows=chunk_table.rows.add_columns(table.c[SUMMARY])) if table.has_notes else chunk_table
 
 
-def _own_chunk_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
+def _own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTable:
     c = table.c
     rows = select(*(c[name] for name in CHUNK_COLUMNS))
     return ChunkTable(
@@ -113,7 +112,7 @@ def _own_chunk_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnE
         document_id=c.document_id,
         index=c.chunk_index,
         rows=rows if condition is None else rows.where(condition),
-        titles=indexed_titles(table, keys),
+        title=c[TITLE] if table.has_titles else cast(null(), Text),
         has_integer_index=True,
         text_of=lambda key: json_text(c.metadata, key),
         start=cast(c.start_index, Text),
@@ -162,9 +161,7 @@ def langchain_chunk_table(
         document_id=columns_by_name[document] if document in columns_by_name else json_text(metadata, document),
         index=json_text(metadata, index) if index_column is None else index_column,
         rows=rows if condition is None else rows.where(condition),
-        titles=title_columns(
-            table.schema, table.name, columns.content, keys, text_getter(columns.json_column, columns.key_columns)
-        ),
+        title=json_text(metadata, TITLE),
         has_integer_index=index_column is not None,
         fallback_columns=None if has_both_columns else (first(keys.lookup_keys), fallback_index),
         text_of=text_of,
@@ -195,5 +192,5 @@ def llamaindex_chunk_table(table: Table, keys: MetadataKeys, condition: ColumnEl
         fallback_columns=(case((source == NO_DOCUMENT, named_document), else_=source), func.coalesce(*indexes, null())),
         needs_documents=True,
         rows=rows if condition is None else rows.where(condition),
-        titles=title_columns(table.schema, table.name, "text", keys, text_getter("metadata_")),
+        title=json_text(metadata, TITLE),
     )

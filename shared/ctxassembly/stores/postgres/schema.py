@@ -22,11 +22,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import sqlalchemy as sa
+
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
     NOTES,
     QUESTIONS,
+    TITLE,
     TSV,
     WITH_NOTES,
     WITH_PAIRS,
@@ -36,7 +39,7 @@ from ctxassembly.stores.postgres.table import (
     quoted_name,
     text_literal,
 )
-from ctxassembly.stores.postgres.titles import TitleColumns
+from ctxassembly.stores.postgres.titles import title_beginning
 from ctxassembly.stores.postgres.unspaced import separate_sql
 
 _MIN_MEMORY_MB = 512
@@ -205,14 +208,10 @@ def position_index_steps(table: IndexedTable, document_id: str, index: str) -> I
     yield from _index_steps(table, "place", f"({quoted_name(document_id)}, {quoted_name(index)})", concurrently=True)
 
 
-def title_index_step(titles: TitleColumns, *, concurrently: bool) -> Step:
-    """Return the step for the index by which documents are found by their titles."""
-    concurrently_sql = "CONCURRENTLY " if concurrently else ""
-    return Step(
-        f"CREATE INDEX {concurrently_sql}IF NOT EXISTS {quoted_name(titles.index_name)} {titles.index_definition}",
-        name=titles.index_name,
-        kind="alone" if concurrently else "transaction",
-    )
+def titles_step(table: IndexedTable) -> Step:
+    """Return the step for the column of titles in a table of our own, and for its index."""
+    (index,) = _index_steps(table, "titles", f"({title_beginning(sa.literal_column(TITLE))})", concurrently=False)
+    return Step(f"ALTER TABLE {table.full_name} ADD COLUMN IF NOT EXISTS {TITLE} text;\n{index.sql}")
 
 
 def vector_index_steps(table: IndexedTable, *, concurrently: bool) -> Iterator[Step]:

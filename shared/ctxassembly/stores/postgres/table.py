@@ -31,6 +31,8 @@ SUMMARY, CONTEXT = "ctxassembly_page_summary", "ctxassembly_context"
 QUESTIONS, NOTES_MARK = "ctxassembly_questions", "ctxassembly_notes_mark"
 NOTES = (SUMMARY, CONTEXT, QUESTIONS, NOTES_MARK)
 """The columns for a model's notes on a chunk, and for the mark of what they were made of."""
+TITLE = "ctxassembly_title"
+"""The column with the title of a document, at its first chunk; in a table of a framework's the key of the metadata."""
 WITH_PAIRS = ", pairs of characters"
 """The part of the mark of a column that has every two adjacent characters of a script without spaces as a word."""
 WITH_NOTES = ", with notes"
@@ -100,8 +102,8 @@ class IndexedTable:
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
-    is_utf8: bool = True
-    """True if the database is in UTF-8; in another one titles aren't found."""
+    has_titles: bool = True
+    """False if documents can't be found by their titles: in a database that isn't in UTF-8, or without the column."""
 
     def __post_init__(self) -> None:
         for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
@@ -127,6 +129,7 @@ class IndexedTable:
         if self.is_own:
             kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), sa.Text)
             kinds |= dict.fromkeys(("chunk_index", "start_index"), sa.BigInteger)
+            kinds |= {TITLE: sa.Text} if self.has_titles else {}
         if self.metadata:
             kinds[self.metadata] = JSONB if self.is_jsonb else sa.JSON
         sql_columns = [sa.Column(sa.quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
@@ -290,6 +293,11 @@ class TableInfo:
         if TSV not in self.types:
             return self.languages.get(language, False)
         return bool(self.words_mark and self.words_mark.removesuffix(WITH_NOTES).endswith(WITH_PAIRS))
+
+    @property
+    def has_titles(self) -> bool:
+        """True if it has the column of titles, and its index."""
+        return any(f"split_part({TITLE}," in definition for definition in self.indexes.values())
 
     @property
     def has_hnsw(self) -> bool:
