@@ -80,7 +80,9 @@ PUBLISHED_VOICE = replace(FIVE_STAGE, format="minimal")
 """The five-stage rule for an answer that is spoken: no labels are shown, and the prompt asks for no reference marks."""
 
 SOURCE_BLOCKS = AssemblyConfig(
+    enabled=False,
     window=0,
+    dedup="none",
     dedup_sentences=False,
     granularity="chunk",
     rank_by="rank",
@@ -91,7 +93,11 @@ SOURCE_BLOCKS = AssemblyConfig(
     max_characters=24_000,
     max_tokens=96_000,  # the characters decide: 24,000 have at most 96,000 bytes, and no more tokens
 )
-"""The published `[SOURCE n]` rule: a block for each chunk, by rank, up to the first that would exceed the limit."""
+"""The published `[SOURCE n]` rule: a block for each chunk, by rank, up to the first that would exceed the limit.
+
+Chunks are rendered verbatim: copies are kept, and overlap isn't stripped (`enabled=False`). Only lines that imitate a
+label are escaped.
+"""
 
 BOOKEND = AssemblyConfig(
     window=0,

@@ -152,6 +152,27 @@ def test_source_blocks_stop_at_the_first_block_that_would_pass_24_000_characters
     assert "20,038 of 24,000 characters" in context.trace.summary
 
 
+@pytest.mark.parametrize("has_offsets", [True, False])
+def test_source_blocks_render_chunks_verbatim(has_offsets: bool):
+    """Published: each chunk is written as it is, also where the next chunk repeats its end, or all of it."""
+    shared = "The second sentence is in both of the chunks."
+    texts = [f"The first sentence. {shared}", f"{shared} The third sentence.", f"{shared} The third sentence."]
+    starts = [0, texts[0].index(shared), None] if has_offsets else [None] * 3
+    places = [("A", 0), ("A", 1), ("B", 0)]
+    hits = hits_of(
+        [Chunk(f"{name}{n}", name, texts[at], n, start=starts[at]) for at, (name, n) in enumerate(places)],
+        0.9,
+        0.8,
+        0.7,
+    )
+    context = assemble(hits, presets.SOURCE_BLOCKS, query="What is in the third sentence?")
+    blocks = [f"[SOURCE {at}] unknown\n{text}" for at, text in enumerate(texts, 1)]
+    assert context.text == "\n\n".join(blocks)
+    assert [citation.chunk_ids for citation in context.citations] == [("A0",), ("A1",), ("B0",)]
+    assert [context.text[slice(*source.span)] for source in context.provenance] == texts
+    assert [decision.outcome for decision in context.trace.decisions] == ["kept"] * 3
+
+
 def test_source_blocks_give_every_chunk_a_label_and_leave_the_count_to_the_characters():
     hits = hits_of([words_of("A", 0), words_of("A", 1)])
     assert [citation.chunk_ids for citation in assemble(hits, presets.SOURCE_BLOCKS).citations] == [("A0",), ("A1",)]

@@ -12,6 +12,8 @@ from ctxassembly import Context, assemble, presets
 
 TEXT = ". ".join(f"Sentence {n} tells the reader number {n} of many things" for n in range(40)) + "."
 CHUNKS = split("D", TEXT, size=260, overlap=60, metadata={"source": "d.pdf"})
+JOINED = replace(presets.SOURCE_BLOCKS, enabled=True, dedup="exact")
+"""A label for each chunk, with overlap stripped."""
 
 
 def texts(context: Context) -> list[str]:
@@ -20,7 +22,7 @@ def texts(context: Context) -> list[str]:
 
 def test_the_overlap_goes_from_the_chunk_that_is_read_second():
     later, earlier = CHUNKS[4], CHUNKS[3]
-    context = assemble(hits_of([later, earlier], 0.9, 0.8), presets.SOURCE_BLOCKS)
+    context = assemble(hits_of([later, earlier], 0.9, 0.8), JOINED)
     first, second = texts(context)
     assert first == later.text.strip()
     assert second == earlier.text[:-60].strip()
@@ -30,22 +32,22 @@ def test_the_overlap_goes_from_the_chunk_that_is_read_second():
 
 def test_in_the_order_of_the_document_it_goes_from_the_later_chunk():
     later, earlier = CHUNKS[4], CHUNKS[3]
-    context = assemble(hits_of([earlier, later], 0.9, 0.8), presets.SOURCE_BLOCKS)
+    context = assemble(hits_of([earlier, later], 0.9, 0.8), JOINED)
     assert texts(context) == [earlier.text.strip(), later.text[60:].strip()]
-    by_place = replace(presets.SOURCE_BLOCKS, order="document_order")
+    by_place = replace(JOINED, order="document_order")
     assert texts(assemble(hits_of([later, earlier]), by_place)) == [earlier.text.strip(), later.text[60:].strip()]
 
 
 def test_best_last_is_read_second():
     later, earlier = CHUNKS[4], CHUNKS[3]
-    context = assemble(hits_of([later, earlier], 0.9, 0.8), replace(presets.SOURCE_BLOCKS, order="reverse"))
+    context = assemble(hits_of([later, earlier], 0.9, 0.8), replace(JOINED, order="reverse"))
     assert texts(context) == [earlier.text.strip(), later.text[60:].strip()]
 
 
 @pytest.mark.parametrize("ranked", [[5, 4, 3], [4, 5, 3], [3, 5, 4], [4, 3, 5], [5, 3, 4]])
 @pytest.mark.parametrize("order", ["relevance", "edges", "interleaved", "reverse", "documents", "document_order"])
 def test_all_of_it_stands_once_and_no_label_begins_with_a_blank(ranked: list[int], order: str):
-    config = replace(presets.SOURCE_BLOCKS, order=order)
+    config = replace(JOINED, order=order)
     context = assemble(hits_of([CHUNKS[n] for n in ranked]), config)
     assert len(context.citations) == 3
     for text in texts(context):
@@ -59,5 +61,5 @@ def test_all_of_it_stands_once_and_no_label_begins_with_a_blank(ranked: list[int
 def test_a_chunk_inside_another_one_keeps_to_it():
     text = numbered("w", 90)
     outer, inner = split("D", text, size=len(text))[0], replace(CHUNKS[0], id="inner", text=text[100:200], start=100)
-    context = assemble(hits_of([replace(inner, index=1), outer]), presets.SOURCE_BLOCKS)
+    context = assemble(hits_of([replace(inner, index=1), outer]), JOINED)
     assert texts(context) == [text]
