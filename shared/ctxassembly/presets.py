@@ -117,7 +117,8 @@ BOOKEND = AssemblyConfig(
 )
 """The published bookend rule: semantic duplicates are dropped, the best is first and the second-best last.
 
-If not everything fits, hits with a negative score are dropped, and longer chunks are compressed to 2,000 tokens.
+If not everything fits, hits with a negative score are dropped, and longer chunks are compressed to 2,000 tokens: by a
+model with `compress="llm"`.
 Semantic deduplication needs `embeddings`, or vectors in the hits. The published one goes by cosine alone; this one also
 keeps chunks that differ in numbers, dates, names or negations.
 """

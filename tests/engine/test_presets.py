@@ -232,6 +232,79 @@ def test_bookend_compresses_long_chunks_instead_of_keeping_their_beginning():
     assert {each.chunk_id: each.by for each in context.trace.shortened}["l"] == "max_chunk_tokens"
 
 
+def long_first() -> list[Hit]:
+    """A chunk of some 7,000 tokens, of which one sentence answers `STOP_WHEN`, and what doesn't fit next to it."""
+    apart = [tuple(float(n == m) for m in range(20)) for n in range(20)]
+    story = [f"Chapter {n} tells of old ships with great sails." for n in range(600)]
+    story[500] = STOP
+    long = Chunk("l", "L", " ".join(story), vector=apart[19])
+    return hits_of([long, *(Chunk(f"o{n}", f"O{n}", f"Number {n}. " * 500, vector=apart[n]) for n in range(19))])
+
+
+STOP = "Stop taking blood thinners five days before any biopsy."
+STOP_WHEN = "When must I stop blood thinners before my biopsy?"
+
+
+def test_bookend_keeps_up_to_2000_tokens_of_a_long_chunk():
+    """A chunk of 7,193 tokens keeps up to 2,000 of them, not 11: longer chunks are compressed to 2,000."""
+    context = assemble(long_first(), presets.BOOKEND, query=STOP_WHEN)
+    (shortened,) = (each for each in context.trace.shortened if each.chunk_id == "l")
+    assert shortened.tokens_before > 6_000
+    assert 1_900 < shortened.tokens_after <= 2_000
+    assert STOP in context.text
+
+
+LLM_BOOKEND = replace(presets.BOOKEND, compress="llm")
+
+
+def test_bookend_asks_a_model_for_a_long_chunk():
+    """With compress="llm" the model is asked for it: the whole chunk, of which its excerpt is kept."""
+    prompts: list[str] = []
+
+    def model(prompt: str) -> str:
+        prompts.append(prompt)
+        return STOP if "Chapter" in prompt else "IRRELEVANT"
+
+    context = assemble(long_first(), LLM_BOOKEND, query=STOP_WHEN, llm=model)
+    (prompt,) = (prompt for prompt in prompts if "Chapter" in prompt)
+    assert "Chapter 0 " in prompt
+    assert "Chapter 599 " in prompt
+    (shortened,) = (each for each in context.trace.shortened if each.chunk_id == "l")
+    assert (shortened.by, shortened.tokens_after) == ("llm", 11)
+    assert "Chapter" not in context.text
+
+
+@pytest.mark.parametrize(
+    ("rule", "copied", "by"),
+    [
+        ("an excerpt that is too long is cut to 2,000 tokens, too", range(100, 600), "llm"),
+        ("a copy of all of it is none", range(600), "max_chunk_tokens"),
+        ("no answer: its best sentences", range(0), "max_chunk_tokens"),
+        ("made up: its best sentences", range(700, 701), "max_chunk_tokens"),
+    ],
+)
+def test_bookend_keeps_no_more_than_2000_tokens_of_what_a_model_copies(rule: str, copied: range, by: str):
+    def model(prompt: str) -> str:
+        lines = [f"Chapter {n} tells of old ships with great sails." for n in copied]
+        lines = [STOP if n == 500 else line for n, line in zip(copied, lines, strict=True)]
+        return "\n".join(lines) if "Chapter" in prompt else "IRRELEVANT"
+
+    context = assemble(long_first(), LLM_BOOKEND, query=STOP_WHEN, llm=model)
+    (shortened,) = (each for each in context.trace.shortened if each.chunk_id == "l")
+    assert shortened.by == by, rule
+    assert 1_900 < shortened.tokens_after <= 2_000
+
+
+def test_bookend_drops_a_long_chunk_in_which_a_model_finds_nothing():
+    context = assemble(
+        long_first(),
+        LLM_BOOKEND,
+        query=STOP_WHEN,
+        llm=lambda prompt: "IRRELEVANT" if "Chapter" in prompt else "Number",
+    )
+    assert {each.chunk_id: each.reason for each in context.trace.excluded}["l"] == "irrelevant"
+
+
 def test_bookend_lets_go_what_has_a_negative_score_where_not_everything_fits():
     config = replace(presets.BOOKEND, dedup="exact", max_tokens=300)
     hits = [Hit(paged("A", 0, 20), 0.4), Hit(paged("B", 0, 20), -0.1), Hit(paged("C", 0, 150), 0.0)]

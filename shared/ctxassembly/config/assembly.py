@@ -164,8 +164,9 @@ class AssemblyConfig:
     """The minimum score of a hit. If not everything fits, hits with a lower score are dropped, with their neighbors.
     The scale is the retriever's. Hits without a score are kept, and all are kept if none reaches the floor."""
     max_chunk_tokens: Annotated[int, Range(1)] | None = None
-    """The maximum tokens of one chunk, at least 1, if not everything fits: longer chunks are cut. None sets no limit;
-    2,000 is the published value."""
+    """The maximum tokens of one chunk, at least 1, if not everything fits: longer chunks are cut, or by `compress`
+    reduced to their best sentences, as many as fit, or to a model's excerpt. None sets no limit; 2,000 is the published
+    value."""
     compress: Compress = "none"
     """The method to shorten a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
     best, as many as fit; "llm" has a language model choose them first. All kept text is verbatim: a model's answer that

@@ -83,7 +83,7 @@ def drop_weak(
         notes.append(f"{exclusion.reason}: the best hit, {best_id}, makes room for others")
     forms: dict[int, Candidate] = {}
     if limit is not None and not layout.fits(remaining):
-        forms = {candidate.key: _limit_length(layout, candidate, limit, rank_sentences) for candidate in remaining}
+        forms = {candidate.key: limit_length(layout, candidate, limit, rank_sentences) for candidate in remaining}
     limited = tuple(forms.get(candidate.key, candidate) for candidate in candidates)
     return PrefilterResult(limited, exclusions, tuple(notes))
 
@@ -92,16 +92,17 @@ def _not_excluded(candidates: Sequence[Candidate], exclusions: Container[int]) -
     return tuple(candidate for candidate in candidates if candidate.key not in exclusions)
 
 
-def _limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:
+def limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:
     """Return `candidate` with at most `limit` tokens of its text, or unchanged if not even a character fits."""
     if layout.text_tokens(candidate) <= limit:
         return candidate
+    reason = candidate.shortened_by or "max_chunk_tokens"
     ranked = rank_sentences([candidate]) if rank_sentences else ()
     if best := fit_excerpt(ranked, lambda some: layout.text_tokens(some[0]) <= limit):
-        return best[0]._replace(shortened_by="max_chunk_tokens")
+        return best[0]._replace(shortened_by=reason)
 
     def truncated(end: int) -> Candidate:
-        return truncate(candidate, end, "max_chunk_tokens")
+        return truncate(candidate, end, reason)
 
     text = candidate.text[: limit * MAX_CHARS_PER_TOKEN]
     end = longest_prefix(text, len(text) - len(text.lstrip()), lambda end: layout.text_tokens(truncated(end)) <= limit)

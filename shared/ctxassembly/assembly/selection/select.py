@@ -26,7 +26,7 @@ from ctxassembly.assembly.selection.by_relevance import fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
 from ctxassembly.assembly.selection.knapsack import CLOSE_ENOUGH
-from ctxassembly.assembly.selection.prefilter import drop_weak, must_keep_whole, place_keep_whole
+from ctxassembly.assembly.selection.prefilter import drop_weak, limit_length, must_keep_whole, place_keep_whole
 from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
 from ctxassembly.assembly.selection.result import FillResult, Selection
 from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy, sentence_ranker, shorten_with_header
@@ -168,7 +168,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     if not config.has_competing_candidates(relevance.query):  # of what is outside only headers of tables are used
         outside = {own.key: Exclusion(OUTSIDE_WINDOW, 0) for own in others if own.distance > config.window}
         others = in_window
-    prefiltered = drop_weak(layout, others, _compression_ranker(relevance))
+    prefiltered = drop_weak(layout, others, _compression_ranker(relevance, with_others=True))
     forms = {candidate.key: form for candidate, form in zip(others, prefiltered.candidates, strict=True)}
     undecided = replace(
         empty,
@@ -255,8 +255,8 @@ def _with_result(selection: Selection, result: FillResult, relevance: Relevance)
     return replace(selection, layout=result.layout, exclusions=exclusions, shortened=shortened)
 
 
-def _compression_ranker(relevance: Relevance) -> SentenceRanker | None:
-    return None if relevance.config.compress == "none" else sentence_ranker(relevance)
+def _compression_ranker(relevance: Relevance, *, with_others: bool = False) -> SentenceRanker | None:
+    return None if relevance.config.compress == "none" else sentence_ranker(relevance, with_others=with_others)
 
 
 def _not_whole_notes(candidates: Iterable[Candidate], relevance: Relevance) -> list[str]:
@@ -273,17 +273,26 @@ def _compress_and_fill(
 ) -> Generator[CompressTexts, Sequence[Any], Selection]:
     """Have a language model read what doesn't fit whole, and select again without what it found irrelevant.
 
-    Its excerpts are used only for candidates that don't fit whole, now that there may be more room.
+    Its excerpts are used for candidates over `max_chunk_tokens`, which it reads whole. Others are replaced only if they
+    don't fit whole, now that there may be more room.
     """
-    deferred_keys = selection.over_budget_keys | selection.shortened.keys()
-    deferred = [candidate for candidate in selection.candidates if candidate.key in deferred_keys]
+    config = relevance.config
+    limited_keys = {own.key for own in selection.candidates if own.shortened_by == "max_chunk_tokens"}
+    deferred_keys = (
+        selection.over_budget_keys | selection.shortened.keys() | (limited_keys - selection.exclusions.keys())
+    )
+    deferred = [candidate for candidate in relevance.candidates if candidate.key in deferred_keys]
     if not deferred:
         return selection
-    config, candidates = relevance.config, selection.candidates
-    whole = [candidate for candidate in selection.selected if candidate.key not in selection.shortened]
+    whole = [candidate for candidate in selection.selected if candidate.key not in deferred_keys]
     max_tokens = min(config.token_limit, (config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
     free_tokens = int(max_tokens - sum(map(selection.layout.text_tokens, whole)))
     extraction = yield from extract_relevant(deferred, free_tokens, relevance.query, config, log.notes)
+    excerpts = _limit_excerpts(selection.layout, extraction.forms, relevance)
+    candidates = tuple(
+        excerpts.get(candidate.key, candidate) if candidate.key in limited_keys else candidate
+        for candidate in selection.candidates
+    )
     layout = place_keep_whole(selection.layout.cleared(), candidates) if config.enabled else selection.layout.cleared()
     exclusions = {key: found for key, found in selection.exclusions.items() if found.reason != OVER_BUDGET}
     notes = selection.notes
@@ -292,8 +301,19 @@ def _compress_and_fill(
         notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
     else:
         exclusions |= {candidate.key: Exclusion(IRRELEVANT, layout.text_tokens(candidate)) for candidate in irrelevant}
-    undecided = replace(selection, layout=layout, exclusions=exclusions, shortened={}, notes=notes)
-    return _fill_with_undecided(undecided, relevance, extraction.forms)
+    undecided = replace(
+        selection, layout=layout, candidates=candidates, exclusions=exclusions, shortened={}, notes=notes
+    )
+    return _fill_with_undecided(undecided, relevance, excerpts)
+
+
+def _limit_excerpts(layout: Layout, excerpts: Mapping[int, Candidate], relevance: Relevance) -> dict[int, Candidate]:
+    """Return the model's `excerpts` with at most `max_chunk_tokens` each."""
+    limit, rank = relevance.config.max_chunk_tokens, _compression_ranker(relevance, with_others=True)
+    return {
+        key: excerpt if limit is None else limit_length(layout, excerpt, limit, rank)
+        for key, excerpt in excerpts.items()
+    }
 
 
 def _fill_with_duplicates(selection: Selection, reconsider_duplicates: ReconsiderDuplicates) -> Selection:

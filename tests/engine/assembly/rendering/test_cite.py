@@ -282,7 +282,7 @@ def test_of_overlapping_chunks_each_character_has_one_owner(
 
 def test_both_shortened_share_a_sentence():
     context = shortened([FIRST, SECOND], 19, "three six", max_chunk_tokens=10)
-    assert context.text == f"{SAID[2]} [...] {SAID[5]}"
+    assert context.text == f"{SAID[2]} {SAID[3]} [...] {SAID[5]}"
     assert [(each.chunk_id, each.chunk_span[0]) for each in context.provenance] == [("a", 46), ("b", 73)]
 
 
