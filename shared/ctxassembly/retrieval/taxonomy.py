@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.list_phrases import LIST_PHRASES
+from ctxassembly.retrieval.word_forms import compound_ends, singular_forms
 from ctxassembly.text.words import strip_accents, words
 
 Words = tuple[str, ...]
@@ -36,7 +38,8 @@ class Node:
     type: str
     name: str
     aliases: tuple[str, ...] = ()
-    """Other words for it: synonyms, abbreviations, plurals. Case and accents don't count."""
+    """Other words for it: synonyms, abbreviations, irregular plurals. Case and accents don't count; regular Dutch,
+    German and English plurals, and compounds that end in it, are found by themselves."""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Values for filters and for templates of facts. Under a filter a node without any is in no list."""
 
@@ -213,6 +216,9 @@ class Taxonomy:
     def resolve(self, query: str, filter: Any = None) -> Resolution:
         """Resolve the words of `query`: whole words, longest phrases first, ignoring case and accents.
 
+        A plural is resolved by its singular ("huidartsen" by the alias "huidarts"), and a compound by the alias that it
+        ends in ("kinderhuidarts"), unless it is a name itself.
+
         Nodes whose metadata don't pass `filter` aren't there. Those without metadata are: their names are no secret.
         """
         query_words = _normalized_words(query)
@@ -239,10 +245,21 @@ class Taxonomy:
         return Resolution(tuple(found.values()), tuple(names))
 
     def _match_phrase(self, query_words: Words, at: int) -> tuple[list[Node], int]:
-        """Return the nodes that the words from `at` on name, and the number of words, 1 if they name none."""
+        """Return the nodes that the words from `at` on name, and the number of words, 1 if they name none.
+
+        The last word of a phrase may be a plural, and one that is the whole phrase the end of a compound.
+        """
         for phrase, nodes in self._nodes_by_phrase.get(query_words[at], {}).items():
             if query_words[at : at + len(phrase)] == phrase:
                 return nodes, len(phrase)
+        for phrase, nodes in self._nodes_by_phrase.get(query_words[at], {}).items():
+            *first, last = query_words[at : at + len(phrase)]
+            if (*first, phrase[-1]) == phrase and phrase[-1] in singular_forms(last):
+                return nodes, len(phrase)
+        forms = (query_words[at], *singular_forms(query_words[at]))
+        for form in chain(forms, *map(compound_ends, forms)):
+            if nodes := self._nodes_by_phrase.get(form, {}).get((form,)):
+                return nodes, 1
         return [], 1
 
 
