@@ -258,8 +258,8 @@ class Taxonomy:
                 return nodes, len(phrase)
         forms = (query_words[at], *singular_forms(query_words[at]))
         for form in chain(forms, *map(compound_ends, forms)):
-            if nodes := self._nodes_by_phrase.get(form, {}).get((form,)):
-                return nodes, 1
+            if named := self._nodes_by_phrase.get(form, {}).get((form,)):
+                return named, 1
         return [], 1
 
 
