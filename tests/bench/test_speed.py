@@ -253,6 +253,7 @@ def test_texts_of_a_kind_are_new_but_for_some_that_come_again(kind: Kind) -> Non
 
 
 def test_a_question_set_is_measured_with_its_questions(tmp_path: Path) -> None:
+    pytest.importorskip("bm25s")
     prepare(python_reference(), tmp_path, "bm25")
     cases = kinds.from_set(tmp_path)(30)
     assert len({case.query for case in cases}) == kinds.CASES

@@ -210,6 +210,15 @@ def test_what_cannot_be_stored_is_an_error(index: PostgresIndex, given: Any, err
         index.add(given, progress=False)
 
 
+def test_metadata_may_spell_a_nul(index: PostgresIndex):
+    spelled = {"escape": r"a\u0000b", "path": r"C:\\u0000"}
+    index.add([Chunk("a", "a", "x", 0, metadata=spelled)], embed=embed, progress=False)
+    (found,) = index.fetch([ChunkRef("a", 0)])
+    assert {key: found.metadata[key] for key in spelled} == spelled
+    (hit,) = index.search(SearchChunks(9, embed_query("x"), None, {"escape": spelled["escape"]}))
+    assert hit.chunk.id == "a"
+
+
 async def embed_later(texts: list[str]) -> list[list[float]]:
     return embed(texts)
 

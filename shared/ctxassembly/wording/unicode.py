@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 _REPLACEMENT = "\ufffd"
 _XML = re.compile(r"[&<>]")
+_JSON_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL in JSON. Two backslashes are one of the text, so what is behind them is text, too."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]+")
 """Halves of surrogate pairs, which UTF-8 has no bytes for. JSON and PDF readers produce them."""
 _INVALID_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]+")
@@ -57,6 +59,16 @@ def make_encodable(text: str) -> str:
 def is_storable(name: str) -> bool:
     """Return True if a database can hold `name` as text, which is UTF-8 without NUL."""
     return "\0" not in name and make_encodable(name) == name
+
+
+def is_storable_json(written: str) -> bool:
+    r"""Return True if a database can hold `written`, which is JSON: also no string in it has a NUL.
+
+    >>> import json
+    >>> is_storable_json(json.dumps("a\0b")), is_storable_json(json.dumps(r"a\u0000b"))
+    (False, True)
+    """
+    return _JSON_NUL.search(written) is None and is_storable(written)
 
 
 def escape_xml(text: str) -> str:

@@ -24,7 +24,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from ctxassembly.data.filters import Comparison, FilterGroup, check_size, parse_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import IndexedTable
-from ctxassembly.wording.unicode import is_storable
+from ctxassembly.wording.unicode import is_storable, is_storable_json
 
 Condition = sa.ColumnElement[bool]
 
@@ -132,7 +132,7 @@ class _KeyCheck:
             written = json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ConfigError(self.parameter, "a value that JSON can hold", value) from error
-        if "\\u0000" in written or not is_storable(written):
+        if not is_storable_json(written):
             raise ConfigError(self.parameter, "a value without NUL and halves of surrogate pairs", value)
         return written
 

@@ -27,7 +27,7 @@ from ctxassembly.stores.postgres.schema import MAX_LEXEME_CHARS
 from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import TITLE, TSV, IndexedTable, quoted_name
 from ctxassembly.stores.postgres.titles import stored_title
-from ctxassembly.wording.unicode import is_storable
+from ctxassembly.wording.unicode import is_storable, is_storable_json
 
 BATCH_SIZE = 512
 """Chunks a transaction; embeddings are asked for as many texts at once."""
@@ -173,7 +173,7 @@ def _metadata_json(chunk: Chunk) -> str:
         written = json.dumps(dict(chunk.metadata), ensure_ascii=False, allow_nan=False, default=str)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"metadata of chunk {chunk.id!r} can't be written as JSON: {error}") from error
-    if "\\u0000" in written or not is_storable(written):
+    if not is_storable_json(written):
         raise InputError(f"metadata of chunk {chunk.id!r} contains a NUL or half a surrogate pair")
     return written
 
