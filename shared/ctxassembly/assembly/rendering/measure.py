@@ -179,7 +179,7 @@ class SizeMeter:
         """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
         counter, is_first = self._counter, not previous.characters
         parts = self._renderer.passage(passage, is_first=is_first)
-        pieces = [counter.measure(part.text, self._cuts(part)) for part in parts]
+        pieces = [counter.measure(part.text, self._cuts(part) if self._sentence_starts else ()) for part in parts]
         verbatim = sum(
             [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
         )
@@ -194,7 +194,7 @@ class SizeMeter:
         return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
 
     def _cuts(self, part: RenderedPart) -> Sequence[int]:
-        """Return the offsets of sentences in the text of `part`, if they are known."""
+        """Return the offsets of sentences in the text of `part`."""
         starts = self._sentence_starts.get(part.candidate.key, ()) if part.candidate else ()
         return [start - part.start for start in starts if part.start < start < part.end]
 

@@ -28,8 +28,6 @@ MAX_HEADS = 100
 """Most headers that are added: each is found among all candidates, and tried next to all that is selected."""
 CUTS = (0, 1, 2, 4)
 """What is tried to make room: lines of the rows with this many times the characters of the header are cut."""
-FIRST_CHARS = 200
-"""The characters of a text in which a first line that is a row has a bar."""
 
 
 class _Head(NamedTuple):
@@ -48,8 +46,12 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
     config = relevance.config
     if not config.enabled or selection.header_detail is not HeaderDetail.FULL:
         return selection
-    if not any(map(_may_begin_in_table, selection.selected)):
+    documents = {own.chunk.document_id for own in selection.selected if _may_begin_in_table(own)}
+    if not documents:
         return selection
+    if not relevance.decides:  # nothing was read yet, and the other documents needn't be
+        own = [candidate for candidate in relevance.candidates if candidate.chunk.document_id in documents]
+        relevance = replace(relevance, candidates=own)
     forms = {candidate.key: candidate for candidate in selection.selected}
     found = (head for head in _missing_heads(forms, relevance.sentences) if not must_keep_whole(head.owner, config))
     heads = [*islice(found, MAX_HEADS)]
@@ -64,9 +66,10 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
 
 
 def _may_begin_in_table(candidate: Candidate) -> bool:
-    """Return False if no kept slice of `candidate` begins with a row of a table."""
+    """Return False if no kept slice of `candidate` begins with a row of a table, or inside one."""
     text = candidate.chunk.text
-    return any("|" in text[start : start + FIRST_CHARS].lstrip().partition("\n")[0] for start, _ in candidate.spans)
+    lines = (text[start:end].lstrip().partition("\n")[0].rstrip() for start, end in candidate.spans)
+    return any("|" in (line[:1], line[-1:]) and line.count("|") > 1 for line in lines)
 
 
 def _missing_heads(forms: Mapping[int, Candidate], sentences: ScoredSentences) -> Iterator[_Head]:
