@@ -46,7 +46,14 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
     config = relevance.config
     if not config.enabled or selection.header_detail is not HeaderDetail.FULL:
         return selection
-    documents = {own.chunk.document_id for own in selection.selected if _may_begin_in_table(own)}
+    whole = {(own.chunk.document_id, own.position) for own in selection.selected if own.kept_spans is None}
+    documents = {
+        own.chunk.document_id
+        for own in selection.selected
+        # Rows that continue a whole chunk have what it has.
+        if (own.kept_spans is not None or (own.chunk.document_id, own.position - 1) not in whole)
+        and _may_begin_in_table(own)
+    }
     if not documents:
         return selection
     if not relevance.decides:  # nothing was read yet, and the other documents needn't be
@@ -69,7 +76,7 @@ def _may_begin_in_table(candidate: Candidate) -> bool:
     """Return False if no kept slice of `candidate` begins with a row of a table, or inside one."""
     text = candidate.chunk.text
     lines = (text[start:end].lstrip().partition("\n")[0].rstrip() for start, end in candidate.spans)
-    return any("|" in (line[:1], line[-1:]) and line.count("|") > 1 for line in lines)
+    return any(line.endswith("|") and line.count("|") > 1 for line in lines)  # a line of a grammar begins with a bar
 
 
 def _missing_heads(forms: Mapping[int, Candidate], sentences: ScoredSentences) -> Iterator[_Head]:
