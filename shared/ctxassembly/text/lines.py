@@ -29,7 +29,8 @@ MAX_RECORD_SENTENCES = 30
 """Most lines and sentences of a JSON object that is kept whole."""
 
 _ROW = re.compile(r"[ \t]*\|")
-_RULE_CHARACTERS = frozenset("|:+-= \t")
+RULE_CHARACTERS = frozenset("|:+-= \t")
+"""The characters of the rule below a table's header."""
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]|\*\*[^*]+\*\*$|__[^_]+__$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s")
 _BRACE = re.compile(r"\s*\{")
@@ -178,7 +179,7 @@ class TextLines:
             start -= 1
         start = self._table_starts.get(start, start)
         self._table_starts |= dict.fromkeys((*passed, start), start)
-        has_rule = self._is_continued[start] and _RULE_CHARACTERS.issuperset(self._sentence(start + 1).strip())
+        has_rule = self._is_continued[start] and RULE_CHARACTERS.issuperset(self._sentence(start + 1).strip())
         if not (has_rule or self._continues[start]):
             return ()  # a chunk that begins inside a table
         head = [start, start + 1] if has_rule else [start]

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.text.lines import RULE_CHARACTERS
 
 MAX_CHUNKS = 16
 """Chunks before a hit in which the header of its table is looked for."""
-_RULE_CHARACTERS = frozenset("|:+-= \t")
 
 
 def begins_inside_table(text: str) -> bool:
@@ -76,4 +76,4 @@ def far_heads(
 
 
 def _is_rule(line: str) -> bool:
-    return "-" in line and _RULE_CHARACTERS.issuperset(line)
+    return "-" in line and RULE_CHARACTERS.issuperset(line)
