@@ -10,7 +10,7 @@ import pytest
 import ctxassembly
 import langchain_ctxassembly
 import llamaindex_ctxassembly
-from ctxassembly import answering, citations, comparison, enrichment, protocols, retrieval
+from ctxassembly import answering, citations, comparison, enrichment, evaluate, protocols, retrieval
 from ctxassembly.stores import postgres
 
 POSTGRES = {
@@ -19,7 +19,7 @@ POSTGRES = {
 }
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
 PACKAGES = (
-    *(ctxassembly, answering, citations, comparison, enrichment, protocols, retrieval),
+    *(ctxassembly, answering, citations, comparison, enrichment, evaluate, protocols, retrieval),
     *(langchain_ctxassembly, llamaindex_ctxassembly, postgres),
 )
 PUBLIC = {

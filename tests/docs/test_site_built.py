@@ -80,6 +80,7 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
         "ctxassembly.comparison",
         "ctxassembly.enrichment",
         "ctxassembly.errors",
+        "ctxassembly.evaluate",
         "ctxassembly.protocols",
         "ctxassembly.retrieval",
         "ctxassembly.stores.postgres",

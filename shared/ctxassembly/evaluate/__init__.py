@@ -1,0 +1,25 @@
+"""Evaluation of whole configurations over a set of questions with marked evidence.
+
+Experimental: the measures, and the layout of tables and pages, may still change. Each public name is imported on first
+use. Nothing is sent anywhere but to the systems and models that you pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxassembly.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ctxassembly.evaluate.generation import questions_from
+    from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
+    from ctxassembly.evaluate.reading import read_questions
+
+    __all__ = ["Evidence", "LabeledQuestion", "questions_from", "read_questions"]
+else:
+    _HOMES = {
+        "ctxassembly.evaluate.generation": "questions_from",
+        "ctxassembly.evaluate.questions": "Evidence LabeledQuestion",
+        "ctxassembly.evaluate.reading": "read_questions",
+    }
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

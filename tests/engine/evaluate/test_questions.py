@@ -1,0 +1,172 @@
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxassembly import Chunk
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.evaluate import Evidence, LabeledQuestion, questions_from, read_questions
+
+DRINK = "Until when may I drink?"
+QUOTED = Evidence(quotation="until two hours before")
+
+
+@pytest.mark.parametrize(
+    ("fields", "evidence"),
+    [
+        ({"quotation": "until two hours before"}, (QUOTED,)),
+        ({"quotations": ["a b", "c d"]}, (Evidence(quotation="a b"), Evidence(quotation="c d"))),
+        ({"reference_contexts": ["until two hours before"], "reference": "Two hours."}, (QUOTED,)),
+        ({"quotation": "a b", "document_id": "gastro"}, (Evidence("gastro", quotation="a b"),)),
+        ({"chunk_ids": ["gastro#0", "gastro#1"]}, (Evidence(chunk_id="gastro#0"), Evidence(chunk_id="gastro#1"))),
+        ({"document_id": "gastro", "start": "3", "end": 9.0}, (Evidence("gastro", 3, 9),)),
+        ({"document_ids": ["gastro", "lab"]}, (Evidence("gastro"), Evidence("lab"))),
+        ({"evidence": ["until two hours before"]}, (QUOTED,)),
+        ({"spans": [{"document_id": "gastro", "start": 3, "end": 9}]}, (Evidence("gastro", 3, 9),)),
+        ({"answer": "Two hours."}, ()),
+    ],
+)
+def test_evidence_is_read_in_every_form(fields: dict[str, Any], evidence: tuple[Evidence, ...]):
+    [question] = read_questions([{"question": DRINK, **fields}])
+    assert question.evidence == evidence
+    assert question.is_marked
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"quotation": "a"}, "question 2: question is missing; the fields are quotation"),
+        ({"question": DRINK, "quotaton": "a"}, "question 2: nothing marks the evidence.*quotaton"),
+        ({"question": DRINK, "document_id": "a", "start": 3}, "question 2: a span of evidence needs start and end"),
+        ({"question": DRINK, "document_id": "a", "start": "x", "end": 3}, "start must be an integer, got 'x'"),
+        ({"question": DRINK, "start": 1, "end": 3}, "needs a document_id"),
+        ({"question": DRINK, "evidence": [{"start": 1, "end": 3}]}, "needs a document_id"),
+        ({"question": DRINK, "evidence": [{"page": 1}]}, "evidence must have quotation, chunk_id or document_id"),
+        ({"question": DRINK, "evidence": [3]}, "evidence must be texts or dicts, got 3"),
+        ({"question": DRINK, "answer": 3}, "answer must be a text, got 3"),
+        ({"question": DRINK, "is_answerable": "maybe"}, "is_answerable must be true or false, got 'maybe'"),
+        ({"question": DRINK, "is_answerable": False, "quotation": "a"}, "without an answer has no evidence"),
+        ({"question": "Other?", "id": "one", "answer": "a"}, "id 'one' is already used by question 1"),
+        ({"question": 3, "answer": "a"}, "text must be the question, got 3"),
+        (3, "a question must be a dict, got 3"),
+    ],
+)
+def test_an_error_names_the_row_and_the_field(row: Any, message: str):
+    with pytest.raises(InputError, match=message):
+        read_questions([{"id": "one", "question": "First?", "answer": "Yes."}, row])
+
+
+@pytest.mark.parametrize("source", [3, "missing.jsonl", {"question": DRINK}, []])
+def test_a_source_of_another_kind_is_an_error(source: Any):
+    with pytest.raises(InputError):
+        read_questions(source)
+
+
+def test_a_jsonl_file_names_the_line_of_an_error(tmp_path: Path):
+    file = tmp_path / "questions.jsonl"
+    file.write_text('{"question": "Until when?", "answer": "Two hours."}\n\n{"question": \n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"questions\.jsonl, line 3: no JSON"):
+        read_questions(file)
+
+
+def test_csv_and_data_frames_give_the_same_questions(tmp_path: Path):
+    rows = [
+        {"id": "a", "question": DRINK, "quotation": "until two\nhours before", "document_id": "gastro"},
+        {"id": "b", "question": "Where?", "chunk_ids": '["x", "y"]'},
+        {"id": "c", "question": "Why?", "is_answerable": "false"},
+    ]
+    file = tmp_path / "questions.csv"
+    pd = pytest.importorskip("pandas")
+    pd.DataFrame(rows).to_csv(file, index=False)
+    asked = read_questions(str(file))
+    assert [question.evidence for question in asked] == [
+        (Evidence("gastro", quotation="until two\nhours before"),),
+        (Evidence(chunk_id="x"), Evidence(chunk_id="y")),
+        (),
+    ]
+    assert not asked[2].is_answerable
+    frame = pd.DataFrame([{**rows[0]}, {**rows[1], "chunk_ids": ["x", "y"]}, {**rows[2], "is_answerable": False}])
+    assert read_questions(frame) == asked
+
+
+@dataclass
+class Example:
+    """An example of LangSmith."""
+
+    id: int
+    inputs: dict[str, Any]
+    outputs: dict[str, Any] | None = None
+
+
+def test_examples_of_langsmith_are_read():
+    asked = read_questions([Example(1, {"my_input": DRINK}, {"result": "Two hours."}), {"inputs": {"question": "Why?"},
+                            "outputs": {"quotation": "because"}}])  # fmt: skip
+    assert [(question.text, question.answer) for question in asked] == [(DRINK, "Two hours."), ("Why?", None)]
+    assert (asked[0].id, asked[1].evidence) == ("1", (Evidence(quotation="because"),))
+
+
+def test_questions_are_read_as_they_are():
+    asked = (LabeledQuestion(DRINK, (QUOTED,)),)
+    assert read_questions(asked) == asked
+    assert asked[0].id == LabeledQuestion(DRINK).id
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"chunk_id": "a", "quotation": "b"},
+        {"document_id": "a", "start": 3, "end": 3},
+        {"quotation": " "},
+        {"document_id": 3},
+    ],
+)
+def test_evidence_is_marked_in_one_way(fields: dict[str, Any]):
+    with pytest.raises(InputError):
+        Evidence(**fields)
+
+
+TEXT = "Drink water until two\nhours before the examination. Eat nothing for six hours, and bring the leaflet. "
+CHUNKS = [Chunk(f"gastro#{at}", "gastro", f"{TEXT} {at}") for at in range(6)]
+
+
+def test_a_model_writes_questions_with_verbatim_quotations():
+    calls = []
+
+    def llm(prompt: str) -> str:
+        calls.append(prompt)
+        return f'Sure: {{"question": "When {prompt[-1]}?", "quotation": "water until two hours  before"}}'
+
+    asked = questions_from([*CHUNKS, Chunk("title", "gastro", "Gastroscopy")], llm, 3)
+    assert len(asked) == 3 <= len(calls)
+    assert {question.evidence for question in asked} == {
+        (Evidence("gastro", quotation="water until two\nhours before"),)
+    }
+    assert all(question.made for question in asked)
+
+
+@pytest.mark.parametrize("reply", ["", "{}", '{"question": "When?", "quotation": "not in it"}', "{nothing}"])
+def test_a_reply_without_a_verbatim_quotation_is_no_question(reply: str):
+    assert questions_from(CHUNKS, lambda prompt: reply) == ()
+
+
+def test_a_model_that_fails_is_an_error():
+    def llm(prompt: str) -> str:
+        raise TimeoutError("no answer")
+
+    with pytest.raises(InputError, match="TimeoutError: no answer"):
+        questions_from(CHUNKS, llm)
+    with pytest.raises(InputError, match="llm must be a LangChain or LlamaIndex model"):
+        questions_from(CHUNKS, None)
+    with pytest.raises(ConfigError, match="n must be"):
+        questions_from(CHUNKS, llm, 0)
+
+
+def test_models_of_both_frameworks_write_questions():
+    from langchain_core.language_models import FakeListChatModel
+    from llama_index.core.llms import MockLLM
+
+    reply = '{"question": "When?", "quotation": "Eat nothing"}'
+    assert questions_from(CHUNKS[:1], FakeListChatModel(responses=[reply]))[0].text == "When?"
+    assert questions_from(CHUNKS[:1], MockLLM(max_tokens=1)) == ()
