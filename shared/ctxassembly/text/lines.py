@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ctxassembly.text.sentences import is_ended
+from ctxassembly.text.tables import RULE_CHARACTERS
 
 MIN_PART_CHARS = 60
 """A shorter sentence of prose says little without the one next to it."""
@@ -29,8 +30,6 @@ MAX_RECORD_SENTENCES = 30
 """Most lines and sentences of a JSON object that is kept whole."""
 
 _ROW = re.compile(r"[ \t]*\|")
-RULE_CHARACTERS = frozenset("|:+-= \t")
-"""The characters of the rule below a table's header."""
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]|\*\*[^*]+\*\*$|__[^_]+__$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s")
 _BRACE = re.compile(r"\s*\{")

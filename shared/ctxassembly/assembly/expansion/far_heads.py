@@ -10,42 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.text.lines import RULE_CHARACTERS
+from ctxassembly.text.tables import begins_inside_table, table_end
 
 MAX_CHUNKS = 16
 """Chunks before a hit in which the header of its table is looked for."""
-
-
-def begins_inside_table(text: str) -> bool:
-    """Return True if the first line of `text` is a row of a table with bars, and not its header."""
-    text = text.lstrip()
-    if not text.startswith("|"):
-        return False
-    first, _, rest = text.partition("\n")
-    return _is_rule(first) or not _is_rule(rest.partition("\n")[0])
-
-
-class TableEnd(NamedTuple):
-    """The table that a text ends inside of."""
-
-    bar_count: int
-    """The bars of its last row; 0 if the text doesn't end inside a table."""
-    begins_here: bool
-    """True if the table begins in the text, false if it may have begun before."""
-
-
-def table_end(text: str) -> TableEnd:
-    """Return the table that `text` ends inside of."""
-    lines = text.strip().split("\n")
-    first = len(lines)
-    while first and lines[first - 1].lstrip().startswith("|"):
-        first -= 1
-    has_rule = first + 1 < len(lines) and _is_rule(lines[first + 1])
-    return TableEnd(lines[-1].count("|") if first < len(lines) else 0, first < len(lines) and (first > 0 or has_rule))
 
 
 def far_heads(
@@ -73,7 +44,3 @@ def far_heads(
                 found[key].append((steps, hit))
                 break
     return found
-
-
-def _is_rule(line: str) -> bool:
-    return "-" in line and RULE_CHARACTERS.issuperset(line)

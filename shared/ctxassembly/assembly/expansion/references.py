@@ -13,9 +13,10 @@ from ctxassembly.assembly.adjacency.hierarchy import missing_relatives
 from ctxassembly.assembly.adjacency.positions import chunk_section, page_key
 from ctxassembly.assembly.adjacency.shared_ids import find_by_id
 from ctxassembly.assembly.expansion.access import MetadataAccess
-from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS, begins_inside_table, far_heads
+from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS, far_heads
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
+from ctxassembly.text.tables import begins_inside_table
 
 
 def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:

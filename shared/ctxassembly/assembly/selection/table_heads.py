@@ -8,21 +8,22 @@ room for it, the last lines of the chunk with the rows are cut.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, groupby, islice
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import subtract_spans
+from ctxassembly.assembly.rendering.excerpt import DocumentText, subtract_spans
+from ctxassembly.assembly.rendering.groups import document_texts
 from ctxassembly.assembly.scoring.relevance import Relevance
-from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.prefilter import must_keep_whole
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.shorten import bisect_fitting, merge_spans, truncate
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, HeaderDetail
 from ctxassembly.data.chunks import Span
+from ctxassembly.text.tables import begins_inside_table, header_spans
 
 MAX_HEADS = 100
 """Most headers that are added: each is found among all candidates, and tried next to all that is selected."""
@@ -52,16 +53,15 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
         for own in selection.selected
         # Rows that continue a whole chunk have what it has.
         if (own.kept_spans is not None or (own.chunk.document_id, own.position - 1) not in whole)
-        and _may_begin_in_table(own)
+        and any(begins_inside_table(own.chunk.text[start:end]) for start, end in own.spans)
     }
     if not documents:
         return selection
-    if not relevance.decides:  # nothing was read yet, and the other documents needn't be
-        own = [candidate for candidate in relevance.candidates if candidate.chunk.document_id in documents]
-        relevance = replace(relevance, candidates=own)
     forms = {candidate.key: candidate for candidate in selection.selected}
-    found = (head for head in _missing_heads(forms, relevance.sentences) if not must_keep_whole(head.owner, config))
-    heads = [*islice(found, MAX_HEADS)]
+    candidates = (candidate for candidate in relevance.candidates if candidate.chunk.document_id in documents)
+    by_document = groupby(document_texts(candidates, relevance.joins), lambda text: text.last_chunk.document_id)
+    found = (head for _, texts in by_document for head in _missing_heads(forms, [*texts]))
+    heads = [*islice((head for head in found if not must_keep_whole(head.owner, config)), MAX_HEADS)]
     if not heads:
         return selection
     for cut in CUTS:
@@ -72,49 +72,41 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
     return (_with_heads(selection, heads[:count], 1, config) if count else None) or selection
 
 
-def _may_begin_in_table(candidate: Candidate) -> bool:
-    """Return False if no kept slice of `candidate` begins with a row of a table, or inside one."""
-    text = candidate.chunk.text
-    lines = (text[start:end].lstrip().partition("\n")[0].rstrip() for start, end in candidate.spans)
-    return any(line.endswith("|") and line.count("|") > 1 for line in lines)  # a line of a grammar begins with a bar
+def _missing_heads(forms: Mapping[int, Candidate], texts: Sequence[DocumentText]) -> Iterator[_Head]:
+    """Yield the header of each table of a document of which `forms` have rows without it, for the first of them.
 
-
-def _missing_heads(forms: Mapping[int, Candidate], sentences: ScoredSentences) -> Iterator[_Head]:
-    """Yield the header of each table of which the selected `forms` have rows without it, for the first of them."""
-    included: set[int] = set()
-    first_rows: dict[int, Candidate] = {}
-    for share in sentences.candidate_spans:
-        form = forms.get(share.candidate.key)
+    `forms` are the selected candidates by key, `texts` those of all candidates of the document.
+    """
+    line_starts, headers = header_spans(text.text for text in texts)
+    text_starts = accumulate((len(text.text) for text in texts), initial=0)
+    members = [
+        (text_start + begin, candidate)
+        for text_start, text in zip(text_starts, texts, strict=False)
+        for begin, candidate in text.members
+    ]
+    kept: list[Span] = []
+    first_rows: dict[Span, Candidate] = {}
+    for begin, candidate in members:
+        form = forms.get(candidate.key)
         for start, end in form.spans if form else ():
-            first = bisect_right(sentences.boundaries, share.start + start) - 1
-            if form and sentences.lines.is_row(first):
-                first_rows.setdefault(first, form)
-            included.update(_whole_sentences(sentences, share.start + start, share.start + end))
-    for index, rows in first_rows.items():
-        head = [at for at in sentences.lines.needed(index) or () if at < index]
-        if not included.issuperset(head):
-            included.update(head)
-            begin, end = sentences.boundaries[head[0]], sentences.boundaries[head[-1] + 1]
+            header = headers[bisect_right(line_starts, begin + start) - 1]
+            if form and header and header[0] < begin + start:
+                first_rows.setdefault(header, form)
+            kept.append((begin + start, begin + end))
+    included: list[Span] = []
+    for span in sorted(kept):
+        included += subtract_spans(span, included[-1:])
+    whole_text = "".join(text.text for text in texts)
+    for (start, end), rows in first_rows.items():
+        if any(whole_text[begin:stop].strip() for begin, stop in subtract_spans((start, end), included)):
             owners = [
-                share
-                for share in sentences.candidate_spans
-                if share.start <= begin and head[-1] in _whole_sentences(sentences, begin, share.end)
+                (candidate, begin)
+                for begin, candidate in members
+                if begin <= start and end <= begin + len(candidate.chunk.text)
             ]
             if owners:
-                owner = min(owners, key=lambda share: (share.candidate.key not in forms, share.candidate.rank))
-                yield _Head(rows, owner.candidate, (begin - owner.start, min(end, owner.end) - owner.start))
-
-
-def _whole_sentences(sentences: ScoredSentences, start: int, end: int) -> range:
-    """Return the indexes of the sentences of which all but white space is between two offsets."""
-    boundaries = sentences.boundaries
-    first, stop = bisect_left(boundaries, start), bisect_left(boundaries, end)
-    if (
-        first < stop
-        and boundaries[stop - 1] + len(sentences.text[boundaries[stop - 1] : boundaries[stop]].rstrip()) > end
-    ):
-        stop -= 1
-    return range(first, stop)
+                owner, begin = min(owners, key=lambda found: (found[0].key not in forms, found[0].rank))
+                yield _Head(rows, owner, (start - begin, end - begin))
 
 
 def _with_heads(selection: Selection, heads: Sequence[_Head], cut: int, config: AssemblyConfig) -> Selection | None:

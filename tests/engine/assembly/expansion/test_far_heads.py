@@ -9,7 +9,7 @@ import pytest
 
 from builders import count, decision, numbered
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS, begins_inside_table, table_end
+from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS
 from ctxassembly.config.assembly import Granularity
 
 HEAD = "| ward | hours |\n|---|---|"
@@ -98,33 +98,3 @@ def test_a_chunk_between_that_may_not_be_read_ends_the_search():
     chunks = [replace(chunk, metadata={"tenant": "a"}) for chunk in table()]
     chunks[4] = replace(chunks[4], metadata={"tenant": "b"})
     assert HEAD not in context_of(chunks).text
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("| a | b |", True),
-        ("\n| a | b |\n| c | d |", True),
-        ("|---|---|\n| a | b |", True),
-        (HEAD, False),
-        (f"Text.\n{HEAD}", False),
-        ("", False),
-        ("|", True),
-    ],
-)
-def test_begins_inside_table(text: str, expected: bool):
-    assert begins_inside_table(text) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "columns", "begins"),
-    [
-        ("| a | b |", 3, False),
-        (f"{HEAD}\n| a | b |\n", 3, True),
-        ("Text.\n| a | b |", 3, True),
-        ("| a | b |\nText.", 0, False),
-        ("", 0, False),
-    ],
-)
-def test_table_end(text: str, columns: int, begins: bool):
-    assert table_end(text) == (columns, begins)
