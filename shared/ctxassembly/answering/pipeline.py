@@ -177,7 +177,8 @@ def _ask_model(
     unanswered_lines = [language_of(context.language).unanswered.format(part) for part in evidence.unanswered]
     messages, dropped_count = build_prompt(call.question, context, call.history, unanswered_lines, config)
     if dropped_count:
-        log.notes.append(f"history: {dropped_count:,} messages left out, more than {config.history_tokens:,} tokens")
+        zone = f"{config.history_exchanges:,} exchanges or {config.history_tokens:,} tokens"
+        log.notes.append(f"history: {dropped_count:,} messages left out, beyond {zone}")
     request = AskModel(
         "answer",
         messages,
@@ -192,7 +193,7 @@ def _ask_model(
 def build_prompt(
     question: str, context: Context, history: Sequence[Exchange], unanswered_lines: Sequence[str], config: AnswerConfig
 ) -> tuple[tuple[Message, ...], int]:
-    """Return the messages to send, and the number of messages of the conversation without room in its zone.
+    """Return the messages to send, and the number of messages of the conversation that are left out.
 
     The question may be a stranger's: lines of it that could pass for ours, such as a forged source, are neutralized
     like such lines of documents.
@@ -202,11 +203,11 @@ def build_prompt(
     safe_question = escape_labels(question, form)
     system, user = context.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
     messages: list[Message] = []
-    for exchange in history:
+    for exchange in history[-config.history_exchanges :]:
         messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": exchange.answer}]
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
-    trimmed = trim_history(messages, config.history_tokens, count, keep_exchanges=len(history))
-    return (system, *trimmed.messages, user), len(trimmed.left_out)
+    trimmed = trim_history(messages, config.history_tokens, count, keep_exchanges=config.history_exchanges)
+    return (system, *trimmed.messages, user), 2 * len(history) - len(trimmed.messages)
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:

@@ -99,6 +99,9 @@ class AnswerConfig:
     """The rewriting of questions: "auto" makes a question that depends on the conversation standalone, and keeps other
     questions unchanged; "always" states every question in one sentence, which is the published rule; "off" does
     neither."""
+    rewrite_prompt: Annotated[str, NonBlank()] | None = None
+    """The instruction for the rewritten question, as the model reads it. None uses the instruction of `rewrite`. The
+    form of the reply is added to it: the model may return null for a question that needs no rewriting."""
     keywords: bool = False
     """Whether to ask the model for short keyword queries, too. They are used for keyword search only."""
     filter_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -119,6 +122,9 @@ class AnswerConfig:
     """Rules such as "Give no medical advice." to append to the system message."""
     template: Annotated[str, NonBlank()] | None = None
     """The user message, with {context} and {question}. None uses the template of the context's language."""
+    history_exchanges: Annotated[int, Range(1)] = 5
+    """The maximum number of exchanges of the conversation that the model reads, the last ones; at least 1. Published:
+    5."""
     history_tokens: Annotated[int, Range(0)] = 8_000
     """The maximum number of tokens of the conversation in the prompt, counted from its end; at least 0. Published:
     8,000."""

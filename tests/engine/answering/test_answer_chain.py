@@ -305,13 +305,26 @@ def test_the_zone_of_the_conversation_is_the_published_one():
 def test_the_conversation_is_trimmed_to_its_zone_from_its_beginning():
     history = [Exchange(f"question {number}", "word " * 100) for number in range(200)]
     model = Scripted(understand={"question": None})
-    answer = chain(model, AnswerConfig(history_tokens=1_000)).answer("Is parking free?", history=history, filter=A)
+    config = AnswerConfig(history_tokens=1_000, history_exchanges=200)
+    answer = chain(model, config).answer("Is parking free?", history=history, filter=A)
     said = model.prompts("answer")[0].messages
     assert said[-3]["content"] == "question 199"
     assert len(said) < 25
-    assert "messages left out, more than 1,000 tokens" in answer.notes[-1]
+    assert answer.notes[-1] == "history: 382 messages left out, beyond 200 exchanges or 1,000 tokens"
     chain(model, AnswerConfig(history_tokens=0)).answer("Is parking free?", history=history, filter=A)
     assert len(model.prompts("answer")[1].messages) == 2
+
+
+@pytest.mark.parametrize(("config", "exchanges"), [(AnswerConfig(), 5), (AnswerConfig(history_exchanges=7), 7)])
+def test_the_model_reads_the_last_five_exchanges_unless_set_otherwise(config, exchanges):
+    """The published rule: the last five exchanges of the conversation."""
+    history = [Exchange(f"question {number}", "answer") for number in range(12)]
+    model = Scripted(understand={"question": None})
+    answer = chain(model, config).answer("Is parking free?", history=history, filter=A)
+    said = [message["content"] for message in model.prompts("answer")[0].messages if message["role"] == "user"]
+    assert said[:-1] == [f"question {number}" for number in range(12 - exchanges, 12)]
+    left_out = 2 * (12 - exchanges)
+    assert answer.notes == (f"history: {left_out} messages left out, beyond {exchanges} exchanges or 8,000 tokens",)
 
 
 def test_rules_and_template_are_the_callers():

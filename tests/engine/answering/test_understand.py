@@ -90,6 +90,13 @@ def test_the_last_five_exchanges_and_the_date_are_known_as_published():
     assert understood.rewritten is None
 
 
+def test_the_number_of_exchanges_is_a_setting():
+    history = [Exchange(f"question {number}", "answer") for number in range(20)]
+    model = Scripted(understand={"question": None})
+    understand("And then?", AnswerConfig(history_exchanges=8), model=model, history=history)
+    assert len(json.loads(model.asked[0].messages[1]["content"])["conversation"]) == 8
+
+
 @pytest.mark.parametrize("exchanges", [1, 3, 4, 5])
 def test_a_shorter_conversation_is_told_whole(exchanges):
     history = [Exchange(f"question {number}", "answer") for number in range(exchanges)]
@@ -111,6 +118,18 @@ def test_always_asks_without_a_conversation_too():
     auto = Scripted(understand={"question": None})
     understand("Is parking free?", AnswerConfig(), model=auto)
     assert not auto.asked
+
+
+@pytest.mark.parametrize("rewrite", ["auto", "always"])
+def test_the_rewriting_prompt_is_a_setting(rewrite):
+    """The published rule: the prompt that rewrites a question is configurable."""
+    config = AnswerConfig(rewrite=rewrite, rewrite_prompt="The question in the words of a medical index.")
+    model = Scripted(understand={"question": "Fasting before gastroscopy?"})
+    understood = understand("And eat?", config, model=model, history=EARLIER)
+    assert understood.rewritten == "Fasting before gastroscopy?"
+    system = model.asked[0].messages[0]["content"]
+    assert '- question (["string", "null"]): The question in the words of a medical index.\n' in system
+    assert "pronoun" not in system
 
 
 @pytest.mark.parametrize("reply", [7, ["a"], "x" * 1_001])

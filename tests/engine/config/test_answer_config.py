@@ -26,6 +26,8 @@ from ctxassembly.wording.prompts import STYLES
         ({"extra_rules": ("Be brief.", 7)}, "extra_rules"),
         ({"extra_rules": None}, "extra_rules"),
         ({"template": ""}, "template"),
+        ({"rewrite_prompt": " "}, "rewrite_prompt"),
+        ({"history_exchanges": 0}, "history_exchanges"),
         ({"history_tokens": -1}, "history_tokens"),
         ({"no_content": None}, "no_content"),
         ({"voice": None}, "voice"),
