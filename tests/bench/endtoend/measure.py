@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ctxassembly import RetrievalConfig
+from ctxassembly.evaluate.statistics import Values
 from endtoend.ours import CORPUS, POOL, Ours, corpus_oracle
 from endtoend.peers import variants
 from endtoend.system import Known, System
 from quality.data import Question, QuestionSet
 from quality.metrics import Meter
-from quality.stats import Values
 from recall.exact import Vectors
 
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxassembly import AssemblyConfig, Hit, MemoryIndex, RetrievalConfig
+from ctxassembly.evaluate.spans import Dense, overlap, size, union
 from endtoend.system import Known, System
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from quality.data import Question, QuestionSet, Span
-from quality.dense import Dense, overlap, size, union
 from quality.filling import ENCODING, Case, Fill, whole
 from quality.metrics import Answer, Meter
 from quality.oracle import SENTENCE_WINDOW, oracle_sentences
@@ -23,7 +23,7 @@ class Ours:
 
     def __init__(self, questions: QuestionSet, vectors: Vectors, embeddings: Known, config: RetrievalConfig) -> None:
         self._questions = questions
-        self._meter, self._dense = Meter(questions), Dense(questions.documents)
+        self._meter, self._dense = Meter(questions), Dense(questions.texts)
         self._index = MemoryIndex(questions.chunks.values(), vectors.tolist())
         self._retriever = ContextRetriever(self._index, embeddings, config=config)
 
@@ -57,7 +57,7 @@ class Ours:
 
 def corpus_oracle(questions: QuestionSet) -> System:
     """Sentences picked from all chunks that have evidence."""
-    strategy, dense = oracle_sentences(questions), Dense(questions.documents)
+    strategy, dense = oracle_sentences(questions), Dense(questions.texts)
     spans = {chunk.id: dense.span(whole(chunk).runs[0]) for chunk in questions.chunks.values()}
 
     def ask(question: Question, vector: Sequence[float]) -> Fill:

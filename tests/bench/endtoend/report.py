@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ctxassembly.evaluate.statistics import Values, difference
 from endtoend.measure import BUDGETS, FUSED, OURS, Found
 from endtoend.ours import POOL
 from endtoend.peers import PEERS
-from quality.stats import Values, difference
 
 
 def report(found: Mapping[str, Found]) -> str:

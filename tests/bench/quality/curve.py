@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ctxassembly.evaluate.statistics import drawn_means, interval
 from quality.measure import Plan
 from quality.report import Measured, mean
-from quality.stats import drawn_means, interval
 
 NEEDS = "matplotlib"
 JOINED, OURS = "concatenation", "default"

@@ -18,16 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ctxassembly import Chunk, Hit
+from ctxassembly.evaluate.spans import DocumentSpan
 
+Span = DocumentSpan
 FILES = ("corpus.jsonl", "chunks.jsonl", "questions.jsonl")
-
-
-class Span(NamedTuple):
-    """The characters `[start:end]` of a document."""
-
-    document_id: str
-    start: int
-    end: int
 
 
 class Document(NamedTuple):
@@ -59,6 +53,11 @@ class QuestionSet:
     def __post_init__(self) -> None:
         places = {(chunk.document_id, chunk.index or 0): chunk for chunk in self.chunks.values()}
         object.__setattr__(self, "places", places)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of the documents, by id."""
+        return {document.id: document.text for document in self.documents.values()}
 
     def around(self, chunk: Chunk, window: int) -> list[Chunk]:
         """The chunk and up to `window` chunks on each side, in order."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+from ctxassembly.evaluate.spans import Dense, overlap, size, union
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import counter_for
 from quality.data import QuestionSet, Span
-from quality.dense import Dense, overlap, size, union
 from quality.filling import EMPTY, ENCODING, Case, Fill, Strategy, whole
 from quality.metrics import Answer, Meter
 
@@ -31,7 +31,7 @@ def oracle_chunks(questions: QuestionSet) -> Strategy:
 
 
 def _oracle(questions: QuestionSet, window: int, units_of: Cutter) -> Strategy:
-    dense, meter = Dense(questions.documents), Meter(questions)
+    dense, meter = Dense(questions.texts), Meter(questions)
     tokens = counter_for(ENCODING).count
 
     def strategy(case: Case) -> Fill:

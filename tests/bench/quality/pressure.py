@@ -20,11 +20,11 @@ import numpy as np
 
 from ctxassembly import AssemblyConfig
 from ctxassembly.assembly.selection.by_relevance import MAX_CHUNK_SHARE
+from ctxassembly.evaluate.statistics import difference
 from quality.data import QuestionSet, read
 from quality.filling import Case
 from quality.metrics import Meter, Score
 from quality.ours import ours
-from quality.stats import difference
 
 KEPT_WHOLE = ("sentence", "chunk", "passage")
 HITS = (5, 10, 20)

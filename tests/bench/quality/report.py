@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ctxassembly.evaluate.statistics import DRAWS, Estimate, Values, difference, estimate
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING
 from quality.llm import Judged
 from quality.measure import Plan, Results
-from quality.stats import DRAWS, Estimate, Values, difference, estimate
 from quality.words_shared import lowest_third
 
 MEASURES = {

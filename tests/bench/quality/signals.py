@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ctxassembly import Hit
 from ctxassembly.assembly.scoring.weights import WEIGHTS, Weights
+from ctxassembly.evaluate.statistics import difference
 from ctxassembly.text.sentences import sentence_spans
 from quality import minilm
 from quality.data import Question, QuestionSet, read
-from quality.stats import difference
 from quality.weights import BUDGETS, Case, Cases, cases
 
 STRENGTHS = (0.5, 1.0, 2.0, 4.0)

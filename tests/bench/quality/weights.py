@@ -26,11 +26,11 @@ from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
 from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
+from ctxassembly.evaluate.statistics import Values, difference
 from ctxassembly.tokens.counter import counter_for
 from quality.data import DataError, Question, QuestionSet, read
 from quality.filling import count
 from quality.retrieval import GIVEN, WAYS, retrieved
-from quality.stats import Values, difference
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 MULTIPLES = (0.5, 0.71, 1.41, 2.0)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ctxassembly.evaluate.spans import Dense, size, union
 from quality.data import Question, QuestionSet, Span
-from quality.dense import Dense, size, union
 from quality.metrics import Meter
 from recall.exact import Vectors
 from recall.systems import System
@@ -43,7 +43,7 @@ def embedded(questions: QuestionSet, embed: Embed, folder: Path) -> tuple[Vector
 
 def measured(questions: QuestionSet, asked: Vectors, systems: Mapping[str, System]) -> list[Row]:
     """A row for each system."""
-    meter, dense = Meter(questions), Dense(questions.documents)
+    meter, dense = Meter(questions), Dense(questions.texts)
     rows = []
     for name, system in systems.items():
         found: list[list[float]] = []

@@ -1,6 +1,6 @@
-"""Means with the interval that they may lie in: the questions drawn anew, with replacement (Efron 1979).
+"""Means with bootstrap intervals: the questions are drawn with replacement (Efron 1979), by a fixed seed.
 
-Over several sets each set counts the same, and its questions are drawn from it alone. The seed is fixed.
+Over several sets each set counts the same, and its questions are drawn from it alone.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Estimate(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether 0 is outside the interval."""
+        """True if 0 is outside the interval."""
         return self.low > 0 or self.high < 0
 
 
 def estimate(sets: Sequence[Values], draws: int = DRAWS) -> Estimate:
-    """The mean over the sets' means; sets without a value are left out."""
+    """Return the mean over the sets' means; sets without a value are left out."""
     known = [values for values in sets if not np.isnan(values).all()]
     if not known:
         return Estimate(float("nan"), float("nan"), float("nan"))
@@ -49,18 +49,18 @@ def drawn_means(sets: Sequence[Values], draws: int = DRAWS) -> Values:
 
 
 def interval(drawn: Values) -> tuple[float, float]:
-    """Return the bounds of the interval of what was drawn."""
+    """Return the bounds of the interval of drawn means."""
     low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
 def difference(sets: Sequence[Values], others: Sequence[Values], draws: int = DRAWS) -> Estimate:
-    """How much higher `sets` is than `others`, question by question: what both find hard cancels out."""
+    """Return the mean of the difference per question: questions that are hard for both cancel out."""
     return estimate([one - other for one, other in zip(sets, others, strict=True)], draws)
 
 
 def _drawn_means(values: Values, times: Values) -> Values:
-    """The mean of each draw; NaN for one that has drawn no value."""
+    """Return the mean of each draw; NaN for one that has drawn no value."""
     there = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         means: Values = times @ np.where(there, values, 0.0) / (times @ there)
@@ -69,6 +69,6 @@ def _drawn_means(values: Values, times: Values) -> Values:
 
 @cache
 def _drawn(place: int, number: int, draws: int) -> Values:
-    """How often each of `number` questions was drawn, a row for each draw: one matrix product makes all means."""
+    """Return how often each question was drawn, a row for each draw: one matrix product gives all means."""
     draw = np.random.default_rng([SEED, place, number])
     return draw.multinomial(number, np.full(number, 1 / number), size=draws).astype(np.float64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quality.clean import Borders
-from quality.data import Document, Span
+from ctxassembly.evaluate.borders import Borders
+from ctxassembly.evaluate.spans import DocumentSpan as Span
 
 PROSE = "The lark sings at dawn. The owl sings at night.\n\nThe wren sings all day."
 TABLE = "Fees of the pool:\n\n| age | fee |\n|---|---|\n| child | 2 |\n| adult | 5 |\n\nCash only."
@@ -14,7 +14,7 @@ LIST = "Bring the following:\n\n- a towel\n- soap,\n  in a box\n- a coin\n\nThe 
 
 def clean_share(text: str, *parts: str) -> float | None:
     spans = [Span("d", text.index(part), text.index(part) + len(part)) for part in parts]
-    return Borders({"d": Document("d", "d", text)}).clean_share(spans)
+    return Borders({"d": text}).clean_share(spans)
 
 
 @pytest.mark.parametrize(

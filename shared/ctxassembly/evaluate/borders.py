@@ -1,4 +1,4 @@
-"""The share of a context's stretches that begin and end where a reader would.
+"""The share of a context's stretches that begin and end at the borders of sentences and lines.
 
 A stretch is text that is continuous in its source, white space aside. It is clean if
 
@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from ctxassembly.evaluate.spans import DocumentSpan
 from ctxassembly.text.sentences import sentence_spans
-from quality.data import Document, Span
 
 _ROW = re.compile(r"[ \t]*\|")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•·‣▪◦–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s")
@@ -32,30 +32,30 @@ class _Structure(NamedTuple):
     heads: Sequence[int]
     """The index of the sentence that each needs: of a row its table's first row; its own if it needs none."""
     items: Mapping[int, Sequence[int]]
-    """The indexes of the items of the list that a sentence introduces, by its index."""
+    """The indexes of the items of the list that a sentence introduces, by the index of the sentence."""
 
 
 class Borders:
     """The sentences and lines of all documents, each document split once."""
 
-    def __init__(self, documents: Mapping[str, Document]) -> None:
-        self._documents = documents
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
         self._made: dict[str, _Structure] = {}
 
-    def clean_share(self, runs: Iterable[Span]) -> float | None:
+    def clean_share(self, runs: Iterable[DocumentSpan]) -> float | None:
         """Return the share of the stretches of `runs` that are clean; None if there are none."""
         stretches = list(self._stretches(runs))
-        covered: dict[str, list[Span]] = {}
+        covered: dict[str, list[DocumentSpan]] = {}
         for stretch in stretches:
             covered.setdefault(stretch.document_id, []).append(stretch)
         clean = [self._is_clean(stretch, covered[stretch.document_id]) for stretch in stretches]
         return sum(clean) / len(clean) if clean else None
 
-    def _stretches(self, runs: Iterable[Span]) -> Iterator[Span]:
+    def _stretches(self, runs: Iterable[DocumentSpan]) -> Iterator[DocumentSpan]:
         """Yield the stretches of `runs`, without the white space around them."""
-        last: Span | None = None
+        last: DocumentSpan | None = None
         for run in runs:
-            text = self._documents[run.document_id].text
+            text = self._texts[run.document_id]
             piece = text[run.start : run.end]
             if not piece.strip():
                 continue
@@ -66,15 +66,15 @@ class Borders:
                 and not text[last.end : start].strip()
                 and start >= last.end
             ):
-                last = Span(run.document_id, last.start, end)
+                last = DocumentSpan(run.document_id, last.start, end)
                 continue
             if last:
                 yield last
-            last = Span(run.document_id, start, end)
+            last = DocumentSpan(run.document_id, start, end)
         if last:
             yield last
 
-    def _is_clean(self, stretch: Span, covered: Sequence[Span]) -> bool:
+    def _is_clean(self, stretch: DocumentSpan, covered: Sequence[DocumentSpan]) -> bool:
         structure = self._of(stretch.document_id)
         first = bisect_right(structure.begins, stretch.start) - 1
         last = bisect_left(structure.ends, stretch.end)
@@ -92,7 +92,7 @@ class Borders:
 
     def _of(self, document_id: str) -> _Structure:
         if document_id not in self._made:
-            self._made[document_id] = _structure(self._documents[document_id].text)
+            self._made[document_id] = _structure(self._texts[document_id])
         return self._made[document_id]
 
 

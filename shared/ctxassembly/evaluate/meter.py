@@ -1,0 +1,138 @@
+"""The share of the evidence that a context has, and the form of the text around it.
+
+Evidence counts by its place (document, start, end), or because the context has the same words from another place:
+corpora repeat themselves, and a reader doesn't care which copy it reads. For the latter, evidence is compared by
+sentence. Short sentences count by their place alone, since "Yes." is everywhere.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from ctxassembly.evaluate.borders import Borders
+from ctxassembly.evaluate.spans import Dense, DocumentSpan, overlap, size, union
+from ctxassembly.text.sentences import sentence_ends
+
+LEAST_ELSEWHERE = 20
+"""Characters from which a sentence of the evidence counts from another place."""
+BOUNDARY = "\0"
+"""Between two runs: nothing is found across it."""
+
+
+class Meter:
+    """Measures contexts over documents. A context is given by its runs: the source characters that it has, in order."""
+
+    def __init__(self, texts: Mapping[str, str], parent: Meter | None = None) -> None:
+        """`texts` are the documents by id; `parent` has those that `texts` hasn't."""
+        self._texts, self._parent = texts, parent
+        self.dense = Dense(texts, parent and parent.dense)
+        self._borders = Borders(texts)
+
+    def text(self, span: DocumentSpan) -> str:
+        """Return the text of `span`."""
+        if self._parent and span.document_id not in self._texts:
+            return self._parent.text(span)
+        return self._texts[span.document_id][span.start : span.end]
+
+    def recall(self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], least: int | None = None) -> float:
+        """Return the share of the characters of `evidence` that `runs` have, without white space.
+
+        Sentences of at least `least` characters count from another place, too; None means `LEAST_ELSEWHERE`.
+        """
+        found = self.found(evidence, [self.dense.span(run) for run in runs], least)
+        return size(found) / size(self._evidence(evidence))
+
+    def duplicates(self, runs: Sequence[DocumentSpan]) -> float:
+        """Return the share of the characters of `runs` that an earlier run has."""
+        dense = [self.dense.span(run) for run in runs]
+        return 1 - size(union(dense)) / size(dense) if size(dense) else 0.0
+
+    def clean_share(self, runs: Sequence[DocumentSpan]) -> float | None:
+        """Return the share of stretches with clean borders, as `borders` describes; None if there are no stretches."""
+        return self._borders.clean_share(runs)
+
+    def evidence_end(
+        self,
+        evidence: Sequence[DocumentSpan],
+        runs: Sequence[DocumentSpan],
+        text: str,
+        least: int | None = None,
+    ) -> int | None:
+        """Return the number of characters of `text` up to the end of the last evidence; None if some is missing."""
+        total = size(self.found(evidence, [self.dense.span(run) for run in runs], least))
+        if total < size(self._evidence(evidence)):
+            return None
+
+        def has_all(chars: int) -> bool:
+            return size(self.found(evidence, [self.dense.span(run) for run in _first(runs, chars)], least)) == total
+
+        length = sum(run.end - run.start for run in runs)
+        read = _first(runs, bisect_left(range(length + 1), True, key=has_all))
+        end = 0
+        for run in read:
+            piece = self.text(run).strip()
+            end = text.index(piece, end) + len(piece)
+        return end
+
+    def found(
+        self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], least: int | None = None
+    ) -> list[DocumentSpan]:
+        """Return the evidence that the dense `runs` have: dense, ascending spans that don't touch."""
+        wanted = self._evidence(evidence)
+        found = overlap(wanted, union(runs))
+        if size(found) == size(wanted):
+            return found
+        text = BOUNDARY.join(self.dense.text(run) for run in _joined(runs))
+        elsewhere = [
+            sentence
+            for sentence in self.sentences(evidence, least)
+            if size(overlap([sentence], found)) < sentence.end - sentence.start and self.dense.text(sentence) in text
+        ]
+        return union((*found, *elsewhere))
+
+    def sentences(self, evidence: Sequence[DocumentSpan], least: int | None = None) -> list[DocumentSpan]:
+        """Return the sentences of `evidence` that count from another place, too; dense."""
+        found = []
+        for span in evidence:
+            text = self.text(span)
+            edges = (0, *sentence_ends(text), len(text))
+            found += [
+                self.dense.span(DocumentSpan(span.document_id, span.start + first, span.start + last))
+                for first, last in pairwise(edges)
+            ]
+        least = LEAST_ELSEWHERE if least is None else least
+        return [sentence for sentence in found if sentence.end - sentence.start >= least]
+
+    def place(self, text: str, within: Sequence[DocumentSpan]) -> DocumentSpan | None:
+        """Return the place of `text`, without its white space, in one of the dense spans; None if it is in none."""
+        for span in within:
+            if (at := self.dense.text(span).find(text)) >= 0:
+                return DocumentSpan(span.document_id, span.start + at, span.start + at + len(text))
+        return None
+
+    def _evidence(self, evidence: Sequence[DocumentSpan]) -> list[DocumentSpan]:
+        return union(self.dense.span(span) for span in evidence)
+
+
+def _first(runs: Sequence[DocumentSpan], chars: int) -> list[DocumentSpan]:
+    """Return the first `chars` characters of `runs`."""
+    found: list[DocumentSpan] = []
+    for run in runs:
+        if chars <= 0:
+            break
+        found.append(run._replace(end=min(run.end, run.start + chars)))
+        chars -= run.end - run.start
+    return found
+
+
+def _joined(runs: Sequence[DocumentSpan]) -> list[DocumentSpan]:
+    """Return dense runs with those put together that continue each other."""
+    joined: list[DocumentSpan] = []
+    for run in runs:
+        if joined and joined[-1].document_id == run.document_id and joined[-1].end == run.start:
+            joined[-1] = DocumentSpan(run.document_id, joined[-1].start, run.end)
+        else:
+            joined.append(run)
+    return joined
