@@ -12,6 +12,9 @@ from typing import Any, Literal, NamedTuple
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.safe_repr import pluralize
 
+Channel = Literal["vector", "keyword", "entities", "list", "rescue"]
+"""The ways in which chunks are found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -39,6 +42,8 @@ class Explanation:
     """The number of chunks after each step."""
     displaced_by: tuple[str, ...] = ()
     """The ids in the places that it would have needed, best first."""
+    channel_ranks: Mapping[Channel, int] = field(default_factory=dict, repr=False)
+    """Its place in each channel, from 0, for a chunk below the candidates that a wider search found."""
 
     def __str__(self) -> str:
         rows = [("step", "place", "of")]
@@ -49,10 +54,6 @@ class Explanation:
         table = "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
         displaced = f"\nIn its stead: {', '.join(self.displaced_by)}" if self.displaced_by else ""
         return f"{self.chunk_id or self.expected}: {self.reason}\n\n{table}{displaced}"
-
-
-Channel = Literal["vector", "keyword", "entities", "list", "rescue"]
-"""The ways in which chunks are found."""
 
 
 class TermStats(NamedTuple):

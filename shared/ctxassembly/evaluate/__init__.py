@@ -11,13 +11,27 @@ from typing import TYPE_CHECKING
 from ctxassembly.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ctxassembly.evaluate.diagnosis import Diagnosis, DiagnosisReport, Layer, Remedy
+    from ctxassembly.evaluate.examination import diagnose
     from ctxassembly.evaluate.generation import questions_from
     from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
     from ctxassembly.evaluate.reading import read_questions
 
-    __all__ = ["Evidence", "LabeledQuestion", "questions_from", "read_questions"]
+    __all__ = [
+        "Diagnosis",
+        "DiagnosisReport",
+        "Evidence",
+        "LabeledQuestion",
+        "Layer",
+        "Remedy",
+        "diagnose",
+        "questions_from",
+        "read_questions",
+    ]
 else:
     _HOMES = {
+        "ctxassembly.evaluate.examination": "diagnose",
+        "ctxassembly.evaluate.diagnosis": "Diagnosis DiagnosisReport Layer Remedy",
         "ctxassembly.evaluate.generation": "questions_from",
         "ctxassembly.evaluate.questions": "Evidence LabeledQuestion",
         "ctxassembly.evaluate.reading": "read_questions",

@@ -123,7 +123,8 @@ def _explain_found(
     if explanation.lost_at != "search":
         return explanation
     ranks_text = ", ".join(f"place {rank + 1:,} by {channel}" for channel, rank in ranks.items())
-    return replace(explanation, reason=f"{ranks_text or 'unranked'}, of {config.candidates_per_channel:,} candidates")
+    reason = f"{ranks_text or 'unranked'}, of {config.candidates_per_channel:,} candidates"
+    return replace(explanation, reason=reason, channel_ranks=ranks)
 
 
 def _explain_lost(retrieved: Retrieved, expect: str, id_: str | None, lost_at: str, reason: str) -> Explanation:

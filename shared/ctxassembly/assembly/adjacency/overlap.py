@@ -58,7 +58,7 @@ def overlap_length(first: str, second: str, min_chars: int, max_chars: int | Non
         at = head.rfind(tail, 0, at + min_length - 1)
     else:
         # The longest prefix of the head that ends `first` is the border of head and end, one after the other.
-        at = _longest_border([*head, None, *first[-limit:]]) - min_length
+        at = longest_border([*head, None, *first[-limit:]]) - min_length
         if at < 0:
             return 0
     return 0 if _has_border(head[: at + min_length], min_length) else at + min_length
@@ -106,10 +106,10 @@ def _has_border(text: str, min_length: int) -> bool:
         if text.startswith(text[at:]):
             return True
         at = text.find(head, at + 1)
-    return _longest_border(text) >= min_length
+    return longest_border(text) >= min_length
 
 
-def _longest_border(text: Sequence[str | None]) -> int:
+def longest_border(text: Sequence[str | None]) -> int:
     """Return the length of the longest proper prefix of `text` that also ends it.
 
     By the prefix function of Knuth, Morris and Pratt (1977), in linear time. A None in the text equals no character, so

@@ -1,0 +1,331 @@
+"""`diagnose`: run each question, find what became of its evidence, and try the settings that might have kept it.
+
+Nobody reads what the filter of a question excludes: of such a chunk a report has the id and nothing else, and no run
+widens the filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
+from ctxassembly.errors import InputError
+from ctxassembly.evaluate.diagnosis import Diagnosis, DiagnosisReport, Remedy
+from ctxassembly.evaluate.losses import (
+    Loss,
+    furthest,
+    holders_of,
+    is_cited,
+    loss_in_assembly,
+    loss_in_retrieval,
+    loss_of_split,
+    share_read,
+)
+from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
+from ctxassembly.evaluate.remedies import ADVICE, Settings, settings_to_try
+from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
+from ctxassembly.retrieval.search import Question
+from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.runtime.assemble import assemble
+from ctxassembly.runtime.retrieve import explain, retrieve
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.text.words import normalize_wording
+
+READ_SHARE = 0.999
+"""The share of a piece of evidence from which it counts as read. Below 1 for rounding alone."""
+MAX_HOLDERS = 5
+"""Most chunks with the evidence that are each looked up."""
+_BY_WORDS = RetrievalConfig(strategy="keyword", limit=20, rescue="off")
+"""The search for chunks with the words of a quotation."""
+
+Retriever = Callable[[str], Sequence[Hit]]
+
+
+def diagnose(
+    questions: Iterable[LabeledQuestion],
+    *,
+    index: Index | None = None,
+    embed: EmbedQuery | None = None,
+    retrieval: RetrievalConfig | None = None,
+    assembly: AssemblyConfig | None = None,
+    retriever: Retriever | None = None,
+    store: Store | None = None,
+    taxonomy: Taxonomy | None = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
+    rerankers: Sequence[Reranker] = (),
+    answers: Mapping[str, str] | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> DiagnosisReport:
+    """Return what became of each piece of evidence of `questions`, and what would have kept those that were lost.
+
+    Experimental.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> texts = ("Ferritin, and iron.", "Ferritin is measured in the morning.")
+    >>> index = MemoryIndex([Chunk(f"lab#{at}", f"lab {at}", text) for at, text in enumerate(texts)])
+    >>> asked = LabeledQuestion("iron or ferritin", (Evidence(quotation="in the morning"),))
+    >>> report = diagnose([asked], index=index, retrieval=RetrievalConfig(strategy="keyword", limit=1))
+    >>> report.counts, report.rows[0].reason
+    ({'ranked out': 1}, 'place 2 after fuse, where 1 are kept')
+    >>> print(*report.rows[0].remedies, sep=", ")
+    limit=2 keeps it, candidates=16 does not help
+
+    Args:
+        questions: with their evidence. The `filter` of a question holds in every search.
+        index: the index that `retrieve` searches. It is the store of neighbors, too.
+        embed: as for `retrieve`, and so are `taxonomy`, `channels` and `rerankers`.
+        retrieval: the settings of `retrieve`; None means the defaults.
+        assembly: the settings of `assemble`; None means the defaults.
+        retriever: a function from a question to hits, in place of `index`. What happens before its hits can't be seen
+            and is "not found"; with `store` it is known, besides, whether the documents have the evidence.
+        store: the store of neighbors, if it isn't `index`.
+        taxonomy: see `embed`.
+        channels: see `embed`.
+        rerankers: see `embed`.
+        answers: answers by the text or the id of their question, to check which evidence they cite.
+        sources: the present texts of the documents by their ids, to tell chunks of older texts.
+
+    Raises:
+        InputError: there is neither an index nor a retriever, or both; or a question with a filter can't be searched
+            under it.
+    """
+    if (index is None) == (retriever is None):
+        raise InputError("diagnose needs an index, or a retriever in its place")
+    system = _System(index, embed, retriever, store, taxonomy, channels, tuple(rerankers))
+    current = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
+    rows: list[Diagnosis] = []
+    unmarked = 0
+    for question in questions:
+        if not isinstance(question, LabeledQuestion):
+            raise InputError(f"questions must be LabeledQuestion, got {safe_repr(question)}")
+        unmarked += not question.evidence
+        answer = (answers or {}).get(question.id, (answers or {}).get(question.text))
+        rows += _Examination(system, question, current, answer, sources or {}).rows()
+    return DiagnosisReport(tuple(rows), unmarked)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One question under one configuration."""
+
+    hits: Sequence[Hit]
+    context: Context
+    retrieved: Retrieved | None
+
+
+@dataclass(frozen=True)
+class _System:
+    """The caller's objects."""
+
+    index: Any
+    embed: Any
+    retriever: Retriever | None
+    store: Any
+    taxonomy: Taxonomy | None
+    channels: Mapping[Channel, SearchFunction] | None
+    rerankers: tuple[Reranker, ...]
+
+    def run(self, question: LabeledQuestion, settings: Settings) -> _Run:
+        """Return the hits and the context of `question`."""
+        retrieved = None
+        if self.retriever is not None:
+            hits = self._retrieve_elsewhere(question)
+        else:
+            retrieved = retrieve(
+                Question(question.text, filter=question.filter),
+                settings.retrieval,
+                rerankers=self.rerankers if settings.reranks else (),
+                **self._services(),
+            )
+            hits = retrieved.hits
+        context = assemble(hits, settings.assembly, query=question.text, store=self.visible_store(question))
+        return _Run(hits, context, retrieved)
+
+    def _retrieve_elsewhere(self, question: LabeledQuestion) -> Sequence[Hit]:
+        if question.filter is not None:
+            raise InputError("a retriever applies its own filter: leave out the filter of the questions, or use index=")
+        if self.retriever is None:
+            return ()
+        return self.retriever(question.text)
+
+    def explain(self, question: LabeledQuestion, expect: str, settings: Settings) -> Explanation:
+        """Return what became of the chunk with the id or the text `expect`."""
+        asked = Question(question.text, filter=question.filter)
+        return explain(asked, expect, settings.retrieval, rerankers=self.rerankers, **self._services())
+
+    def _services(self) -> dict[str, Any]:
+        return {"index": self.index, "embed": self.embed, "taxonomy": self.taxonomy, "channels": self.channels}
+
+    def visible_store(self, question: LabeledQuestion) -> Any:
+        """Return the store restricted to the filter of `question`; None if there is no store."""
+        store = self.index if self.store is None else self.store
+        if not hasattr(store, "fetch"):
+            return None
+        if question.filter is None:
+            return store
+        if not hasattr(store, "with_filter"):
+            raise InputError(f"store must have with_filter where a question has a filter, got {type(store).__name__}")
+        return store.with_filter(question.filter)
+
+    def find_chunks(self, question: LabeledQuestion, evidence: Evidence) -> list[Chunk]:
+        """Return the chunks that the filter allows of the documents that may have the evidence."""
+        found: list[Chunk] = []
+        document_ids = [evidence.document_id] if evidence.document_id is not None else []
+        if evidence.quotation is not None and self.index is not None:
+            asked = Question(evidence.quotation, filter=question.filter)
+            found = [one.chunk for one in retrieve(asked, _BY_WORDS, index=self.index).chunks]
+            document_ids += [chunk.lookup_id for chunk in found] if evidence.document_id is None else []
+        store = self.visible_store(question)
+        if store is not None and document_ids:
+            found += store.fetch([ChunkRef(document_id) for document_id in dict.fromkeys(document_ids)])
+        elif store is not None and evidence.chunk_id is not None:
+            found += store.fetch([ChunkRef("", chunk_id=evidence.chunk_id)])
+        return list({chunk.identity: chunk for chunk in found}.values())
+
+    def hidden_holder(self, question: LabeledQuestion, evidence: Evidence) -> str | None:
+        """Return the id of a chunk that has the evidence and that the filter excludes; None if there is none."""
+        store = self.index if self.store is None else self.store
+        if question.filter is None or evidence.document_id is None or not hasattr(store, "fetch"):
+            return None
+        holders = holders_of(evidence, store.fetch([ChunkRef(evidence.document_id)]))
+        return holders[0].id if holders else None
+
+
+@dataclass(frozen=True)
+class _Examination:
+    """The search for the evidence of one question."""
+
+    system: _System
+    question: LabeledQuestion
+    current: Settings
+    answer: str | None
+    sources: Mapping[str, str]
+    runs: dict[str, _Run] = field(default_factory=dict)
+    """By the names of their settings."""
+
+    def rows(self) -> Iterator[Diagnosis]:
+        """Yield a row for each piece of evidence."""
+        for evidence in self.question.evidence:
+            run = self.run(self.current)
+            if self._is_stale(
+                evidence, [piece.candidate.chunk for one in run.context.passages for piece in one.pieces]
+            ):
+                yield self._lost(evidence, Loss("stale", None, f"{evidence.document_id} has another text there now"))
+            elif share_read(evidence, run.context) < READ_SHARE:
+                yield self._lost(evidence, self.find_loss(evidence, run))
+            elif self.answer is not None and not is_cited(evidence, run.context, self.answer):
+                yield self._lost(
+                    evidence, Loss("not cited", None, "it is in the context; no label of the answer has it")
+                )
+            else:
+                yield Diagnosis(self.question, evidence, None, None, "it is in the context")
+
+    def _is_stale(self, evidence: Evidence, chunks: Sequence[Chunk]) -> bool:
+        """Return True if chunks have the characters of a span, and the present text of its document is another one."""
+        source = self.sources.get(evidence.document_id or "")
+        holders = holders_of(evidence, chunks)
+        if source is None or evidence.start is None or not holders:
+            return False
+        wanted = normalize_wording(source[evidence.start : evidence.end])
+        return not any(wanted and wanted in normalize_wording(chunk.text) for chunk in holders)
+
+    def run(self, settings: Settings) -> _Run:
+        """Return the run under `settings`, each once."""
+        if settings.name not in self.runs:
+            self.runs[settings.name] = self.system.run(self.question, settings)
+        return self.runs[settings.name]
+
+    def _lost(self, evidence: Evidence, loss: Loss) -> Diagnosis:
+        # Without an index the settings of retrieval have no effect, and what is lost before the hits stays lost.
+        tried = (
+            []
+            if self.system.index is None and loss.layer == "not found"
+            else settings_to_try(
+                loss.layer,
+                self.current,
+                has_rerankers=bool(self.system.rerankers),
+                can_embed=self.system.embed is not None,
+            )
+        )
+        remedies = tuple(
+            Remedy(settings.name, share_read(evidence, self.run(settings).context) >= READ_SHARE) for settings in tried
+        )
+        return Diagnosis(self.question, evidence, *loss, remedies, ADVICE.get(loss.layer))
+
+    def find_loss(self, evidence: Evidence, run: _Run) -> Loss:
+        """Return where the evidence, which isn't in the context, was lost."""
+        hits = [hit.chunk for hit in run.hits]
+        known = [*hits, *self.system.find_chunks(self.question, evidence)]
+        if self._is_stale(evidence, known):
+            return Loss("stale", None, f"{evidence.document_id} has another text there now")
+        if in_hits := furthest(loss_in_assembly(chunk, run.context) for chunk in holders_of(evidence, hits)):
+            return in_hits
+        holders = holders_of(evidence, known)
+        if self.system.index is None:
+            return self._loss_before_hits(evidence, holders, known, run)
+        if in_retrieval := furthest(self._loss_of_chunk(evidence, chunk, run) for chunk in holders[:MAX_HOLDERS]):
+            return in_retrieval
+        if split := loss_of_split(evidence, known, lambda chunk: self._fate(chunk, run)):
+            return split
+        if hidden := self.system.hidden_holder(self.question, evidence):
+            return Loss("filtered", hidden, "the filter excludes it")
+        expect = evidence.quotation or evidence.chunk_id
+        if expect and evidence.document_id is None:  # of a named document all chunks are known
+            loss = loss_in_retrieval(self.system.explain(self.question, expect, self.current))
+            if loss.layer != "not in the corpus":
+                return loss
+        return self._loss_outside(evidence, known)
+
+    def _loss_before_hits(
+        self, evidence: Evidence, holders: Sequence[Chunk], known: Sequence[Chunk], run: _Run
+    ) -> Loss:
+        """Return the loss where only the hits of a retriever can be seen, and maybe a store."""
+        if holders:
+            return Loss("not found", holders[0].id, "the retriever didn't return it")
+        if split := loss_of_split(evidence, known, lambda chunk: self._fate(chunk, run)):
+            return split
+        if evidence.document_id is None or self.system.store is None:
+            return Loss("not found", None, "no hit of the retriever has it")
+        return self._loss_outside(evidence, known)
+
+    def _loss_of_chunk(self, evidence: Evidence, chunk: Chunk, run: _Run) -> Loss:
+        """Return the loss of a chunk that isn't a hit."""
+        trace = run.retrieved and run.retrieved.explain(chunk.id)
+        if trace and trace.lost_at != "search":
+            explanation = self.system.explain(self.question, chunk.id, self.current)
+        else:  # by its text, which finds it outside the best 1,000 as well
+            explanation = self.system.explain(self.question, evidence.quotation or chunk.text or chunk.id, self.current)
+        return loss_in_retrieval(explanation)._replace(chunk_id=chunk.id)
+
+    def _fate(self, chunk: Chunk, run: _Run) -> str:
+        """Return what became of a chunk, in words."""
+        if any(decision.chunk_id == chunk.id and decision.is_in_context for decision in run.context.trace.decisions):
+            return "read"
+        if any(hit.chunk.id == chunk.id for hit in run.hits):
+            return loss_in_assembly(chunk, run.context).layer
+        return "no hit"
+
+    def _loss_outside(self, evidence: Evidence, known: Sequence[Chunk]) -> Loss:
+        """Return the loss of evidence that no chunk has, alone or with others."""
+        document_id = evidence.document_id
+        if document_id is not None and self.system.visible_store(self.question) is None and not known:
+            return Loss("not found", None, f"the index can't list the chunks of {document_id}")
+        if evidence.quotation is not None:
+            wanted = normalize_wording(evidence.quotation)
+            candidates = self.sources if document_id is None else {document_id: self.sources.get(document_id, "")}
+            named = [name for name, text in candidates.items() if wanted in normalize_wording(text)]
+            indexed = {chunk.document_id for chunk in known}
+            if stale := [name for name in named if name in indexed or (document_id is not None and known)]:
+                return Loss("stale", None, f"{stale[0]} has it, and no chunk of {stale[0]} does")
+        if document_id is not None and any(chunk.document_id == document_id for chunk in known):
+            reason = f"no chunk of {document_id} has it"
+            if evidence.start is not None and all(chunk.start is None for chunk in known):
+                reason = f"the chunks of {document_id} have no offsets: mark quotations instead"
+            return Loss("not in the corpus", None, reason)
+        return Loss("not in the corpus", None, "no chunk has it, whole or in parts")

@@ -1,0 +1,157 @@
+"""The layer in which a piece of evidence was lost, from the traces of its retrieval and its assembly.
+
+If several chunks have the evidence, the one that got furthest counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+from ctxassembly.context import Context
+from ctxassembly.data.candidates import (
+    BELOW_CUTOFF,
+    BELOW_FLOOR,
+    EXACT_DUPLICATE,
+    IRRELEVANT,
+    REPEATED,
+    TOO_SHORT,
+)
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.retrieval import Explanation
+from ctxassembly.data.trace import Decision
+from ctxassembly.evaluate.coverage import MAX_GAP_CHARS, has_all, has_whole, held_span
+from ctxassembly.evaluate.diagnosis import LAYERS, Layer
+from ctxassembly.evaluate.questions import Evidence
+from ctxassembly.text.words import normalize_wording
+from ctxassembly.views.evidence import locate_evidence
+
+_RETRIEVAL_LAYERS: dict[str | None, Layer] = {
+    "index": "not in the corpus",
+    "filter": "filtered",
+    "search": "not found",
+    "fuse": "not fused",
+    "rerank": "reranked away",
+    "evidence": "refused",
+}
+"""The layers of the steps of retrieval. At all other steps a chunk is ranked out."""
+_NOT_RELEVANT = (TOO_SHORT, BELOW_FLOOR, IRRELEVANT, BELOW_CUTOFF)
+_MAX_PARTS = 4
+"""Most parts of split evidence that a reason names."""
+
+
+class Loss(NamedTuple):
+    """The layer that lost a piece of evidence, the chunk that has it, and the reason in words."""
+
+    layer: Layer
+    chunk_id: str | None
+    reason: str
+
+
+def share_read(evidence: Evidence, context: Context) -> float:
+    """Return the share of the evidence that the context has, 0 to 1. Of a chunk or a document any text counts."""
+    if evidence.document_id is not None:
+        own = tuple(passage for passage in context.passages if passage.document_id == evidence.document_id)
+        context = replace(context, passages=own)
+    if evidence.quotation is not None:
+        return locate_evidence(context, [evidence.quotation])[0].share_read
+    if evidence.document_id is not None and evidence.start is not None and evidence.end is not None:
+        located = locate_evidence(context, [(evidence.document_id, evidence.start, evidence.end)])[0]
+        missing = (1 - located.share_read) * (evidence.end - evidence.start)
+        # White space between joined chunks is in none of them.
+        return 1.0 if missing <= MAX_GAP_CHARS * (len(located.context_spans) - 1) else located.share_read
+    pieces = (piece for passage in context.passages for piece in passage.pieces)
+    return float(any(evidence.chunk_id in (None, piece.candidate.chunk.id) for piece in pieces))
+
+
+def is_cited(evidence: Evidence, context: Context, answer: str) -> bool:
+    """Return True if the answer has the label of a block with any of the evidence."""
+    spans = [citation.span for citation in context.resolve(answer).citations]
+    cited = [
+        passage
+        for passage in context.passages
+        if any(first <= passage.span[0] < max(last, first + 1) for first, last in spans)
+    ]
+    return share_read(evidence, replace(context, passages=tuple(cited))) > 0
+
+
+def loss_in_retrieval(explanation: Explanation) -> Loss:
+    """Return the loss of a chunk that isn't a hit."""
+    layer = _RETRIEVAL_LAYERS.get(explanation.lost_at, "ranked out")
+    if explanation.channel_ranks:
+        layer = "ranked out"
+    if explanation.lost_at == "limit" and _was_reranked_away(explanation):
+        layer = "reranked away"
+    return Loss(layer, explanation.chunk_id, explanation.reason)
+
+
+def _was_reranked_away(explanation: Explanation) -> bool:
+    """Return True if the chunk was within the limit before the reranker, and below it afterwards."""
+    steps, ranks, kept = list(explanation.ranks), explanation.ranks, explanation.sizes["limit"]
+    if "rerank" not in steps:
+        return False
+    before, after = ranks[steps[steps.index("rerank") - 1]], ranks["rerank"]
+    return before is not None and before < kept and after is not None and after >= kept
+
+
+def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:
+    """Return the loss of a hit whose evidence isn't in the context."""
+    decisions: dict[str, Decision] = {}
+    for decision in context.trace.decisions:
+        if decision.chunk_id not in decisions or decision.is_in_context:
+            decisions[decision.chunk_id] = decision
+    found = decisions.get(chunk.id)
+    if found is not None and found.reason == EXACT_DUPLICATE and found.because_of:  # the copy has the evidence, too
+        found = decisions.get(found.because_of, found)
+    if found is None:
+        return Loss("over budget", chunk.id, "it is in no decision of the trace")
+    named = f"{chunk.id} " if found.chunk_id == chunk.id else f"its copy {found.chunk_id} "
+    because = f", because of {found.because_of}" if found.because_of else ""
+    reason = f"{named}was {found.outcome}: {found.reason}{because}"
+    if found.outcome in ("duplicate", "contained") or found.reason == REPEATED:
+        return Loss("deduplicated", chunk.id, reason)
+    if found.outcome == "dropped":
+        # A chunk that was dropped for the budget although it had room lost to its own relevance.
+        return Loss("not relevant enough" if found.reason in _NOT_RELEVANT else "over budget", chunk.id, reason)
+    trace, part = context.trace, found.shortened
+    missing = part.tokens_before - part.tokens_after if part else 0
+    has_room = found.reason == "sentence" and trace.token_count + missing <= trace.max_tokens
+    return Loss("not relevant enough" if has_room else "over budget", chunk.id, reason)
+
+
+def furthest(losses: Iterable[Loss]) -> Loss | None:
+    """Return the loss in the last layer, the first of several; None if there is none."""
+    return max(losses, key=lambda loss: LAYERS.index(loss.layer), default=None)
+
+
+def loss_of_split(evidence: Evidence, chunks: Sequence[Chunk], fate: Callable[[Chunk], str]) -> Loss | None:
+    """Return the loss of evidence that several chunks of one document have together, None if they haven't.
+
+    `fate` is a function from a chunk to what became of it, in words.
+    """
+    wanted = normalize_wording(evidence.quotation or "")
+    for of_document in _by_document(chunks):
+        parts = [chunk for chunk in of_document if held_span(evidence, wanted, chunk)]
+        if evidence.kind in ("span", "quotation") and len(parts) > 1 and has_all(evidence, parts):
+            # The parts that matter most are those with the longest piece of the evidence.
+            parts.sort(key=lambda chunk: _part_length(evidence, wanted, chunk), reverse=True)
+            fates = ", ".join(f"{chunk.id} ({fate(chunk)})" for chunk in parts[:_MAX_PARTS])
+            return Loss("split apart", parts[0].id, f"no single chunk has it; parts are in {fates}")
+    return None
+
+
+def _part_length(evidence: Evidence, wanted: str, chunk: Chunk) -> int:
+    first, last = held_span(evidence, wanted, chunk) or (0, 0)
+    return last - first
+
+
+def _by_document(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+    for _, found in groupby(sorted(chunks, key=lambda chunk: chunk.document_id), key=lambda chunk: chunk.document_id):
+        yield list(found)
+
+
+def holders_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Return the chunks that have all of the evidence, in their order."""
+    return [chunk for chunk in chunks if has_whole(evidence, chunk)]
