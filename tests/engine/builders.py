@@ -34,6 +34,11 @@ def numbered(prefix: str, words: int) -> str:
     return " ".join(f"{prefix}{n:03}" for n in range(words))
 
 
+def lettered(words: int) -> str:
+    """Words that are all different and have no digits, so that texts which differ in one state the same facts."""
+    return " ".join("w" + "".join(chr(ord("a") + int(digit)) for digit in f"{n:03}") for n in range(words))
+
+
 def split(
     document_id: str,
     text: str,

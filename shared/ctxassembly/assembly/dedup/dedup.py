@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from typing import Any
 
 from ctxassembly.assembly.dedup.exact import DateOf, dedup_exact, dedup_similar, no_date, shared_hashes
+from ctxassembly.assembly.dedup.facts import compare_facts
 from ctxassembly.assembly.dedup.near import NearIndex
 from ctxassembly.assembly.dedup.semantic import Vector, VectorIndex, unit_vector
 from ctxassembly.config.assembly import AssemblyConfig
@@ -78,8 +79,9 @@ class Duplicates:
         return pending
 
     def _find_near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
-        index = NearIndex([candidate.chunk.text for candidate in candidates], self._config.near_threshold)
-        return dedup_similar(candidates, index, date_of)
+        texts = [candidate.chunk.text for candidate in candidates]
+        index = NearIndex(texts, self._config.near_threshold)
+        return dedup_similar(candidates, index, date_of, compare_facts(texts))
 
     def _find_semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
         texts = [candidate.chunk.text for candidate in candidates]

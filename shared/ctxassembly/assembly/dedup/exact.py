@@ -87,9 +87,14 @@ class SimilarityIndex(Protocol):
 
 
 def dedup_similar(
-    candidates: Sequence[Candidate], index: SimilarityIndex, date_of: DateOf = no_date
+    candidates: Sequence[Candidate],
+    index: SimilarityIndex,
+    date_of: DateOf = no_date,
+    differs: Callable[[int, Match], bool] = lambda _position, _match: False,
 ) -> dict[int, Candidate]:
     """Return the candidate that represents each similar one, by the dropped one's key. `candidates` are best first.
+
+    A match from which a candidate `differs` is none, unless by `date_of` they are an older and a newer version.
 
     A candidate is dropped if one that was kept before it matches; a dropped one drops no other. If by `date_of` it is
     newer than all its matches, it is kept and they are dropped. A newer text doesn't displace one of which it is only a
@@ -110,6 +115,7 @@ def dedup_similar(
                 match
                 for match in index.find(position)
                 if not is_overlap(candidates[position], candidates[match.text_index])
+                and (_are_versions(dates[position], dates[match.text_index]) or not differs(position, match))
             ]
             keepers = [other for other, is_part in matches if is_part or not _is_newer(dates[position], dates[other])]
             if keepers:
@@ -136,6 +142,10 @@ def dedup_similar(
 
 def _is_newer(first: float | None, second: float | None) -> bool:
     return first is not None and second is not None and first > second
+
+
+def _are_versions(first: float | None, second: float | None) -> bool:
+    return _is_newer(first, second) or _is_newer(second, first)
 
 
 def is_overlap(first: Candidate, second: Candidate) -> bool:

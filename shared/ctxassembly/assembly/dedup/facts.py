@@ -1,7 +1,8 @@
 """The facts in which two texts of nearly the same meaning may differ: numbers, dates, names and negations.
 
-Embeddings hardly see them: "two euros" and "three euros" have a cosine of .93, "may eat" and "may not eat" too. So
-texts that differ in one are no semantic duplicates, however close their vectors are.
+Embeddings hardly see them: "two euros" and "three euros" have a cosine of .93, "may eat" and "may not eat" too. One
+word of a hundred may be all the difference, too. So texts that differ in one are no near or semantic duplicates,
+however many words they share and however close their vectors are.
 
 Numbers are read as digits and as words, months and weekdays as words, all in the languages of `wording/languages`: in
 any of them, since a short text doesn't show its own. A name is a capitalized word inside a sentence; in German every
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from ctxassembly.data.candidates import Match
 from ctxassembly.text.sentences import sentence_spans
 from ctxassembly.text.words import strip_accents
 from ctxassembly.wording.languages import LANGUAGES, stop_words
@@ -72,12 +75,27 @@ def differ_in_facts(first: Facts, second: Facts) -> bool:
     >>> differ_in_facts(two, too), differ_in_facts(two, three)
     (False, True)
     """
-    return (
-        first.figures != second.figures
-        or first.negations != second.negations
-        or not first.names <= second.words
-        or not second.names <= first.words
-    )
+    return _lacks_facts(first, second) or _lacks_facts(second, first)
+
+
+def compare_facts(texts: Sequence[str]) -> Callable[[int, Match], bool]:
+    """Return a function that is True if the text at a position differs in facts from its match; a part may have fewer.
+
+    >>> differs = compare_facts(["Wait 2 hours. Don't eat.", "Wait 2 hours.", "Wait 3 hours."])
+    >>> [differs(1, Match(0)), differs(1, Match(0, is_part=True)), differs(2, Match(0, is_part=True))]
+    [True, False, True]
+    """
+    facts_at = cache(lambda position: find_facts(texts[position]))  # few texts are similar to another one
+
+    def differs(position: int, match: Match) -> bool:
+        part, whole = facts_at(position), facts_at(match.text_index)
+        return _lacks_facts(whole, part) if match.is_part else differ_in_facts(part, whole)
+
+    return differs
+
+
+def _lacks_facts(whole: Facts, part: Facts) -> bool:
+    return not part.figures <= whole.figures or part.negations > whole.negations or not part.names <= whole.words
 
 
 def _number(word: str) -> str:

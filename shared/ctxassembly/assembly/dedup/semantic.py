@@ -10,10 +10,9 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
-from ctxassembly.assembly.dedup.facts import differ_in_facts, find_facts
+from ctxassembly.assembly.dedup.facts import compare_facts
 from ctxassembly.data.candidates import Match
 
 Vector = Sequence[float]
@@ -52,7 +51,7 @@ class VectorIndex:
     def __init__(self, texts: Sequence[str], vectors: Sequence[Vector | None], threshold: float) -> None:
         import numpy as np  # here, since the import takes 100 ms and few assemblies compare vectors
 
-        self._facts_at = cache(lambda position: find_facts(texts[position]))  # few texts are close to another one
+        self._differs = compare_facts(texts)
         self._vectors = vectors
         self._threshold = threshold
         self._positions: dict[int, list[int]] = defaultdict(list)
@@ -92,5 +91,5 @@ class VectorIndex:
             self._block_key = dimensions, first
         positions = self._positions[dimensions]
         (close,) = self._block[row - first].nonzero()
-        kept = [positions[other] for other in close.tolist() if positions[other] in self._kept]
-        return [Match(other) for other in kept if not differ_in_facts(self._facts_at(position), self._facts_at(other))]
+        kept = [Match(positions[other]) for other in close.tolist() if positions[other] in self._kept]
+        return [match for match in kept if not self._differs(position, match)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders import candidate_of, cited, decision, hits_of, numbered, standing, words_of
+from builders import candidate_of, cited, decision, hits_of, lettered, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
 from ctxassembly.assembly.dedup.exact import dedup_similar
 from ctxassembly.assembly.dedup.near import NearIndex
@@ -15,12 +15,13 @@ from ctxassembly.assembly.expansion import expand, long_chunks
 from ctxassembly.data.candidates import Match
 
 NEWEST = AssemblyConfig(dedup="near", prefer_version="newest")
-TEXT = numbered("w", 60)
+TEXT = lettered(60)
 
 
 def version(name: str, updated_at: Any, changed: int = 0, **more: Any) -> Chunk:
     """A text of 60 words, `changed` of them its own. Two versions are near if they differ in up to 3 words."""
-    text = " ".join(f"{name}{n}" if n % 11 == 0 and n // 11 < changed else word for n, word in enumerate(TEXT.split()))
+    edited = {n * 11 for n in range(changed)}
+    text = " ".join(f"{name}{word}" if n in edited else word for n, word in enumerate(TEXT.split()))
     return Chunk(name, name, text, metadata={"updated_at": updated_at}, **more)
 
 
@@ -43,6 +44,15 @@ def test_the_newer_version_stands_in_the_better_ones_place():
 def test_the_trace_tells_ranks_as_they_were():
     context = newest(OLD, OTHER, NEW)
     assert [(each.chunk_id, each.rank) for each in context.trace.decisions] == [("old", 0), ("O1", 1), ("new", 2)]
+
+
+def test_a_newer_version_may_state_other_facts():
+    """That is what makes it a version. Without the dates to tell, both are kept."""
+    old = replace(OLD, text=f"{OLD.text} Wait two hours.")
+    new = replace(NEW, text=f"{NEW.text} Wait three hours.")
+    assert standing(newest(old, new)) == ["new"]
+    assert standing(newest(old, replace(new, metadata={}))) == ["old", "new"]
+    assert standing(newest(old, new, prefer_version="score")) == ["old", "new"]
 
 
 def test_with_prefer_score_the_better_ranked_stays():
@@ -91,7 +101,7 @@ def test_the_newest_of_three():
 def test_what_a_displaced_version_had_dropped_is_tried_again():
     """c was dropped for a, a for the newer b; c is not near to b."""
     a, b = version("a", "2023-01-01", 0), version("b", "2024-01-01", 3)
-    c = Chunk("c", "c", TEXT.replace("w058", "c1").replace("w050", "c2").replace("w042", "c3"))
+    c = Chunk("c", "c", TEXT.replace("wafi", "cone").replace("wafa", "ctwo").replace("waec", "cthree"))
     assert standing(newest(a, c)) == ["a"]
     context = newest(a, c, b)
     assert standing(context) == ["b", "c"]
