@@ -132,6 +132,7 @@ _PIPELINE = AssemblyConfig(
     min_chunk_tokens=20,
     overflow="truncate",
     cite="passage",
+    separator="rule",
 )
 """The settings that the five rules of the published pipeline share."""
 

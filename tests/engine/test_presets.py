@@ -196,6 +196,15 @@ def test_the_pipeline_drops_short_chunks_and_cuts_the_last_one_under_pressure_al
     assert pressed.trace.decisions[0].reason == "too short"
 
 
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_pipeline_writes_a_rule_between_blocks(name: str):
+    """Published: the pipeline separates its chunks by a line of three hyphens; the other rules by a blank line."""
+    context = assemble(FIVE, replace(PUBLISHED[name], dedup="exact"))
+    separator = "\n\n---\n\n" if name in PIPELINE else "\n\n"
+    assert context.text == separator.join(block.text for block in context.blocks)
+    assert ("---" in context.text) is (name in PIPELINE)
+
+
 def test_tight_budgets_keep_the_sentences_that_answer():
     filler = [f"Sentence {n} of this leaflet tells you nothing that is new to you." for n in range(20)]
     filler[15] = "Stop taking blood thinners five days before the biopsy."

@@ -21,7 +21,7 @@ from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.expansion.long_chunks import LongChunks
 from ctxassembly.assembly.rendering.cite import CitedText, cite
 from ctxassembly.assembly.rendering.groups import Joins
-from ctxassembly.assembly.rendering.render import SEPARATOR
+from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.result import Selection
@@ -172,7 +172,7 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
     # A header leaves out what the model is not to read; whoever reads a citation may.
     has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate in selection.selected)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
-    cited = cite(blocks, SEPARATOR, metadata_reader, shortened, config)
+    cited = cite(blocks, SEPARATORS[config.separator], metadata_reader, shortened, config)
     return _Rendered(selection, labels, shortened, metadata_reader, cited)
 
 

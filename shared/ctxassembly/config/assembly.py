@@ -47,6 +47,7 @@ Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 RankBy = Literal["query", "rank"]
 Overflow = Literal["skip", "stop", "truncate"]
 Order = Literal["auto", "documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
+Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 PreferVersion = Literal["score", "newest"]
@@ -230,6 +231,10 @@ class AssemblyConfig:
     header and a footer, on lines of their own; it never receives the text, and is not called for a tiny budget. If all
     its headers show the labels of a format, such as `[1]`, prompts ask for these labels and answers are parsed for
     them. Text of documents can't imitate the labels of "numbered" and "source"; you must guard other forms yourself."""
+    separator: Separator = "blank"
+    """The text between two blocks: "blank" is a blank line, "rule" a line `---` between two blank lines, as in the
+    published pipeline. No text of a document can imitate the line, and it takes one or two tokens per block. Documents
+    and nodes that an adapter returns are joined by their reader."""
     language: Annotated[Code, Choice(LANGUAGES)] = "en"
     """The language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents can't
     imitate generated headers in any language, and answers are parsed for the labels of all languages."""

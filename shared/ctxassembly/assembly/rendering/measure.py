@@ -28,7 +28,7 @@ from ctxassembly.assembly.rendering.groups import (
 from ctxassembly.assembly.rendering.join import JoinedPassage
 from ctxassembly.assembly.rendering.order import arrange
 from ctxassembly.assembly.rendering.parts import Parts
-from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATOR, Renderer
+from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATORS, Renderer
 from ctxassembly.config.assembly import AssemblyConfig, Order
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.tokens.counter import TokenCounter, TokenSpan, lower_bound
@@ -86,7 +86,7 @@ class SizeMeter:
         marker = counter.measure(PASSAGE_MARKER)
         self._marker_start = counter.measure(marker.prefix)
         self._marker_end = counter.measure(marker.suffix or "")
-        self._separator = counter.measure(SEPARATOR)
+        self._separator = counter.measure(SEPARATORS[config.separator])
         self._footer = ""
 
     def label_digits(self, label_count: int) -> tuple[int, int]:
@@ -259,7 +259,7 @@ class Typesetter:
         self.parts = parts
         self.renderer = Renderer(config)
         self.meter = SizeMeter(config, counter, self.renderer, parts)
-        self.separator = counter.measure(SEPARATOR)
+        self.separator = counter.measure(SEPARATORS[config.separator])
         self._summaries = summaries
         self._supplement_parts = supplement
         self.get_join = get_join

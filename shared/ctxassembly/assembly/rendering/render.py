@@ -15,7 +15,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig, Separator
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path
@@ -24,6 +24,7 @@ from ctxassembly.safe_repr import to_text
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
 from ctxassembly.wording.label_guards import (
+    RULE,
     build_guard,
     escape_labels,
     escape_replacements,
@@ -35,8 +36,8 @@ from ctxassembly.wording.metadata_labels import MetadataReader
 from ctxassembly.wording.sanitize import NOTHING_LEFT, sanitize_line
 from ctxassembly.wording.unicode import escape_xml, make_encodable, one_line
 
-SEPARATOR = "\n\n"
-"""Between two blocks: a blank line."""
+SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
+"""Between two blocks."""
 PASSAGE_MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
 CACHE_BYTES = 8 * 1024 * 1024
