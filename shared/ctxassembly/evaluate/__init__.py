@@ -16,15 +16,26 @@ if TYPE_CHECKING:
     from ctxassembly.evaluate.generation import questions_from
     from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
     from ctxassembly.evaluate.reading import read_questions
+    from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
+    from ctxassembly.evaluate.results import Piece, SystemResult
+    from ctxassembly.evaluate.run import aevaluate, evaluate
+    from ctxassembly.evaluate.systems import assembled
 
     __all__ = [
         "Diagnosis",
         "DiagnosisReport",
+        "EvaluationReport",
+        "EvaluationRow",
         "Evidence",
         "LabeledQuestion",
         "Layer",
+        "Piece",
         "Remedy",
+        "SystemResult",
+        "aevaluate",
+        "assembled",
         "diagnose",
+        "evaluate",
         "questions_from",
         "read_questions",
     ]
@@ -35,5 +46,9 @@ else:
         "ctxassembly.evaluate.generation": "questions_from",
         "ctxassembly.evaluate.questions": "Evidence LabeledQuestion",
         "ctxassembly.evaluate.reading": "read_questions",
+        "ctxassembly.evaluate.report": "EvaluationReport EvaluationRow",
+        "ctxassembly.evaluate.results": "Piece SystemResult",
+        "ctxassembly.evaluate.run": "aevaluate evaluate",
+        "ctxassembly.evaluate.systems": "assembled",
     }
     __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -21,7 +21,7 @@ MIN_CHUNK_CHARS = 80
 CONCURRENT_CALLS = 4
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
 PROMPT = """Write one question that a reader could ask who has never seen the text below, and that the text answers.
-Don't mention "the text". Use your own words in the question, not those of the text.
+Don't mention "the text". Use your own words in the question, not the words of the text.
 Copy from the text, character by character, the one or two sentences that answer it.
 Reply with JSON only: {{"question": "...", "quotation": "..."}}. If the text answers no useful question: {{}}.
 

@@ -27,7 +27,7 @@ class Meter:
     def __init__(self, texts: Mapping[str, str], parent: Meter | None = None) -> None:
         """`texts` are the documents by id; `parent` has those that `texts` hasn't."""
         self._texts, self._parent = texts, parent
-        self.dense = Dense(texts, parent and parent.dense)
+        self.dense: Dense = Dense(texts, parent.dense if parent else None)
         self._borders = Borders(texts)
 
     def text(self, span: DocumentSpan) -> str:
@@ -73,7 +73,8 @@ class Meter:
         end = 0
         for run in read:
             piece = self.text(run).strip()
-            end = text.index(piece, end) + len(piece)
+            at = text.find(piece, end)
+            end = max(end, (text.find(piece) if at < 0 else at) + len(piece))
         return end
 
     def found(

@@ -1,0 +1,80 @@
+"""Grades by a language model, and prices of calls, both only on request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ctxassembly.errors import ConfigError, MissingExtraError
+from ctxassembly.evaluate.models import text_model
+from ctxassembly.evaluate.questions import LabeledQuestion
+from ctxassembly.evaluate.results import SystemResult
+from ctxassembly.safe_repr import describe_error, safe_repr
+
+PROMPT = """Grade an answer against the expected answer.
+1: it says what the expected answer says. More detail is fine.
+0.5: it says a part of it, and nothing wrong.
+0: it says something else, or nothing.
+Reply with the number only.
+
+Question: {question}
+Expected answer: {expected}
+Answer: {answer}"""
+_GRADE = re.compile(r"(?<![\d.])(?:0(?:\.\d+)?|1(?:\.0+)?)(?![\d.]*\d)")
+Judge = Callable[[LabeledQuestion, SystemResult], float | None]
+
+
+def as_judge(model: Any) -> Judge:
+    """Return a function that grades the answer of a result from 0 to 1; None without an answer or an expected one.
+
+    >>> judge = as_judge(lambda prompt: "1")
+    >>> judge(LabeledQuestion("May I drink?", answer="Yes."), SystemResult("", answer="You may."))
+    1.0
+
+    Raises:
+        InputError: `model` is no model.
+        ValueError: while grading, the model replied without a number.
+    """
+    ask = text_model("judge", model)
+
+    def grade(question: LabeledQuestion, result: SystemResult) -> float | None:
+        if result.answer is None or not question.answer:
+            return None
+        reply = ask(PROMPT.format(question=question.text, expected=question.answer, answer=result.answer))
+        found = _GRADE.search(reply)
+        if found is None:
+            raise ValueError(f"the judge replied without a grade from 0 to 1: {safe_repr(reply)}")
+        return float(found[0])
+
+    return grade
+
+
+Price = Callable[[float, float], float]
+"""From tokens that a model reads and writes to US dollars."""
+
+
+def price_of(model: str) -> Price:
+    """Return the price of calls of `model` ("gpt-4o", "claude-sonnet-4-5", ...), by the prices in genai-prices.
+
+    >>> price_of("gpt-4o")(1_000_000, 0)
+    2.5
+
+    Raises:
+        ConfigError: genai-prices doesn't know the model.
+        MissingExtraError: genai-prices isn't installed.
+    """
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError as error:
+        raise MissingExtraError("pricing the tokens of a model", "models") from error
+
+    def price(tokens_in: float, tokens_out: float) -> float:
+        usage = Usage(input_tokens=round(tokens_in), output_tokens=round(tokens_out))
+        return float(calc_price(usage, model).total_price)
+
+    try:
+        price(1, 1)
+    except LookupError as error:
+        raise ConfigError("model", "a model that genai-prices knows", model, f" ({describe_error(error)})") from None
+    return price

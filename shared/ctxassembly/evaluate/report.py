@@ -1,0 +1,220 @@
+"""The outcome of an evaluation: as text, as a page, as a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.evaluate import statistics
+from ctxassembly.evaluate.measures import MEASURES
+from ctxassembly.evaluate.questions import LabeledQuestion
+from ctxassembly.evaluate.statistics import Estimate
+from ctxassembly.safe_repr import pluralize
+from ctxassembly.views.html import fold, notes_list, render_section, table, truncate, wrap_page
+
+MAX_NAME_CHARS = 24
+"""Characters of a system's name in the printed table."""
+MAX_SHOWN_ERRORS = 5
+"""Errors of a system that are listed."""
+DIFFERS = "*"
+"""The mark of a difference whose interval leaves out 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRow:
+    """The measures of one system's result for one question.
+
+    >>> EvaluationRow("q1", "ours", measures={"recall": 1.0}).measures["recall"]
+    1.0
+    """
+
+    question_id: str
+    system: str
+    digest: str = ""
+    """Of the question and the arguments of the evaluation: a resumed run keeps the row if it is the same."""
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """By name, as in `MEASURES`; without those that there is nothing to measure for."""
+    text: str = ""
+    """The context."""
+    answer: str | None = None
+    error: str | None = None
+    """The error of the system, which then has no measures; or of the judge."""
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    """The rows of an evaluation, with means, intervals and differences. `print` shows them as a table.
+
+    >>> from ctxassembly.evaluate import evaluate
+    >>> questions = [{"question": "Until when may I drink?", "quotation": "Drink water until two hours before."}]
+    >>> report = evaluate(questions, {"empty": lambda question: ""}, progress=False)
+    >>> print(report.estimate("empty", "recall").mean, report.values("empty", "tokens"))
+    0.0 [0.]
+    """
+
+    rows: tuple[EvaluationRow, ...]
+    systems: tuple[str, ...]
+    baseline: str
+    questions: tuple[LabeledQuestion, ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the measures that some row has, in the order of `MEASURES`."""
+        return tuple(name for name in MEASURES if any(name in row.measures for row in self.rows))
+
+    def values(self, system: str, measure: str) -> statistics.Values:
+        """Return a measure of each question, in their order; NaN where it has none.
+
+        Raises:
+            ConfigError: there is no such system or measure.
+        """
+        if system not in self.systems:
+            raise ConfigError("system", f"one of {', '.join(map(repr, self.systems))}", system)
+        if measure not in MEASURES:
+            raise ConfigError("measure", f"one of {', '.join(map(repr, MEASURES))}", measure)
+        own = (row.measures.get(measure) for row in self.rows if row.system == system)
+        return np.array([np.nan if value is None else value for value in own], dtype=np.float64)
+
+    def estimate(self, system: str, measure: str) -> Estimate:
+        """Return the mean of a measure over the questions, with its 95 % interval; NaN if no question has it."""
+        return statistics.estimate([self.values(system, measure)])
+
+    def difference(self, system: str, measure: str) -> Estimate:
+        """Return the mean difference from the baseline, question by question, with its 95 % interval."""
+        return statistics.difference([self.values(system, measure)], [self.values(self.baseline, measure)])
+
+    @cached_property
+    def errors(self) -> tuple[EvaluationRow, ...]:
+        """The rows with an error."""
+        return tuple(row for row in self.rows if row.error is not None)
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with a row for each question and system, and a column for each measure.
+
+        Raises:
+            ModuleNotFoundError: pandas isn't installed.
+        """
+        import pandas as pd
+
+        texts = {question.id: question.text for question in self.questions}
+        rows = [
+            {
+                "question_id": row.question_id,
+                "question": texts[row.question_id],
+                "system": row.system,
+                **{name: row.measures.get(name) for name in self.measures},
+                "error": row.error,
+            }
+            for row in self.rows
+        ]
+        return pd.DataFrame(rows)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as one HTML page without scripts, and write it to `path` if that is given."""
+        page = wrap_page(self._repr_html_())
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _repr_html_(self) -> str:
+        heads = ("measure", *self.systems)
+        tables = [table("Means with 95 % intervals", heads, [(title, *cells) for title, cells in self._means(_long)])]
+        if others := self._others:
+            rows = [(title, *cells) for title, cells in self._differences(_long)]
+            tables.append(table(self._difference_title, ("measure", *others), rows))
+        return render_section(
+            self._title, notes_list(self._remarks), *tables, fold("Recall of each question", self._questions())
+        )
+
+    def _questions(self) -> str:
+        """Return the table of the recall of each question, the worst of the baseline first."""
+        shares = {system: self.values(system, "recall") for system in self.systems}
+        order = np.argsort(np.nan_to_num(shares[self.baseline], nan=2.0), kind="stable")
+        rows = (
+            (truncate(self.questions[at].text, 120), *(_number(shares[system][at], 2) for system in self.systems))
+            for at in order
+        )
+        return table("Evidence recall", ("question", *self.systems), rows, len(self.questions), "questions")
+
+    def __str__(self) -> str:
+        lines = [self._title, *(f"- {remark}" for remark in self._remarks), ""]
+        lines += _aligned(self.systems, self._means(_short))
+        if self._others:
+            lines += ["", f"{self._difference_title}:", *_aligned(self._others, self._differences(_short))]
+        return "\n".join(lines)
+
+    @property
+    def _title(self) -> str:
+        return f"{pluralize(len(self.questions), 'question')}, 95 % intervals"
+
+    @property
+    def _others(self) -> tuple[str, ...]:
+        return tuple(system for system in self.systems if system != self.baseline)
+
+    @property
+    def _difference_title(self) -> str:
+        return f"Difference from {self.baseline}, question by question ({DIFFERS}: the interval leaves out 0)"
+
+    @property
+    def _remarks(self) -> list[str]:
+        """The notes, and the errors of each system."""
+        remarks = list(self.notes)
+        for system in self.systems:
+            own = [row for row in self.errors if row.system == system]
+            if own:
+                listed = "; ".join(f"{row.question_id}: {row.error}" for row in own[:MAX_SHOWN_ERRORS])
+                remarks.append(f"{system}: {pluralize(len(own), 'error')}: {listed}")
+        return remarks
+
+    def _means(self, write: Any) -> Iterator[tuple[str, list[str]]]:
+        for name in self.measures:
+            yield MEASURES[name].title, [write(self.estimate(system, name), name) for system in self.systems]
+
+    def _differences(self, write: Any) -> Iterator[tuple[str, list[str]]]:
+        for name in self.measures:
+            found = [self.difference(system, name) for system in self._others]
+            yield MEASURES[name].title, [write(one, name, "+") + (DIFFERS if one.differs else "") for one in found]
+
+
+def _short(estimate: Estimate, measure: str, sign: str = "") -> str:
+    """Return a mean with half the width of its interval."""
+    if np.isnan(estimate.mean):
+        return "–"
+    decimals = MEASURES[measure].decimals
+    half = _number((estimate.high - estimate.low) / 2, decimals)
+    return f"{_number(estimate.mean, decimals, sign)} ±{half.removeprefix('0') if decimals else half}"
+
+
+def _long(estimate: Estimate, measure: str, sign: str = "") -> str:
+    """Return a mean with its interval."""
+    if np.isnan(estimate.mean):
+        return "–"
+    decimals = MEASURES[measure].decimals
+    low, high = (_number(bound, decimals, sign) for bound in (estimate.low, estimate.high))
+    return f"{_number(estimate.mean, decimals, sign)} [{low}, {high}]"
+
+
+def _number(value: float, decimals: int, sign: str = "") -> str:
+    return "–" if np.isnan(value) else f"{value:{sign},.{decimals}f}"
+
+
+def _aligned(systems: Sequence[str], rows: Iterator[tuple[str, list[str]]]) -> list[str]:
+    """Return lines with a column for each of `systems`, aligned to the right."""
+    cells = [("", [truncate(system, MAX_NAME_CHARS) for system in systems]), *rows]
+    first = max(len(title) for title, _ in cells)
+    widths = [max(len(row[at].removesuffix(DIFFERS)) for _, row in cells) for at in range(len(systems))]
+
+    def padded(cell: str, width: int) -> str:
+        return cell.rjust(width + cell.endswith(DIFFERS)).ljust(width + 1)
+
+    return [
+        f"{title:<{first}}  {'  '.join(padded(cell, width) for cell, width in zip(row, widths, strict=True))}".rstrip()
+        for title, row in cells
+    ]

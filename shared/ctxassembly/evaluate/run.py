@@ -1,0 +1,312 @@
+"""`evaluate` and `aevaluate`: whole configurations over a set of questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ctxassembly.concurrency import aiter_completed, iter_completed
+from ctxassembly.data.validation import check_int
+from ctxassembly.enrichment.run import progress_bar
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.evaluate.corpus import Corpus, is_in_corpus
+from ctxassembly.evaluate.judging import Judge, Price, as_judge, price_of
+from ctxassembly.evaluate.measures import Measuring
+from ctxassembly.evaluate.questions import LabeledQuestion
+from ctxassembly.evaluate.reading import read_questions
+from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
+from ctxassembly.evaluate.results import SystemResult
+from ctxassembly.evaluate.systems import System, as_system
+from ctxassembly.runtime.driver import Port
+from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
+
+FORMAT = 1
+"""Part of the digest of a row: rows of another format are measured again."""
+Task = tuple[LabeledQuestion, System]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The checked arguments of `evaluate`."""
+
+    questions: tuple[LabeledQuestion, ...]
+    systems: tuple[System, ...]
+    baseline: str
+    measuring: Measuring
+    judge: Judge | None
+    price: Price | None
+    digest: str
+    """Of all that rows depend on but their question and system."""
+
+    def digest_of(self, question: LabeledQuestion) -> str:
+        """Return the digest of what a row of `question` depends on, but its system."""
+        fields = json.dumps(asdict(question), default=repr, sort_keys=True)
+        return sha256(f"{self.digest}{fields}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def row(self, task: Task) -> EvaluationRow:
+        """Ask a system a question, and return the measures of its result."""
+        question, system = task
+        try:
+            result = system.ask(question)
+        except Exception as error:  # noqa: BLE001 - shown in the report, and the other systems go on
+            return self._failed(task, error)
+        return self._measured(task, result)
+
+    async def arow(self, task: Task) -> EvaluationRow:
+        """Async version of `row`. The measures and the judge run in a thread."""
+        question, system = task
+        try:
+            result = await system.aask(question)
+        except Exception as error:  # noqa: BLE001 - see `row`
+            return self._failed(task, error)
+        row: EvaluationRow = await Port(self._measured).acall(task, result)
+        return row
+
+    def _failed(self, task: Task, error: Exception) -> EvaluationRow:
+        question, system = task
+        return EvaluationRow(question.id, system.name, self.digest_of(question), error=describe_error(error))
+
+    def _measured(self, task: Task, result: SystemResult) -> EvaluationRow:
+        question, system = task
+        values = self.measuring.measure(question, result)
+        error = None
+        if self.judge:
+            try:
+                values["answer"] = self.judge(question, result)
+            except Exception as failure:  # noqa: BLE001 - the other measures of the row hold
+                error = f"judge: {describe_error(failure)}"
+        if self.price:
+            written = self.measuring.count(result.answer) if result.answer else 0
+            values["cost"] = self.price(values["tokens"] or 0, written)
+        known = {name: value for name, value in values.items() if value is not None}
+        return EvaluationRow(
+            question.id, system.name, self.digest_of(question), known, result.text, result.answer, error=error
+        )
+
+    def report(self, rows: Mapping[tuple[str, str], EvaluationRow]) -> EvaluationReport:
+        """Return the report of `rows`, in the order of questions and systems."""
+        ordered = tuple(rows[question.id, system.name] for question in self.questions for system in self.systems)
+        names = tuple(system.name for system in self.systems)
+        return EvaluationReport(ordered, names, self.baseline, self.questions, self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        made = sum(question.made for question in self.questions)
+        unmarked = sum(not question.is_marked and question.is_answerable for question in self.questions)
+        corpus = self.measuring.corpus
+        missing = [
+            question.id
+            for question in self.questions
+            if not all(is_in_corpus(evidence, corpus) for evidence in question.evidence)
+        ]
+        notes = [
+            f"{pluralize(made, 'question')} written by a model" if made else "",
+            f"{pluralize(unmarked, 'question')} without marked evidence" if unmarked else "",
+            f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: {', '.join(missing[:5])}"
+            if missing
+            else "",
+            "without corpus=, spans are only found in results that give the offsets of their text"
+            if not corpus.texts and any(one.kind == "span" for question in self.questions for one in question.evidence)
+            else "",
+        ]
+        return tuple(filter(None, notes))
+
+
+def evaluate(
+    questions: Any,
+    systems: Mapping[str, Any],
+    *,
+    corpus: Any = None,
+    baseline: str | None = None,
+    judge: Any = None,
+    model: str | None = None,
+    budget: int | None = None,
+    encoding: str | Callable[[str], int] = "cl100k_base",
+    resume: str | Path | None = None,
+    workers: int = 4,
+    progress: bool = True,
+) -> EvaluationReport:
+    """Ask each of `systems` all `questions`, and report how much of the marked evidence their contexts have.
+
+    Experimental. Nothing is sent anywhere but to the systems and the judge.
+
+    >>> questions = [{"question": "Until when may I drink?", "quotation": "Drink water until two hours before."}]
+    >>> leaflet = "Wear loose clothes. Drink water until two hours before. Eat nothing."
+    >>> systems = {"first sentence": lambda question: leaflet[:19], "all": lambda question: leaflet}
+    >>> report = evaluate(questions, systems, progress=False)
+    >>> report.difference("all", "recall").mean
+    1.0
+
+    Args:
+        questions: whatever `read_questions` reads.
+        systems: by name, what is asked: a function from the question to a context, a retriever, chain or query engine
+            of LangChain or LlamaIndex, an `AnswerChain`, or `assembled(retriever, config)`. A result is a text, a
+            `Context`, a list of documents, nodes, hits or chunks, or a dict with context and answer.
+        corpus: the documents, as a dict of texts by id or as a list of `Chunk`. With it texts without offsets are
+            looked up in the documents, and the borders of contexts are checked.
+        baseline: the name of the system that the others are compared with; None means the first.
+        judge: a language model that grades answers against the expected answers.
+        model: the name of the model that reads the contexts, for their price: `pip install 'ctxassembly[models]'`.
+        budget: the number of tokens that a context may have; None doesn't check.
+        encoding: the tokenizer that counts all contexts: a name of tiktoken, or a function.
+        resume: a JSONL file. Each row is appended as soon as it is measured, and rows in the file aren't measured
+            again. A row belongs to its question, the arguments and the name of its system, not to the code of the
+            system: give a changed system another name. Rows with an error are tried again.
+        workers: the maximum number of questions asked at once. With 1 the times are undisturbed.
+        progress: True shows a bar of tqdm, if that is installed.
+
+    Raises:
+        ConfigError: an argument is out of its range.
+        InputError: an argument has the wrong type, or a question can't be read.
+    """
+    check_int("workers", workers, 1)
+    evaluation = _checked(questions, systems, corpus, baseline, judge, model, budget, encoding, needs_sync=True)
+    with _Rows.opened(evaluation, resume, progress=progress) as rows:
+        for _, row in iter_completed(evaluation.row, rows.missing(), workers):
+            rows.add(row)
+    return evaluation.report(rows.known)
+
+
+async def aevaluate(
+    questions: Any,
+    systems: Mapping[str, Any],
+    *,
+    corpus: Any = None,
+    baseline: str | None = None,
+    judge: Any = None,
+    model: str | None = None,
+    budget: int | None = None,
+    encoding: str | Callable[[str], int] = "cl100k_base",
+    resume: str | Path | None = None,
+    workers: int = 4,
+    progress: bool = True,
+) -> EvaluationReport:
+    """Async version of `evaluate`. Systems that can only be called are called in threads, and so is the judge.
+
+    >>> import asyncio
+    >>> async def system(question):
+    ...     return "Drink water until two hours before."
+    >>> questions = [{"question": "Until when may I drink?", "quotation": "until two hours before"}]
+    >>> asyncio.run(aevaluate(questions, {"ours": system}, progress=False)).estimate("ours", "recall").mean
+    1.0
+    """
+    check_int("workers", workers, 1)
+    evaluation = _checked(questions, systems, corpus, baseline, judge, model, budget, encoding, needs_sync=False)
+    with _Rows.opened(evaluation, resume, progress=progress) as rows:
+        async with aclosing(aiter_completed(evaluation.arow, rows.missing(), workers)) as completed:
+            async for _, row in completed:
+                rows.add(row)
+    return evaluation.report(rows.known)
+
+
+def _checked(
+    questions: Any,
+    systems: Any,
+    corpus: Any,
+    baseline: Any,
+    judge: Any,
+    model: Any,
+    budget: Any,
+    encoding: Any,
+    *,
+    needs_sync: bool,
+) -> Evaluation:
+    """Return the arguments, checked."""
+    asked = read_questions(questions)
+    if not isinstance(systems, Mapping) or not systems or not all(isinstance(name, str) for name in systems):
+        raise InputError(f"systems must be a dict of at least one system by name, got {safe_repr(systems)}")
+    if baseline is not None and baseline not in systems:
+        raise ConfigError("baseline", f"the name of a system, one of {', '.join(map(repr, systems))}", baseline)
+    if budget is not None:
+        check_int("budget", budget, 1)
+    known = Corpus.of(corpus)
+    for question in asked:
+        for piece in question.evidence:
+            text = known.texts.get(piece.document_id or "")
+            if text is not None and piece.kind == "span" and not text[piece.start : piece.end].strip():
+                raise InputError(
+                    f"question {question.id!r}: document {piece.document_id!r} has no text at its evidence"
+                )
+    parts = sha256()
+    settings = (FORMAT, encoding if isinstance(encoding, str) else "function", budget, model, judge is not None)
+    for part in (*settings, *(part for item in known.texts.items() for part in item)):
+        parts.update(f"{part}\0".encode("utf-8", "surrogatepass"))
+    return Evaluation(
+        asked,
+        tuple(as_system(name, system, needs_sync=needs_sync) for name, system in systems.items()),
+        baseline or next(iter(systems)),
+        Measuring(known, encoding, budget),
+        None if judge is None else as_judge(judge),
+        None if model is None else price_of(model),
+        parts.hexdigest(),
+    )
+
+
+@dataclass
+class _Rows:
+    """The rows measured so far, and the file that keeps them."""
+
+    evaluation: Evaluation
+    known: dict[tuple[str, str], EvaluationRow]
+    write: Callable[[str], object]
+    advance: Callable[[int], object]
+
+    @classmethod
+    @contextmanager
+    def opened(cls, evaluation: Evaluation, resume: str | Path | None, *, progress: bool) -> Iterator[_Rows]:
+        """Yield the rows in the file `resume`, open for more; both the file and the bar are closed at the end."""
+        known = {} if resume is None else _read_rows(evaluation, Path(resume))
+        total = len(evaluation.questions) * len(evaluation.systems)
+        advance, close = progress_bar(total, "question", "evaluate") if progress else (lambda _: None, lambda: None)
+        try:
+            advance(len(known))
+            if resume is None:
+                yield cls(evaluation, known, lambda _: None, advance)
+                return
+            with Path(resume).open("a", encoding="utf-8", buffering=1) as file:
+                yield cls(evaluation, known, file.write, advance)
+        finally:
+            close()
+
+    def missing(self) -> Iterator[Task]:
+        """Yield the questions and systems that have no row yet."""
+        known = self.known.keys()
+        for question in self.evaluation.questions:
+            for system in self.evaluation.systems:
+                if (question.id, system.name) not in known:
+                    yield question, system
+
+    def add(self, row: EvaluationRow | Exception) -> None:
+        """Keep `row`."""
+        if isinstance(row, Exception):
+            raise row
+        self.known[row.question_id, row.system] = row
+        self.write(json.dumps(asdict(row), ensure_ascii=True) + "\n")
+        self.advance(1)
+
+
+def _read_rows(evaluation: Evaluation, path: Path) -> dict[tuple[str, str], EvaluationRow]:
+    """Return the rows of a file that belong to this evaluation. An interrupted line at the end is cut off."""
+    if not path.exists():
+        return {}
+    digests = {question.id: evaluation.digest_of(question) for question in evaluation.questions}
+    names = {system.name for system in evaluation.systems}
+    text = path.read_text("utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, "utf-8")
+    found = {}
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            row = EvaluationRow(**json.loads(line))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{path.name}, line {number}: no row of an evaluation; pass another path as resume"
+            ) from None
+        if row.error is None and row.system in names and row.digest == digests.get(row.question_id):
+            found[row.question_id, row.system] = row
+    return found
