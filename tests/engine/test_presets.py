@@ -173,6 +173,27 @@ def test_source_blocks_render_chunks_verbatim(has_offsets: bool):
     assert [decision.outcome for decision in context.trace.decisions] == ["kept"] * 3
 
 
+@pytest.mark.parametrize(
+    ("settings", "note"),
+    [
+        ({}, None),
+        ({"order": "edges"}, "order='edges'"),
+        ({"window": 1}, "window=1"),
+        ({"window": 2, "order": "reverse"}, "window=2 and order='reverse'"),
+        ({"dedup": "near", "compress": "extractive"}, "dedup='near' and compress='extractive'"),
+        ({"order": "edges", "window": 1, "enabled": True}, None),
+    ],
+)
+def test_source_blocks_note_what_they_are_written_without(settings: dict[str, Any], note: str | None):
+    """Chunks are rendered verbatim and by rank; a setting that asks for something else isn't ignored in silence."""
+    stored = [words_of("A", n) for n in range(3)]
+    context = assemble(
+        hits_of(stored[1:2]), replace(presets.SOURCE_BLOCKS, **settings), query="?", store=MemoryStore(stored)
+    )
+    found = [found for found in context.trace.notes if found.startswith("enabled=False")]
+    assert found == ([f"enabled=False: hits are written as they came, without {note}"] if note else [])
+
+
 def test_source_blocks_give_every_chunk_a_label_and_leave_the_count_to_the_characters():
     hits = hits_of([words_of("A", 0), words_of("A", 1)])
     assert [citation.chunk_ids for citation in assemble(hits, presets.SOURCE_BLOCKS).citations] == [("A0",), ("A1",)]

@@ -24,6 +24,19 @@ _DISABLED_SETTINGS: dict[str, Any] = {
 """Settings of a disabled assembly: hits are only passed through, and the budget alone decides."""
 
 
+def unused_settings(config: AssemblyConfig | None, *, has_store: bool) -> list[str]:
+    """Return the settings that ask for what a disabled assembly doesn't do."""
+    if config is None or config.enabled:
+        return []
+    asked = {
+        "window": config.window and has_store,
+        "order": config.order not in ("auto", "relevance", "stable"),
+        "dedup": config.dedup in ("near", "semantic"),
+        **{name: getattr(config, name) != idle for name, idle in _DISABLED_SETTINGS.items()},
+    }
+    return [f"{name}={getattr(config, name)!r}" for name, is_asked in asked.items() if is_asked]
+
+
 @dataclass(frozen=True, slots=True)
 class AssemblyCall:
     """The arguments of `assemble`, as they were given."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call
+from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_hits
 from ctxassembly.assembly.expansion.diagnostics import stripped_indentation
@@ -68,6 +68,8 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     lineage, log = Lineage(), TraceRecorder(clock, services.is_observed)
     if isinstance(config.max_tokens, TokenBudget) and (cut_note := config.max_tokens.cut_note):
         log.notes.append(cut_note)
+    if unused := unused_settings(call.config, has_store=services.store is not None):
+        log.notes.append(f"enabled=False: hits are written as they came, without {' and '.join(unused)}")
 
     yield from log.begin("admit", len(call.hits) if isinstance(call.hits, Sequence) else 0)
     admitted = admit_hits(call.hits)

@@ -88,8 +88,8 @@ class AssemblyConfig:
     # Fetching
     enabled: bool = True
     """Whether to assemble at all. False turns assembly off: hits are rendered one per block, in the order given, within
-    the budget. Nothing is fetched, joined or compressed. A hit that doesn't fit is left out; only the first one is
-    cut."""
+    the budget. Nothing is fetched, joined, deduplicated or compressed, and `order` doesn't apply: if the settings
+    ask for it, a note in the trace says so. A hit that doesn't fit is left out; only the first one is cut."""
     window: Annotated[int, Range(0, 3)] = 1  # 3 is the widest window of the published five-stage rule
     """The number of neighbors on each side of a hit, 0 to 3 chunks. Without a query, neighbors are included only where
     hits leave room. Measured without a query at 8,000 tokens with 20 hits: .932 of the evidence, versus .908 for the
