@@ -13,19 +13,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.retrieval import RetrievedChunk
-from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, node_predicate
-from ctxassembly.text.words import strip_accents, words
+from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, Words, node_predicate, normalized_words
+from ctxassembly.text.words import strip_accents
 
 PUBLISHED_ENTITY_SCORE, PUBLISHED_INDIRECT_SCORE, PUBLISHED_LIST_SCORE = 0.95, 0.90, 0.90
 """The published scores: of an entity, of one by way of another (the doctors of a condition's department), of a list."""
 MAX_TYPE_WORDS = 4
-"""Words of the longest expression that asks for a type."""
+"""Words of the longest expression that asks for a type, and of the longest metadata value that is a constraint."""
+MIN_VALUE_LETTERS = 4
+"""Letters of the shortest metadata value that is a constraint: "dr" and "m" are in questions without meaning one."""
 
 
 Member = tuple[Node, int]
@@ -65,6 +67,8 @@ def find_entities(
     groups = _meet_constraints(taxonomy, named, wanted_types)
     untestable = {node.id for _, members in groups for node, _ in members if is_filter(filter) and not node.metadata}
     groups = [(anchors, [member for member in members if is_allowed(member[0])]) for anchors, members in groups]
+    values = _named_values(taxonomy, query, is_allowed) if groups else {}
+    groups = [(anchors, _meet_values(members, values)) for anchors, members in groups]
     if wants_list:
         found = [_list_chunk(taxonomy, anchors, members, is_allowed) for anchors, members in groups if members]
     else:
@@ -94,13 +98,15 @@ def _requested_types(taxonomy: Taxonomy, query: str) -> frozenset[str]:
     """Return the types that `query` asks for."""
     if not taxonomy.type_words:
         return frozenset()
-    query_words = words(strip_accents(query))
-    expressions = {
-        tuple(query_words[at : at + length])
-        for at in range(len(query_words))
-        for length in range(1, MAX_TYPE_WORDS + 1)
-    }
-    return frozenset(kind for kind, wanted in taxonomy.type_words.items() if wanted & expressions)
+    phrases = _phrases(query)
+    return frozenset(kind for kind, wanted in taxonomy.type_words.items() if wanted & phrases)
+
+
+def _phrases(query: str) -> frozenset[Words]:
+    """Return all sequences of up to `MAX_TYPE_WORDS` words of `query`."""
+    query_words = normalized_words(query)
+    places = range(len(query_words))
+    return frozenset(query_words[at : at + length] for at in places for length in range(1, MAX_TYPE_WORDS + 1))
 
 
 def _meet_constraints(taxonomy: Taxonomy, named: Sequence[Node], types: frozenset[str]) -> list[Group]:
@@ -146,6 +152,28 @@ def _meeting(
     return [] if _is_related(taxonomy, kind, frozenset({anchor.type}) if types else types) else None
 
 
+def _named_values(taxonomy: Taxonomy, query: str, is_allowed: Callable[[Node], bool]) -> dict[str, set[str]]:
+    """Return the ids of nodes with a metadata value that `query` has, by the key of the value.
+
+    Names of nodes are constraints already, by `Taxonomy.members`.
+    """
+    holders: dict[str, set[str]] = defaultdict(set)
+    for phrase in _phrases(query):
+        if sum(map(len, phrase)) >= MIN_VALUE_LETTERS and not taxonomy.resolve(" ".join(phrase)).nodes:
+            for key, node in taxonomy.having_value(phrase):
+                if is_allowed(node):
+                    holders[key].add(node.id)
+    return holders
+
+
+def _meet_values(members: list[Member], values: Mapping[str, Container[str]]) -> list[Member]:
+    """Return the members with the metadata values that the question names, for each key that any member has."""
+    for key, ids in values.items():
+        if any(key in node.metadata for node, _ in members):
+            members = [member for member in members if member[0].id in ids]
+    return members
+
+
 def _is_related(taxonomy: Taxonomy, kind: str, types: frozenset[str]) -> bool:
     """Return True if any node of type `kind` has members of `types` (any, if empty)."""
     return any(_members(taxonomy, node, types) for node in taxonomy.nodes.values() if node.type == kind)
@@ -160,7 +188,7 @@ def _members(taxonomy: Taxonomy, anchor: Node, types: frozenset[str]) -> list[Me
         found = {
             other.id: other
             for own in anchors
-            for _, other in taxonomy.related(own)
+            for other in taxonomy.members(own)
             if other.id != anchor.id and (other.type in types if types else steps == 1)
         }
         if found:

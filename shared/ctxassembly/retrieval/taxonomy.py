@@ -175,9 +175,10 @@ class Taxonomy:
         )
         for template in self.statements.values():
             _check_template(template)
-        self.type_words = {kind: frozenset(map(_normalized_words, said)) for kind, said in type_words.items()}
+        self.type_words = {kind: frozenset(map(normalized_words, said)) for kind, said in type_words.items()}
         self._relations_by_node = _group_relations(self.nodes, relations)
         self._nodes_by_phrase = _group_phrases(self.nodes.values())
+        self._nodes_by_value = _group_values(self.nodes.values())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **settings: Any) -> Taxonomy:
@@ -205,6 +206,16 @@ class Taxonomy:
         """Return the relations of a node, and the nodes at their other ends."""
         return self._relations_by_node.get(node.id, [])
 
+    def having_value(self, phrase: Words) -> list[tuple[str, Node]]:
+        """Return the nodes with a metadata value of these words, each with the key."""
+        return self._nodes_by_value.get(phrase, [])
+
+    def members(self, node: Node) -> list[Node]:
+        """Return the nodes that belong to a node: by a relation, or by its name, alias or id in their metadata."""
+        phrases = dict.fromkeys(map(normalized_words, (node.name, *node.aliases, node.id)))
+        named_in = (other for phrase in phrases for _, other in self.having_value(phrase) if other.type != node.type)
+        return [*(other for _, other in self.related(node)), *named_in]
+
     def triggered_nodes(self, node: Node) -> list[Node]:
         """Return the nodes that a node also implies."""
         return [
@@ -221,7 +232,7 @@ class Taxonomy:
 
         Nodes whose metadata don't pass `filter` aren't there. Those without metadata are: their names are no secret.
         """
-        query_words = _normalized_words(query)
+        query_words = normalized_words(query)
         is_allowed = node_predicate(filter) or (lambda _: False)
 
         def is_visible(node: Node) -> bool:
@@ -240,7 +251,7 @@ class Taxonomy:
         }
         text = f" {' '.join(query_words)} "
         names = dict.fromkeys(
-            node.name for node in visible_nodes.values() if f" {' '.join(_normalized_words(node.name))} " not in text
+            node.name for node in visible_nodes.values() if f" {' '.join(normalized_words(node.name))} " not in text
         )
         return Resolution(tuple(found.values()), tuple(names))
 
@@ -300,7 +311,7 @@ def _group_phrases(nodes: Iterable[Node]) -> dict[str, dict[Words, list[Node]]]:
     """Group names and aliases of nodes by their first word; the longest first."""
     by_first_word: dict[str, dict[Words, list[Node]]] = defaultdict(dict)
     for node in nodes:
-        for phrase in dict.fromkeys(map(_normalized_words, (node.name, *node.aliases))):
+        for phrase in dict.fromkeys(map(normalized_words, (node.name, *node.aliases))):
             if phrase:
                 by_first_word[phrase[0]].setdefault(phrase, []).append(node)
     return {
@@ -308,5 +319,17 @@ def _group_phrases(nodes: Iterable[Node]) -> dict[str, dict[Words, list[Node]]]:
     }
 
 
-def _normalized_words(text: str) -> Words:
+def _group_values(nodes: Iterable[Node]) -> dict[Words, list[tuple[str, Node]]]:
+    """Group nodes by the words of their metadata values, texts or lists of texts, each with the key of the value."""
+    by_value: dict[Words, list[tuple[str, Node]]] = defaultdict(list)
+    for node in nodes:
+        for key, value in node.metadata.items():
+            for text in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(text, str):
+                    by_value[normalized_words(text)].append((key, node))
+    return dict(by_value)
+
+
+def normalized_words(text: str) -> Words:
+    """Return the words of `text` without case and accents."""
     return tuple(words(strip_accents(text)))

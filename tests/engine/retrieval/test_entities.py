@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -228,6 +230,40 @@ def test_a_department_that_is_not_at_the_place_has_no_doctors_there():
     assert ids(ask("Welke artsen van Cardiologie zijn er in Sint-Barbara?", taxonomy=taxonomy)) == []
     assert ids(ask("Welke afdeling in Sint-Jan is er voor hartfalen?", taxonomy=taxonomy)) == ["taxonomy:card"]
     assert ids(ask("Welke afdeling in Sint-Barbara is er voor hartfalen?", taxonomy=taxonomy)) == []
+
+
+def with_metadata(*places: tuple[str, Any], nodes: Sequence[Node] = NODES) -> Taxonomy:
+    """The taxonomy without a relation to any place: where a doctor works is in the doctor's metadata."""
+    at = dict(places)
+    placed = [replace(node, metadata={"campus": at[node.id]} if node.id in at else {}) for node in nodes]
+    return Taxonomy(placed, RELATIONS, type_words=TYPE_WORDS, lists=ListRule(types=("doctor",)))
+
+
+@pytest.mark.parametrize("barbara", ["Sint-Barbara", "sint barbara", ["Sint-Jan", "Sint-Barbara"], "barbara"])
+def test_a_constraint_of_place_is_met_by_metadata(barbara: Any):
+    """Published: "cardiology in Sint-Barbara" reads the place of a doctor from its metadata, too."""
+    taxonomy = with_metadata(("a", "Sint-Jan"), ("b", barbara), ("c", barbara), nodes=[*NODES, *PLACES])
+    for query, expected in (
+        ("Welke artsen van Cardiologie zijn er in Sint-Barbara?", ["taxonomy:b"]),
+        ("Welke artsen zijn er in Sint-Barbara?", ["taxonomy:b", "taxonomy:c"]),
+        ("Welke artsen van Neurologie zijn er in Sint-Jan?", ["taxonomy:c"] if isinstance(barbara, list) else []),
+    ):
+        assert ids(ask(query, taxonomy=taxonomy)) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Welke artsen van Cardiologie zijn er in Sint-Barbara?", "b"),
+        ("Welke artsen van Cardiologie zijn er in Sint-Barbara of Sint-Jan?", "ab"),
+        ("Welke artsen van Cardiologie zijn er?", "ab"),
+        ("Welke artsen van Cardiologie zijn er in Sint-Lucas?", "ab"),  # nobody knows the place
+        ("Welke artsen van Cardiologie zijn er, zegt Barbara?", "ab"),  # a part of the value only
+    ],
+)
+def test_a_place_that_is_in_metadata_alone_is_a_constraint_too(query: str, expected: str):
+    taxonomy = with_metadata(("a", "Sint-Jan"), ("b", "Sint-Barbara"), ("c", "Sint-Barbara"))
+    assert ids(ask(query, taxonomy=taxonomy)) == [f"taxonomy:{doctor}" for doctor in expected]
 
 
 def test_if_nothing_meets_both_constraints_a_note_says_so():
