@@ -72,3 +72,8 @@ def held_span(evidence: Evidence, wanted: str, chunk: Chunk) -> Span | None:
     if not (begin or end):
         return None
     return (0, begin) if begin >= end else (len(wanted) - end, len(wanted))
+
+
+def holders_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Return the chunks that have all of the evidence, in their order."""
+    return [chunk for chunk in chunks if has_whole(evidence, chunk)]

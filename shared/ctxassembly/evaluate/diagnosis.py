@@ -192,7 +192,7 @@ class DiagnosisReport:
         return wrap_page(self._repr_html_())
 
     def _repr_html_(self) -> str:
-        from ctxassembly.views.html import join_html, table
+        from ctxassembly.views.html import render_section, table
 
         losses = [
             (
@@ -205,7 +205,8 @@ class DiagnosisReport:
             )
             for row in self.lost
         ]
-        return join_html(
+        return render_section(
+            "What became of the evidence",
             table("Where evidence was lost", ("lost", "pieces", "what would have kept it"), self.table()),
             table("Each loss", ("lost", "question", "evidence", "chunk", "reason", "tried"), losses, len(losses)),
         )

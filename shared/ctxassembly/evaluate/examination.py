@@ -6,34 +6,30 @@ widens the filter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.context import Context
-from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
-from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.retrieval import Channel
 from ctxassembly.errors import InputError
+from ctxassembly.evaluate.coverage import holders_of
 from ctxassembly.evaluate.diagnosis import Diagnosis, DiagnosisReport, Remedy
 from ctxassembly.evaluate.losses import (
     Loss,
     furthest,
-    holders_of,
     is_cited,
     loss_in_assembly,
     loss_in_retrieval,
     loss_of_split,
     share_read,
 )
+from ctxassembly.evaluate.pipeline import Pipeline, Retriever, Run, Settings
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
-from ctxassembly.evaluate.remedies import ADVICE, Settings, settings_to_try
+from ctxassembly.evaluate.remedies import ADVICE, settings_to_try
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
-from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.runtime.assemble import assemble
-from ctxassembly.runtime.retrieve import explain, retrieve
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.words import normalize_wording
 
@@ -41,10 +37,6 @@ READ_SHARE = 0.999
 """The share of a piece of evidence from which it counts as read. Below 1 for rounding alone."""
 MAX_HOLDERS = 5
 """Most chunks with the evidence that are each looked up."""
-_BY_WORDS = RetrievalConfig(strategy="keyword", limit=20, rescue="off")
-"""The search for chunks with the words of a quotation."""
-
-Retriever = Callable[[str], Sequence[Hit]]
 
 
 def diagnose(
@@ -95,9 +87,7 @@ def diagnose(
         InputError: there is neither an index nor a retriever, or both; or a question with a filter can't be searched
             under it.
     """
-    if (index is None) == (retriever is None):
-        raise InputError("diagnose needs an index, or a retriever in its place")
-    system = _System(index, embed, retriever, store, taxonomy, channels, tuple(rerankers))
+    system = Pipeline(index, embed, retriever, store, taxonomy, channels, rerankers)
     current = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
     rows: list[Diagnosis] = []
     unmarked = 0
@@ -111,102 +101,15 @@ def diagnose(
 
 
 @dataclass(frozen=True)
-class _Run:
-    """One question under one configuration."""
-
-    hits: Sequence[Hit]
-    context: Context
-    retrieved: Retrieved | None
-
-
-@dataclass(frozen=True)
-class _System:
-    """The caller's objects."""
-
-    index: Any
-    embed: Any
-    retriever: Retriever | None
-    store: Any
-    taxonomy: Taxonomy | None
-    channels: Mapping[Channel, SearchFunction] | None
-    rerankers: tuple[Reranker, ...]
-
-    def run(self, question: LabeledQuestion, settings: Settings) -> _Run:
-        """Return the hits and the context of `question`."""
-        retrieved = None
-        if self.retriever is not None:
-            hits = self._retrieve_elsewhere(question)
-        else:
-            retrieved = retrieve(
-                Question(question.text, filter=question.filter),
-                settings.retrieval,
-                rerankers=self.rerankers if settings.reranks else (),
-                **self._services(),
-            )
-            hits = retrieved.hits
-        context = assemble(hits, settings.assembly, query=question.text, store=self.visible_store(question))
-        return _Run(hits, context, retrieved)
-
-    def _retrieve_elsewhere(self, question: LabeledQuestion) -> Sequence[Hit]:
-        if question.filter is not None:
-            raise InputError("a retriever applies its own filter: leave out the filter of the questions, or use index=")
-        if self.retriever is None:
-            return ()
-        return self.retriever(question.text)
-
-    def explain(self, question: LabeledQuestion, expect: str, settings: Settings) -> Explanation:
-        """Return what became of the chunk with the id or the text `expect`."""
-        asked = Question(question.text, filter=question.filter)
-        return explain(asked, expect, settings.retrieval, rerankers=self.rerankers, **self._services())
-
-    def _services(self) -> dict[str, Any]:
-        return {"index": self.index, "embed": self.embed, "taxonomy": self.taxonomy, "channels": self.channels}
-
-    def visible_store(self, question: LabeledQuestion) -> Any:
-        """Return the store restricted to the filter of `question`; None if there is no store."""
-        store = self.index if self.store is None else self.store
-        if not hasattr(store, "fetch"):
-            return None
-        if question.filter is None:
-            return store
-        if not hasattr(store, "with_filter"):
-            raise InputError(f"store must have with_filter where a question has a filter, got {type(store).__name__}")
-        return store.with_filter(question.filter)
-
-    def find_chunks(self, question: LabeledQuestion, evidence: Evidence) -> list[Chunk]:
-        """Return the chunks that the filter allows of the documents that may have the evidence."""
-        found: list[Chunk] = []
-        document_ids = [evidence.document_id] if evidence.document_id is not None else []
-        if evidence.quotation is not None and self.index is not None:
-            asked = Question(evidence.quotation, filter=question.filter)
-            found = [one.chunk for one in retrieve(asked, _BY_WORDS, index=self.index).chunks]
-            document_ids += [chunk.lookup_id for chunk in found] if evidence.document_id is None else []
-        store = self.visible_store(question)
-        if store is not None and document_ids:
-            found += store.fetch([ChunkRef(document_id) for document_id in dict.fromkeys(document_ids)])
-        elif store is not None and evidence.chunk_id is not None:
-            found += store.fetch([ChunkRef("", chunk_id=evidence.chunk_id)])
-        return list({chunk.identity: chunk for chunk in found}.values())
-
-    def hidden_holder(self, question: LabeledQuestion, evidence: Evidence) -> str | None:
-        """Return the id of a chunk that has the evidence and that the filter excludes; None if there is none."""
-        store = self.index if self.store is None else self.store
-        if question.filter is None or evidence.document_id is None or not hasattr(store, "fetch"):
-            return None
-        holders = holders_of(evidence, store.fetch([ChunkRef(evidence.document_id)]))
-        return holders[0].id if holders else None
-
-
-@dataclass(frozen=True)
 class _Examination:
     """The search for the evidence of one question."""
 
-    system: _System
+    system: Pipeline
     question: LabeledQuestion
     current: Settings
     answer: str | None
     sources: Mapping[str, str]
-    runs: dict[str, _Run] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
     """By the names of their settings."""
 
     def rows(self) -> Iterator[Diagnosis]:
@@ -235,7 +138,7 @@ class _Examination:
         wanted = normalize_wording(source[evidence.start : evidence.end])
         return not any(wanted and wanted in normalize_wording(chunk.text) for chunk in holders)
 
-    def run(self, settings: Settings) -> _Run:
+    def run(self, settings: Settings) -> Run:
         """Return the run under `settings`, each once."""
         if settings.name not in self.runs:
             self.runs[settings.name] = self.system.run(self.question, settings)
@@ -258,7 +161,7 @@ class _Examination:
         )
         return Diagnosis(self.question, evidence, *loss, remedies, ADVICE.get(loss.layer))
 
-    def find_loss(self, evidence: Evidence, run: _Run) -> Loss:
+    def find_loss(self, evidence: Evidence, run: Run) -> Loss:
         """Return where the evidence, which isn't in the context, was lost."""
         hits = [hit.chunk for hit in run.hits]
         known = [*hits, *self.system.find_chunks(self.question, evidence)]
@@ -282,9 +185,7 @@ class _Examination:
                 return loss
         return self._loss_outside(evidence, known)
 
-    def _loss_before_hits(
-        self, evidence: Evidence, holders: Sequence[Chunk], known: Sequence[Chunk], run: _Run
-    ) -> Loss:
+    def _loss_before_hits(self, evidence: Evidence, holders: Sequence[Chunk], known: Sequence[Chunk], run: Run) -> Loss:
         """Return the loss where only the hits of a retriever can be seen, and maybe a store."""
         if holders:
             return Loss("not found", holders[0].id, "the retriever didn't return it")
@@ -294,7 +195,7 @@ class _Examination:
             return Loss("not found", None, "no hit of the retriever has it")
         return self._loss_outside(evidence, known)
 
-    def _loss_of_chunk(self, evidence: Evidence, chunk: Chunk, run: _Run) -> Loss:
+    def _loss_of_chunk(self, evidence: Evidence, chunk: Chunk, run: Run) -> Loss:
         """Return the loss of a chunk that isn't a hit."""
         trace = run.retrieved and run.retrieved.explain(chunk.id)
         if trace and trace.lost_at != "search":
@@ -303,7 +204,7 @@ class _Examination:
             explanation = self.system.explain(self.question, evidence.quotation or chunk.text or chunk.id, self.current)
         return loss_in_retrieval(explanation)._replace(chunk_id=chunk.id)
 
-    def _fate(self, chunk: Chunk, run: _Run) -> str:
+    def _fate(self, chunk: Chunk, run: Run) -> str:
         """Return what became of a chunk, in words."""
         if any(decision.chunk_id == chunk.id and decision.is_in_context for decision in run.context.trace.decisions):
             return "read"

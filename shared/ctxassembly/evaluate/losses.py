@@ -22,7 +22,7 @@ from ctxassembly.data.candidates import (
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.data.trace import Decision
-from ctxassembly.evaluate.coverage import MAX_GAP_CHARS, has_all, has_whole, held_span
+from ctxassembly.evaluate.coverage import MAX_GAP_CHARS, has_all, held_span
 from ctxassembly.evaluate.diagnosis import LAYERS, Layer
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.text.words import normalize_wording
@@ -150,8 +150,3 @@ def _part_length(evidence: Evidence, wanted: str, chunk: Chunk) -> int:
 def _by_document(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
     for _, found in groupby(sorted(chunks, key=lambda chunk: chunk.document_id), key=lambda chunk: chunk.document_id):
         yield list(found)
-
-
-def holders_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Return the chunks that have all of the evidence, in their order."""
-    return [chunk for chunk in chunks if has_whole(evidence, chunk)]

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ctxassembly.config.assembly import DEFAULT_MIN_RELEVANCE, AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.errors import ConfigError
 from ctxassembly.evaluate.diagnosis import Layer
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """All settings of a run, with a name for what differs from the caller's."""
-
-    retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
-    assembly: AssemblyConfig = field(default_factory=AssemblyConfig)
-    reranks: bool = True
-    """False leaves out the rerankers."""
-    name: str = ""
-
+from ctxassembly.evaluate.pipeline import Settings
 
 ADVICE: Mapping[Layer, str] = {
     "not in the corpus": "add the document, or check the reader: tables and scans lose text",

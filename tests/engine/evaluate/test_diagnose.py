@@ -343,7 +343,7 @@ def test_tables_for_pandas_and_for_a_page():
 
 def test_wrong_arguments():
     question = ask(Evidence("lab"))
-    with pytest.raises(InputError, match="diagnose needs an index, or a retriever in its place"):
+    with pytest.raises(InputError, match="give an index, or a retriever in its place"):
         diagnose([question])
     with pytest.raises(InputError, match="questions must be LabeledQuestion, got 'When'"):
         diagnose(["When"], index=INDEX, retrieval=KEYWORD)  # type: ignore[list-item]

@@ -1,0 +1,132 @@
+"""Retrieval and assembly by the caller's objects, under settings that may differ from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
+from ctxassembly.errors import InputError
+from ctxassembly.evaluate.coverage import holders_of
+from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
+from ctxassembly.protocols import Reranker, SearchFunction
+from ctxassembly.retrieval.search import Question
+from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.runtime.assemble import assemble
+from ctxassembly.runtime.retrieve import explain, retrieve
+
+Retriever = Callable[[str], Sequence[Hit]]
+_BY_WORDS = RetrievalConfig(strategy="keyword", limit=20, rescue="off")
+"""The search for chunks with the words of a quotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of a run, with a name for what differs from the caller's."""
+
+    retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    assembly: AssemblyConfig = field(default_factory=AssemblyConfig)
+    reranks: bool = True
+    """False leaves out the rerankers."""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One question under one configuration."""
+
+    hits: Sequence[Hit]
+    context: Context
+    retrieved: Retrieved | None
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The caller's objects, checked.
+
+    Raises:
+        InputError: there is neither an index nor a retriever, or both.
+    """
+
+    index: Any
+    embed: Any
+    retriever: Retriever | None
+    store: Any
+    taxonomy: Taxonomy | None
+    channels: Mapping[Channel, SearchFunction] | None
+    rerankers: Sequence[Reranker]
+
+    def __post_init__(self) -> None:
+        if (self.index is None) == (self.retriever is None):
+            raise InputError("give an index, or a retriever in its place")
+
+    def run(self, question: LabeledQuestion, settings: Settings) -> Run:
+        """Return the hits and the context of `question`."""
+        retrieved = None
+        if self.retriever is not None:
+            hits = self._retrieve_elsewhere(question)
+        else:
+            retrieved = retrieve(
+                Question(question.text, filter=question.filter),
+                settings.retrieval,
+                rerankers=self.rerankers if settings.reranks else (),
+                **self.services(),
+            )
+            hits = retrieved.hits
+        context = assemble(hits, settings.assembly, query=question.text, store=self.visible_store(question))
+        return Run(hits, context, retrieved)
+
+    def _retrieve_elsewhere(self, question: LabeledQuestion) -> Sequence[Hit]:
+        if question.filter is not None:
+            raise InputError("a retriever applies its own filter: leave out the filter of the questions, or use index=")
+        if self.retriever is None:
+            return ()
+        return self.retriever(question.text)
+
+    def explain(self, question: LabeledQuestion, expect: str, settings: Settings) -> Explanation:
+        """Return what became of the chunk with the id or the text `expect`."""
+        asked = Question(question.text, filter=question.filter)
+        return explain(asked, expect, settings.retrieval, rerankers=self.rerankers, **self.services())
+
+    def services(self) -> dict[str, Any]:
+        """Return the arguments of `retrieve` that aren't settings."""
+        return {"index": self.index, "embed": self.embed, "taxonomy": self.taxonomy, "channels": self.channels}
+
+    def visible_store(self, question: LabeledQuestion) -> Any:
+        """Return the store restricted to the filter of `question`; None if there is no store."""
+        store = self.index if self.store is None else self.store
+        if not hasattr(store, "fetch"):
+            return None
+        if question.filter is None:
+            return store
+        if not hasattr(store, "with_filter"):
+            raise InputError(f"store must have with_filter where a question has a filter, got {type(store).__name__}")
+        return store.with_filter(question.filter)
+
+    def find_chunks(self, question: LabeledQuestion, evidence: Evidence) -> list[Chunk]:
+        """Return the chunks that the filter allows of the documents that may have the evidence."""
+        found: list[Chunk] = []
+        document_ids = [evidence.document_id] if evidence.document_id is not None else []
+        if evidence.quotation is not None and self.index is not None:
+            asked = Question(evidence.quotation, filter=question.filter)
+            found = [one.chunk for one in retrieve(asked, _BY_WORDS, index=self.index).chunks]
+            document_ids += [chunk.lookup_id for chunk in found] if evidence.document_id is None else []
+        store = self.visible_store(question)
+        if store is not None and document_ids:
+            found += store.fetch([ChunkRef(document_id) for document_id in dict.fromkeys(document_ids)])
+        elif store is not None and evidence.chunk_id is not None:
+            found += store.fetch([ChunkRef("", chunk_id=evidence.chunk_id)])
+        return list({chunk.identity: chunk for chunk in found}.values())
+
+    def hidden_holder(self, question: LabeledQuestion, evidence: Evidence) -> str | None:
+        """Return the id of a chunk that has the evidence and that the filter excludes; None if there is none."""
+        store = self.index if self.store is None else self.store
+        if question.filter is None or evidence.document_id is None or not hasattr(store, "fetch"):
+            return None
+        holders = holders_of(evidence, store.fetch([ChunkRef(evidence.document_id)]))
+        return holders[0].id if holders else None
