@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ctxassembly.retrieved import Retrieved
     from ctxassembly.runtime.answer import AnswerChain, aunderstand, understand
     from ctxassembly.runtime.assemble import aassemble, assemble
-    from ctxassembly.runtime.retrieve import aretrieve, explain, retrieve, tune
+    from ctxassembly.runtime.retrieve import aretrieve, explain, retrieve
     from ctxassembly.stores.memory import MemoryIndex, MemoryStore
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.tokens.budget import History, TokenBudget, trim_history
@@ -87,7 +87,6 @@ if TYPE_CHECKING:
         "resolve",
         "retrieve",
         "trim_history",
-        "tune",
         "understand",
         "uuid_of",
     ]
@@ -112,7 +111,7 @@ else:
         "ctxassembly.retrieved": "Retrieved",
         "ctxassembly.runtime.answer": "AnswerChain aunderstand understand",
         "ctxassembly.runtime.assemble": "aassemble assemble",
-        "ctxassembly.runtime.retrieve": "aretrieve explain retrieve tune",
+        "ctxassembly.runtime.retrieve": "aretrieve explain retrieve",
         "ctxassembly.stores.memory": "MemoryIndex MemoryStore",
         "ctxassembly.stores.postgres.index": "PostgresIndex",
         "ctxassembly.tokens.budget": "History TokenBudget trim_history",

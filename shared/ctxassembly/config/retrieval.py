@@ -84,7 +84,7 @@ class RetrievalConfig:
     chunks of the other, the trace has a note. Measured on three sets: "rrf" has .908, .959 and .483 of the evidence
     among the best 5 chunks, "convex" .947, .978 and .637 (`make bench-retrieval`)."""
     keyword_weight: Annotated[float, Range(0, 1)] = 0.6
-    """The weight of keyword search, 0 to 1. `tune` fits it to your own questions. Published: .5."""
+    """The weight of keyword search, 0 to 1. Published: .5. `evaluate.tune` fits it to your own questions."""
     adjacency: Annotated[float, Range(0, 1)] = 0.15
     """The share of the difference by which a chunk's score is raised toward the score of a better adjacent chunk of its
     document, 0 (published) to 1: answers often continue there. Only "hybrid" uses it: a single channel keeps its order.

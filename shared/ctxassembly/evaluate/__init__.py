@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ctxassembly.evaluate.results import Piece, SystemResult
     from ctxassembly.evaluate.run import aevaluate, evaluate
     from ctxassembly.evaluate.systems import assembled
+    from ctxassembly.evaluate.tuning import Gain, TuneResult, tune
 
     __all__ = [
         "Diagnosis",
@@ -27,17 +28,20 @@ if TYPE_CHECKING:
         "EvaluationReport",
         "EvaluationRow",
         "Evidence",
+        "Gain",
         "LabeledQuestion",
         "Layer",
         "Piece",
         "Remedy",
         "SystemResult",
+        "TuneResult",
         "aevaluate",
         "assembled",
         "diagnose",
         "evaluate",
         "questions_from",
         "read_questions",
+        "tune",
     ]
 else:
     _HOMES = {
@@ -50,5 +54,6 @@ else:
         "ctxassembly.evaluate.results": "Piece SystemResult",
         "ctxassembly.evaluate.run": "aevaluate evaluate",
         "ctxassembly.evaluate.systems": "assembled",
+        "ctxassembly.evaluate.tuning": "Gain TuneResult tune",
     }
     __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -60,6 +60,8 @@ class Pipeline:
     taxonomy: Taxonomy | None
     channels: Mapping[Channel, SearchFunction] | None
     rerankers: Sequence[Reranker]
+    found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    """The results of all searches, with their questions."""
 
     def __post_init__(self) -> None:
         if (self.index is None) == (self.retriever is None):
@@ -67,25 +69,27 @@ class Pipeline:
 
     def run(self, question: LabeledQuestion, settings: Settings) -> Run:
         """Return the hits and the context of `question`."""
-        retrieved = None
-        if self.retriever is not None:
-            hits = self._retrieve_elsewhere(question)
-        else:
-            retrieved = retrieve(
-                Question(question.text, filter=question.filter),
-                settings.retrieval,
-                rerankers=self.rerankers if settings.reranks else (),
-                **self.services(),
-            )
-            hits = retrieved.hits
+        found = self._find(question, settings)
+        hits = found.hits if isinstance(found, Retrieved) else found
         context = assemble(hits, settings.assembly, query=question.text, store=self.visible_store(question))
-        return Run(hits, context, retrieved)
+        return Run(hits, context, found if isinstance(found, Retrieved) else None)
 
-    def _retrieve_elsewhere(self, question: LabeledQuestion) -> Sequence[Hit]:
+    def _find(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Sequence[Hit]:
+        """Return what the retriever finds. The same search is made once."""
+        # By the object and not by its id, which another question with another filter may have.
+        key = (id(question), settings.retrieval, settings.reranks)
+        if key not in self.found:
+            self.found[key] = question, self._search(question, settings)
+        found: Retrieved | Sequence[Hit] = self.found[key][1]
+        return found
+
+    def _search(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Sequence[Hit]:
+        if self.retriever is None:
+            rerankers = self.rerankers if settings.reranks else ()
+            asked = Question(question.text, filter=question.filter)
+            return retrieve(asked, settings.retrieval, rerankers=rerankers, **self.services())
         if question.filter is not None:
             raise InputError("a retriever applies its own filter: leave out the filter of the questions, or use index=")
-        if self.retriever is None:
-            return ()
         return self.retriever(question.text)
 
     def explain(self, question: LabeledQuestion, expect: str, settings: Settings) -> Explanation:

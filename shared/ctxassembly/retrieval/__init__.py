@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         Step,
         TermStats,
     )
-    from ctxassembly.retrieval.explain import TuneResult
     from ctxassembly.retrieval.search import Question
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
         "Step",
         "Taxonomy",
         "TermStats",
-        "TuneResult",
     ]
 else:
     _HOMES = {
@@ -52,6 +50,5 @@ else:
         ),
         "ctxassembly.retrieval.search": "Question",
         "ctxassembly.retrieval.taxonomy": "ListRule Node Relation Taxonomy",
-        "ctxassembly.retrieval.explain": "TuneResult",
     }
     __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

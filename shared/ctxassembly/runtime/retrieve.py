@@ -1,4 +1,4 @@
-"""`retrieve`: a query in, hits and their trace out; `explain` and `tune`, which search the same index.
+"""`retrieve`: a query in, hits and their trace out; `explain`, which searches the same index.
 
 The requests of a retrieval are answered by the caller's objects: an index, embeddings, custom channels and rerankers.
 """
@@ -25,7 +25,7 @@ from ctxassembly.data.requests import (
 from ctxassembly.data.retrieval import Channel, Explanation
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
-from ctxassembly.retrieval.explain import LabeledQuestions, TuneResult, explain_flow, tune_flow
+from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.pipeline import retrieve_flow
 from ctxassembly.retrieval.search import Capabilities, Question
@@ -149,43 +149,6 @@ def explain(
     config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, rerankers)
     capabilities = services.capabilities(taxonomy, category_of)
     flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
-    return services.drive(flow, config.timeout_seconds)
-
-
-def tune(
-    labeled_questions: LabeledQuestions,
-    config: RetrievalConfig | None = None,
-    *,
-    index: Index | None = None,
-    embed: EmbedQuery | None = None,
-    taxonomy: Taxonomy | None = None,
-    channels: Mapping[Channel, SearchFunction] | None = None,
-) -> TuneResult:
-    """Fit `keyword_weight` on questions of your own.
-
-    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-    >>> index = MemoryIndex([Chunk("a", "d", "Iron."), Chunk("b", "d", "Ferritin.")], [[1.0, 0.0], [0.8, 0.6]])
-    >>> best_one = RetrievalConfig(limit=1, keyword_weight=0.1)
-    >>> tuned = tune({"ferritin": "b"}, best_one, index=index, embed=lambda _: [1, 0])
-    >>> tuned.config.keyword_weight
-    0.2
-
-    Args:
-        labeled_questions: questions, each with the id of the chunk that answers it or a part of its text, or a list of
-            several. A few dozen separate a weight of .3 from one of .7; .6 from .65 needs hundreds.
-        config: the other settings, `limit` among them; None means the defaults.
-        index: as with `retrieve`, and so are the others.
-        embed: see there.
-        taxonomy: see there.
-        channels: see there.
-
-    Raises:
-        ConfigError: the strategy isn't "hybrid".
-        InputError: a question has nothing that is expected; or as with `retrieve`.
-        SearchError: a channel failed: a weight fitted without it would be none.
-    """
-    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, ())
-    flow = tune_flow(labeled_questions, config, services.capabilities(taxonomy, None), time.perf_counter)
     return services.drive(flow, config.timeout_seconds)
 
 

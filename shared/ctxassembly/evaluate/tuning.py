@@ -1,0 +1,298 @@
+"""`tune`: fit the few settings that matter on half of the questions, and test them on the other half.
+
+Settings are fitted one after the other. A fit on few questions finds something that is better on them by chance; the
+other half shows whether it is better on questions that it wasn't fitted on.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ctxassembly.config.assembly import DEFAULT_MIN_RELEVANCE, AssemblyConfig
+from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.data.retrieval import Channel
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.evaluate.coverage import has_whole
+from ctxassembly.evaluate.losses import share_read
+from ctxassembly.evaluate.pipeline import Pipeline, Retriever, Settings
+from ctxassembly.evaluate.questions import LabeledQuestion
+from ctxassembly.evaluate.statistics import SEED, Estimate, difference
+from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
+from ctxassembly.retrieval.search import Question
+from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.retrieval.weights import weights_flow
+from ctxassembly.runtime.retrieve import SearchServices
+from ctxassembly.safe_repr import pluralize, safe_repr
+
+MIN_QUESTIONS = 4
+EARLY_CHARS = 2_000
+"""The beginning of a context, about 500 tokens, in which the order should put the evidence."""
+MAX_LOSS = 0.05
+"""The most recall that may be lost, at the lower end of the interval, for a context of fewer tokens."""
+FEWER_TOKENS = 0.9
+"""The share of the tokens from which fewer tokens are worth a change."""
+
+NO_BETTER = "No setting is better than yours on your data."
+
+Goal = Literal["recall", "early"]
+
+
+class Score(NamedTuple):
+    """The measures of one context."""
+
+    recall: float
+    """The share of the evidence in it."""
+    tokens: float
+    early: float
+    """The share of the evidence in blocks that begin within the first `EARLY_CHARS` characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One measure on the questions that nothing was fitted on.
+
+    >>> print(Gain("recall", 0.5, 0.75, Estimate(0.25, 0.1, 0.4)))
+    recall       0.500      0.750     +0.250 [+0.100, +0.400]
+    """
+
+    measure: str
+    before: float
+    after: float
+    difference: Estimate
+    """The mean of the differences per question, with its 95 % interval by bootstrap."""
+
+    def __str__(self) -> str:
+        digits = 0 if self.measure == "tokens" else 3
+        mean, low, high = (f"{value:+,.{digits}f}" for value in self.difference)
+        values = f"{self.before:>10,.{digits}f} {self.after:>10,.{digits}f} {mean:>10}"
+        return f"{self.measure:7} {values} [{low}, {high}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult:
+    """The settings to use, and what they gain on questions that they weren't fitted on. It prints as a table.
+
+    >>> TuneResult(RetrievalConfig(), AssemblyConfig(), (), {}, 12, 12).is_better
+    False
+    """
+
+    retrieval: RetrievalConfig
+    """The fitted settings if they are better, else yours."""
+    assembly: AssemblyConfig
+    gains: tuple[Gain, ...]
+    """Recall, tokens and early evidence of the fitted settings against yours, on the other half."""
+    fitted: Mapping[str, tuple[Any, Any]] = field(hash=False)
+    """The settings that the first half changed, each with your value and the fitted one."""
+    fitted_on: int
+    """The number of questions."""
+    tested_on: int
+    is_better: bool = False
+    """True if the other half confirms the fit beyond the 95 % interval: more of the evidence, or as much of it in fewer
+    tokens or earlier."""
+    seed: int = SEED
+
+    def __str__(self) -> str:
+        lines = [
+            f"{pluralize(self.fitted_on, 'question')} to fit, {self.tested_on:,} to test (seed {self.seed})",
+            *(f"{name}: {before!r} -> {after!r}" for name, (before, after) in self.fitted.items()),
+        ]
+        if self.gains:
+            lines += [f"{'on test':7} {'yours':>10} {'fitted':>10} {'difference':>10}", *map(str, self.gains)]
+        verdict = (
+            "The fitted settings are better." if self.is_better else "No setting is better than yours on your data."
+        )
+        return "\n".join((*lines, verdict))
+
+
+def tune(
+    questions: Iterable[LabeledQuestion],
+    *,
+    index: Index | None = None,
+    embed: EmbedQuery | None = None,
+    retrieval: RetrievalConfig | None = None,
+    assembly: AssemblyConfig | None = None,
+    retriever: Retriever | None = None,
+    store: Store | None = None,
+    taxonomy: Taxonomy | None = None,
+    channels: Mapping[Channel, SearchFunction] | None = None,
+    rerankers: Sequence[Reranker] = (),
+    seed: int = SEED,
+) -> TuneResult:
+    """Fit `keyword_weight`, `limit`, `min_relevance`, `max_tokens` and `order` to questions of your own.
+
+    Experimental.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> from ctxassembly.evaluate import Evidence
+    >>> names = [f"value{n}" for n in range(8)]
+    >>> index = MemoryIndex([Chunk(name, name, f"{name} is measured.") for name in names])
+    >>> asked = [LabeledQuestion(f"When is {name} measured?", (Evidence(name),)) for name in names]
+    >>> print(tune(asked, index=index, retrieval=RetrievalConfig(strategy="keyword")))
+    4 questions to fit, 4 to test (seed 20)
+    min_relevance: 0.2 -> 0.4
+    on test      yours     fitted difference
+    recall       1.000      1.000     +0.000 [+0.000, +0.000]
+    tokens          96         60        -36 [-36, -36]
+    early        1.000      1.000     +0.000 [+0.000, +0.000]
+    The fitted settings are better.
+
+    A seeded half of the questions chooses the settings: the highest recall, and of settings within one standard error
+    of it the one with the fewest tokens (Breiman et al., 1984); the order by the evidence at the beginning. The other
+    half tests them. A few dozen questions separate a weight of .3 from one of .7; .6 from .65 needs hundreds.
+    `max_tokens` is never raised: it is the limit that you set.
+
+    Args:
+        questions: with their evidence; those without are left out.
+        index: as for `diagnose`, and so are the others.
+        embed: see there.
+        retrieval: your settings, to compare with; None means the defaults.
+        assembly: the same.
+        retriever: see there. Then only the settings of assembly are fitted.
+        store: see there.
+        taxonomy: see there.
+        channels: see there.
+        rerankers: see there.
+        seed: the seed of the split.
+
+    Raises:
+        InputError: fewer than 4 questions have evidence; or as with `diagnose`.
+        SearchError: a channel failed: a weight fitted without it would be none.
+    """
+    pipeline = Pipeline(index, embed, retriever, store, taxonomy, channels, rerankers)
+    marked = [question for question in questions if _check_question(question).evidence]
+    if len(marked) < MIN_QUESTIONS:
+        raise InputError(f"tune needs at least {MIN_QUESTIONS} questions with evidence, got {len(marked)}")
+    random.Random(seed).shuffle(marked)  # noqa: S311 - for a split that everybody can repeat
+    middle = len(marked) // 2
+    fit, test = marked[:middle], marked[middle:]
+    yours = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
+    fitted = _fit(fit, yours, pipeline)
+    changes = _changes(yours, fitted)
+    if not changes:
+        return TuneResult(yours.retrieval, yours.assembly, (), {}, len(fit), len(test), seed=seed)
+    before, after = (_scores(test, settings, pipeline) for settings in (yours, fitted))
+    gains = tuple(
+        Gain(name, float(old.mean()), float(new.mean()), difference([new], [old]))
+        for name, old, new in zip(Score._fields, before.T, after.T, strict=True)
+    )
+    is_better = _is_better({gain.measure: gain.difference for gain in gains})
+    kept = fitted if is_better else yours
+    return TuneResult(kept.retrieval, kept.assembly, gains, changes, len(fit), len(test), is_better, seed)
+
+
+def _check_question(question: Any) -> LabeledQuestion:
+    if not isinstance(question, LabeledQuestion):
+        raise InputError(f"questions must be LabeledQuestion, got {safe_repr(question)}")
+    return question
+
+
+def _changes(yours: Settings, fitted: Settings) -> dict[str, tuple[Any, Any]]:
+    """Return the settings that differ, each with both values."""
+    pairs = ((yours.retrieval, fitted.retrieval), (yours.assembly, fitted.assembly))
+    return {
+        name: (getattr(before, name), getattr(after, name))
+        for before, after in pairs
+        for name in ("keyword_weight", "limit", "min_relevance", "fill", "max_tokens", "order")
+        if getattr(before, name, None) != getattr(after, name, None)
+    }
+
+
+def _is_better(gains: Mapping[str, Estimate]) -> bool:
+    """Return True if recall is higher, or nearly the same and the context shorter or its evidence earlier."""
+    if gains["recall"].low > 0:
+        return True
+    return gains["recall"].low >= -MAX_LOSS and (gains["tokens"].high < 0 or gains["early"].low > 0)
+
+
+def _fit(questions: Sequence[LabeledQuestion], yours: Settings, pipeline: Pipeline) -> Settings:
+    """Return the settings that are best on `questions`, fitted one after the other."""
+    current = yours
+    if pipeline.index is not None:
+        if current.retrieval.strategy == "hybrid":
+            weight = _best_weight(questions, current.retrieval, pipeline)
+            current = replace(current, retrieval=replace(current.retrieval, keyword_weight=weight))
+        limits = [{"limit": limit} for limit in (10, 20, 40)]
+        current = _fit_setting(questions, current, pipeline, "retrieval", limits, "recall")
+    relevance: list[dict[str, Any]] = [{"fill": False, "min_relevance": value} for value in (0.1, 0.2, 0.4)]
+    relevance.append({"fill": True, "min_relevance": DEFAULT_MIN_RELEVANCE})
+    current = _fit_setting(questions, current, pipeline, "assembly", relevance, "recall")
+    budgets = [{"max_tokens": math.ceil(current.assembly.token_limit * share)} for share in (0.25, 0.5)]
+    current = _fit_setting(questions, current, pipeline, "assembly", budgets, "recall")
+    orders = [{"order": order} for order in ("auto", "documents", "relevance", "edges")]
+    return _fit_setting(questions, current, pipeline, "assembly", orders, "early")
+
+
+def _best_weight(questions: Sequence[LabeledQuestion], config: RetrievalConfig, pipeline: Pipeline) -> float:
+    labeled = [
+        (Question(one.text, filter=one.filter), [partial(has_whole, evidence) for evidence in one.evidence])
+        for one in questions
+    ]
+    services = SearchServices.from_arguments(pipeline.index, pipeline.embed, pipeline.channels, ())
+    flow = weights_flow(labeled, config, services.capabilities(pipeline.taxonomy, None), time.perf_counter)
+    return services.drive(flow, config.timeout_seconds)[0].keyword_weight
+
+
+def _fit_setting(
+    questions: Sequence[LabeledQuestion],
+    current: Settings,
+    pipeline: Pipeline,
+    part: Literal["retrieval", "assembly"],
+    changes: Sequence[Mapping[str, Any]],
+    goal: Goal,
+) -> Settings:
+    """Return the best of `current` and its `changes`."""
+    options = [current]
+    for change in changes:
+        with suppress(ConfigError):  # the value contradicts the other settings
+            option = replace(current, **{part: replace(getattr(current, part), **change)})
+            options += [option] if option not in options else []
+    scores = [_scores(questions, option, pipeline) for option in options]
+    return options[choose(scores, goal)]
+
+
+def choose(scores: Sequence[Any], goal: Goal) -> int:
+    """Return the index of the best of `scores`, arrays with a `Score` for each question; the first one is today's.
+
+    >>> cheap, dear = ([Score(1.0, tokens, 1.0)] * 3 for tokens in (100, 900))
+    >>> choose([np.array(dear), np.array(cheap)], "recall"), choose([np.array(dear), np.array(cheap)], "early")
+    (1, 0)
+    """
+    column = Score._fields.index(goal)
+    best = max(range(len(scores)), key=lambda at: (round(float(scores[at][:, column].mean()), 9), -at))
+    near = [at for at, score in enumerate(scores) if _is_near(scores[best][:, column] - score[:, column])]
+    if goal == "early":
+        return 0 if 0 in near else best
+    tokens = [float(score[:, 1].mean()) for score in scores]
+    fewest = min(near, key=lambda at: tokens[at])
+    return 0 if 0 in near and tokens[fewest] > FEWER_TOKENS * tokens[0] else fewest
+
+
+def _is_near(differences: Any) -> bool:
+    """Return True if the mean of `differences` per question is within one standard error of 0."""
+    if len(differences) < 2:
+        return bool(differences.mean() <= 0)
+    return bool(differences.mean() <= differences.std(ddof=1) / math.sqrt(len(differences)))
+
+
+def _scores(questions: Sequence[LabeledQuestion], settings: Settings, pipeline: Pipeline) -> Any:
+    """Return a row of measures for each question."""
+    return np.array([_score(question, settings, pipeline) for question in questions], dtype=np.float64)
+
+
+def _score(question: LabeledQuestion, settings: Settings, pipeline: Pipeline) -> Score:
+    context = pipeline.run(question, settings).context
+    beginning = replace(context, passages=tuple(one for one in context.passages if one.span[0] < EARLY_CHARS))
+    recall, early = (
+        sum(share_read(evidence, part) for evidence in question.evidence) / len(question.evidence)
+        for part in (context, beginning)
+    )
+    return Score(recall, context.token_count, early)
