@@ -21,6 +21,7 @@ from ctxassembly.answering.cache import HiddenFilter, Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, with_stored_chunks
 from ctxassembly.assembly.selection.supplement import SupplementInput
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combine_filters, is_filter
 from ctxassembly.errors import ConfigError
@@ -45,6 +46,11 @@ class ContextRetrieverEvidence:
     def assembler(self) -> ContextAssembler:
         """The assembler as it was set up."""
         return self.retriever.assembler
+
+    @property
+    def assembly(self) -> AssemblyConfig:
+        """The settings of the assembly."""
+        return self.assembler.effective_config
 
     @property
     def supplement(self) -> SupplementInput:
@@ -94,6 +100,11 @@ class GenericRetrieverEvidence:
     retriever: Runnable[str, list[Document]]
     assembler: ContextAssembler
     supplement: SupplementInput = None
+
+    @property
+    def assembly(self) -> AssemblyConfig:
+        """The settings of the assembly."""
+        return self.assembler.effective_config
 
     def call_filter(self, condition: Any) -> Any:
         """Return the filter of a call. The search applies the retriever's own filter in addition."""

@@ -17,6 +17,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from ctxassembly.answering.cache import Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.labels import LabelsArgument
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.filters import as_predicate, is_filter
@@ -36,6 +37,11 @@ class ContextRetrieverEvidence:
     retriever: ContextRetriever
     question: str | None = None
     """The question of the call, for a filter that is a function of it."""
+
+    @property
+    def assembly(self) -> AssemblyConfig:
+        """The settings of the assembly."""
+        return self.retriever.filtered_postprocessor(self.retriever.call_filters(None)).config
 
     @property
     def labels(self) -> LabelsArgument:
@@ -84,6 +90,11 @@ class GenericRetrieverEvidence:
     postprocessor: ContextAssemblyPostprocessor
     question: str | None = None
     """The question of the call, for a filter that is a function of it."""
+
+    @property
+    def assembly(self) -> AssemblyConfig:
+        """The settings of the assembly."""
+        return self.postprocessor.config
 
     @property
     def labels(self) -> LabelsArgument:

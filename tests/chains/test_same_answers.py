@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms import LLM
 
-from ctxassembly import AnswerChain, Chunk, Labels, MemoryIndex, RetrievalConfig, presets
+from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Labels, MemoryIndex, RetrievalConfig, presets
 from ctxassembly.answering import Answer, AnswerConfig, Intent, Mode
 from ctxassembly.answering.requests import AskModel
 from ctxassembly.conversations.sources import MESSAGE_KEY
@@ -182,6 +182,18 @@ def test_the_conversation_has_all_that_is_to_be_compared() -> None:
     assert answers[1].understanding.rewritten
     assert answers[2].understanding.sub_questions
     assert answers[4].understanding.filter == {"year": 2021}
+
+
+@pytest.mark.parametrize("question", ["xyzzy", "Wo ist der Xyzzy?"])
+def test_both_frameworks_refuse_in_the_language_of_the_question_else_of_the_assembly(question: str) -> None:
+    config = AssemblyConfig(language="nl")
+    expected = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, config).answer(question).text
+    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=config))
+    postprocessor = ContextAssemblyPostprocessor(config=config)
+    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    assert answer_chain(langchain_model(), langchain).invoke({"input": question})["answer"] == expected
+    assert str(AnswerQueryEngine(LlamaIndexModel(), llamaindex).query(question)) == expected
+    assert ("Geen" in expected) == (question == "xyzzy")
 
 
 def test_a_spoken_answer_has_the_same_citations_in_both_frameworks() -> None:

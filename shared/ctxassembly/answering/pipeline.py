@@ -24,7 +24,6 @@ from ctxassembly.answering.requests import (
     Assemble,
     CacheGet,
     CacheSet,
-    Exchange,
     Message,
     ModelReply,
     NextPiece,
@@ -93,7 +92,8 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
             finish_reason=generated.reply.finish_reason,
         )
 
-    text, reason = _answer_without_search(call, understanding, config)
+    no_content = config.no_content or language_of(call.language).no_content
+    text, reason = _answer_without_search(call, understanding, config, no_content)
     if reason:
         yield AnswerPiece(text)
         return finish(text, Evidence(), abstention_reason=reason)
@@ -112,8 +112,8 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
         context = yield Assemble(evidence.hits, evidence.query or effective_query, evidence.supplement, call.filter)
         log.record_step("assemble", context.trace.summary)
     if context is None or not context.text:
-        yield AnswerPiece(config.no_content)
-        return finish(config.no_content, evidence, abstention_reason=evidence.missing_evidence_message)
+        yield AnswerPiece(no_content)
+        return finish(no_content, evidence, abstention_reason=evidence.missing_evidence_message)
     generated = yield from _ask_model(context, evidence, call, config, log)
     if generated.reply.is_truncated:
         log.notes.append(f"answer: cut, the model ended by {generated.reply.finish_reason!r}: {_MORE_ROOM}")
@@ -134,13 +134,13 @@ def _understand(
 
 
 def _answer_without_search(
-    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig
+    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig, no_content: str
 ) -> tuple[str, str | None]:
     """Return the answer to a question that needs no search, and the reason; no reason if it has to be searched for."""
     for intent in config.intents:
         if intent.label == understanding.intent and intent.answer is not None:
             return intent.answer, f"intent: {intent.label} ends the chain"
-    return config.no_content, None if call.question.strip() else "question: there are no words to search for"
+    return no_content, None if call.question.strip() else "question: there are no words to search for"
 
 
 def _recall_answer(
@@ -174,8 +174,8 @@ def _ask_model(
     context: Context, evidence: Evidence, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
 ) -> Generator[Any, Any, GeneratedAnswer]:
     """Return the model's answer, which names the parts of the question whose search failed."""
-    unanswered_lines = [language_of(context.language).unanswered.format(part) for part in evidence.unanswered]
-    messages, dropped_count = build_prompt(call.question, context, call.history, unanswered_lines, config)
+    unanswered_lines = [language_of(call.language).unanswered.format(part) for part in evidence.unanswered]
+    messages, dropped_count = build_prompt(call, context, unanswered_lines, config)
     if dropped_count:
         zone = f"{config.history_exchanges:,} exchanges or {config.history_tokens:,} tokens"
         log.notes.append(f"history: {dropped_count:,} messages left out, beyond {zone}")
@@ -191,23 +191,24 @@ def _ask_model(
 
 
 def build_prompt(
-    question: str, context: Context, history: Sequence[Exchange], unanswered_lines: Sequence[str], config: AnswerConfig
+    call: AnswerCall, context: Context, unanswered_lines: Sequence[str], config: AnswerConfig
 ) -> tuple[tuple[Message, ...], int]:
     """Return the messages to send, and the number of messages of the conversation that are left out.
 
-    The question may be a stranger's: lines of it that could pass for ours, such as a forged source, are neutralized
-    like such lines of documents.
+    The rules are in the language of the answer. The question may be a stranger's: lines of it that could pass for ours,
+    such as a forged source, are neutralized like such lines of documents.
     """
     form = context.format if context.format in FORMATS else "numbered"
     rules = (*config.extra_rules, *unanswered_lines)
-    safe_question = escape_labels(question, form)
-    system, user = context.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
+    safe_question = escape_labels(call.question, form)
+    worded = replace(context, language=call.language)
+    system, user = worded.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
     messages: list[Message] = []
-    for exchange in history[-config.history_exchanges :]:
+    for exchange in call.history[-config.history_exchanges :]:
         messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": exchange.answer}]
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
     trimmed = trim_history(messages, config.history_tokens, count, keep_exchanges=config.history_exchanges)
-    return (system, *trimmed.messages, user), 2 * len(history) - len(trimmed.messages)
+    return (system, *trimmed.messages, user), 2 * len(call.history) - len(trimmed.messages)
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ctxassembly.answering.cache import Reach
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.answering import Mode
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.retrieval.search import Question
+from ctxassembly.wording.languages import guess_language
 
 Purpose = Literal["understand", "answer", "enrich"]
 Message = Mapping[str, str]
@@ -169,3 +171,11 @@ class AnswerCall:
     """All that the call may read, if there is a cache to ask."""
     labels: Labels | None = None
     """The labels of the conversation: a cached answer has to have the same ones."""
+    assembly: AssemblyConfig = field(default_factory=AssemblyConfig)
+    """The settings of the assembly: its language, and the window that it shares."""
+
+    @property
+    def language(self) -> str:
+        """The language of the answer: of the question or the one before it, if clear, else of the assembly."""
+        asked = (self.question, *(exchange.question for exchange in self.history[-1:]))
+        return next(filter(None, map(guess_language, asked)), self.assembly.language)

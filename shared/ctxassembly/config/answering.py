@@ -14,9 +14,6 @@ from ctxassembly.wording.prompts import Style
 Rewrite = Literal["auto", "always", "off"]
 Decompose = Literal["auto", "off"]
 
-NO_CONTENT_ANSWER = "No relevant content found."
-"""The published answer when nothing usable was retrieved."""
-
 
 @config_class
 @dataclass(frozen=True, slots=True)
@@ -128,8 +125,9 @@ class AnswerConfig:
     history_tokens: Annotated[int, Range(0)] = 8_000
     """The maximum number of tokens of the conversation in the prompt, counted from its end; at least 0. Published:
     8,000."""
-    no_content: Annotated[str, NonBlank()] = NO_CONTENT_ANSWER
-    """The answer if nothing usable was retrieved. The model isn't called then."""
+    no_content: Annotated[str, NonBlank()] | None = None
+    """The answer if nothing usable was retrieved. The model isn't called then. None says "No relevant content found."
+    in the language of the question, as far as its function words show it, else of the assembly."""
     voice: bool = False
     """Whether the answer is spoken. True removes its labels; its citations stay in `Answer.citations`."""
 

@@ -190,7 +190,8 @@ class AnswerChain:
     model: ChatModel
     """A function from a request to its reply, or an object as `ChatModel` describes it."""
     source: IndexEvidence
-    """What searches and assembles. With a cache it has `reach`, too."""
+    """What searches and assembles. With a cache it has `reach`, too. If it has `assembly`, an AssemblyConfig, refusals
+    are in its language."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
     cache: AnswerCache | None = None
     """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:

@@ -2,7 +2,7 @@
 
 A chain holds `ChainParts` and starts an `AnswerRun` for each call. An adapter's subclass adds what only its framework
 has: a span around each request, and the output in the framework's objects. The requests are answered by a model and by
-a source of evidence, which has `search`, `assemble` and `readmit`, sync or async, and `reach`.
+a source of evidence, which has `search`, `assemble` and `readmit`, sync or async, `reach`, and the settings `assembly`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ctxassembly.answering.requests import (
 )
 from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
@@ -218,7 +219,8 @@ class AnswerRun(AnswerServices):
         reach = None
         if parts.cache is not None and (call.labels is None or call.labels.next == 1):
             reach = parts.evidence.reach(call.filter).warn(parts.warnings, filter_remedy)
-        self.call = replace(call, today=today(), reach=reach)
+        assembly = getattr(parts.evidence, "assembly", None) or AssemblyConfig()
+        self.call = replace(call, today=today(), reach=reach, assembly=assembly)
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:

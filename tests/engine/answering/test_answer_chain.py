@@ -24,6 +24,7 @@ from ctxassembly import (
 )
 from ctxassembly.answering import AnswerConfig, Exchange, Intent, Mode
 from ctxassembly.config.answering import PUBLISHED_MODES
+from ctxassembly.wording.prompts import NOT_ENOUGH
 
 A = {"tenant": "a"}
 REFUSE = AnswerConfig(
@@ -130,6 +131,41 @@ def test_where_nothing_was_found_no_model_is_asked_and_the_published_sentence_st
     )
     assert chain(model).answer("   ").abstention_reason == "question: there are no words to search for"
     assert model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "said"),
+    [
+        ("asdkjh qwe zzzz", "nl", "Geen relevante inhoud gevonden."),
+        ("Wie ist der Xyzzy?", "nl", "Keine relevanten Inhalte gefunden."),
+        ("Où se trouve le xyzzy ?", "en", "Aucun contenu pertinent trouvé."),
+        ("¿Cuánto cuesta el xyzzy?", "en", "No se ha encontrado contenido relevante."),
+    ],
+)
+def test_a_refusal_is_in_the_language_of_the_question_else_of_the_assembly(question, language, said):
+    """The published rule: rules and refusals are in the language of the answer."""
+    assembly = AssemblyConfig(language=language)
+    assert chain(Scripted(), assembly=assembly).answer(question).text == said
+    own = AnswerConfig(no_content="Sorry.")
+    assert chain(Scripted(), own, assembly=assembly).answer(question).text == "Sorry."
+
+
+def test_the_rules_are_in_the_language_of_the_question():
+    """The published rule: rules and refusals are in the language of the answer."""
+    model = Scripted("Am Morgen [1].", understand={"question": None, "sub_questions": PARTS})
+    made = chain(model, AnswerConfig(style="strict", decompose="auto"))
+    made = replace(made, source=FailsFor(made.source, PARTS[1:]))
+    answer = made.answer("Wann wird das Ferritin gemessen?", filter=A)
+    line = "Dazu konnte nichts nachgeschlagen werden: Which cardiologist works Mondays?"
+    assert answer.text.endswith(line)
+    system, user = (message["content"] for message in model.prompts("answer")[0].messages)
+    assert NOT_ENOUGH["de"] in system
+    assert line in system
+    assert user.startswith("Kontext:\n[1] Source: lab.pdf")
+    made.answer("Ferritin?", history=[Exchange("Wie ist das gemessen?", "So.")], filter=A)  # a short follow-up
+    assert NOT_ENOUGH["de"] in model.prompts("answer")[1].messages[0]["content"]
+    made.answer("Ferritin?", filter=A)
+    assert NOT_ENOUGH["en"] in model.prompts("answer")[2].messages[0]["content"]
 
 
 def test_thin_evidence_is_the_reason_to_abstain():

@@ -29,7 +29,7 @@ from ctxassembly.wording.prompts import STYLES
         ({"rewrite_prompt": " "}, "rewrite_prompt"),
         ({"history_exchanges": 0}, "history_exchanges"),
         ({"history_tokens": -1}, "history_tokens"),
-        ({"no_content": None}, "no_content"),
+        ({"no_content": ""}, "no_content"),
         ({"voice": None}, "voice"),
         ({"answer_seconds": float("nan")}, "answer_seconds"),
     ],

@@ -11,6 +11,7 @@ Spanish "sea". So only the stop words of one language count: the language with t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -54,6 +55,24 @@ def referring_words(query_words: Iterable[str]) -> frozenset[str]:
     """
     languages = [language for language, _ in _stop_words_by_language(query_words)]
     return frozenset(word for language in languages for word in language.referring_words.split())
+
+
+_WORD = re.compile(r"\w+")
+
+
+def guess_language(text: str) -> str | None:
+    """Return the language of a question by its function words; None if they don't show it.
+
+    More than a third of its words, and at least two, must be function words of one language, more than of any other.
+
+    >>> [guess_language(text) for text in ("Waar is de cafetaria?", "cafetaria", "Dr. van der Berg phone number")]
+    ['nl', None, None]
+    """
+    words = frozenset(_WORD.findall(text.casefold()))
+    counts = {code: len(listed & words) for code, listed in zip(LANGUAGES, _stop_word_lists(), strict=True)}
+    best = max(counts, key=lambda code: counts[code])
+    is_clear = list(counts.values()).count(counts[best]) == 1
+    return best if is_clear and counts[best] >= max(2, len(words) // 3 + 1) else None
 
 
 def _stop_words_by_language(words: Iterable[str]) -> list[tuple[Language, frozenset[str]]]:

@@ -36,6 +36,7 @@ LANGUAGE = Language(
         "Die ergänzenden Informationen vervollständigen die Dokumente und haben kein Label: Verwenden Sie sie, "
         "ohne darauf zu verweisen. Widersprechen sich die beiden, gelten die Dokumente."
     ),
+    no_content="Keine relevanten Inhalte gefunden.",
     unanswered="Dazu konnte nichts nachgeschlagen werden: {}",
     concise="Fassen Sie sich kurz.",
     given_above="Die gefundenen Quellen stehen oben{}.",

@@ -35,6 +35,8 @@ LANGUAGE = Language(
         "The supplementary information completes the documents and has no label: use it without citing it. "
         "Where the two differ, the documents are right."
     ),
+    # The published answer.
+    no_content="No relevant content found.",
     unanswered="Nothing could be looked up for: {}",
     concise="Be concise.",
     given_above="The sources that were found are given above{}.",

@@ -34,6 +34,7 @@ LANGUAGE = Language(
         "La información complementaria completa los documentos y no tiene etiqueta: utilícela sin citarla. "
         "En caso de contradicción, prevalecen los documentos."
     ),
+    no_content="No se ha encontrado contenido relevante.",
     unanswered="No se ha podido buscar nada sobre: {}",
     concise="Responda de forma concisa.",
     given_above="Las fuentes encontradas figuran más arriba{}.",

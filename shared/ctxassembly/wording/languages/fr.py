@@ -34,6 +34,7 @@ LANGUAGE = Language(
         "Les informations complémentaires s'ajoutent aux documents et n'ont pas d'étiquette : utilisez-les sans les "
         "citer. En cas de contradiction, ce sont les documents qui font foi."
     ),
+    no_content="Aucun contenu pertinent trouvé.",
     unanswered="Aucune recherche n'a pu être faite pour : {}",
     concise="Répondez de façon concise.",
     given_above="Les sources trouvées figurent ci-dessus{}.",

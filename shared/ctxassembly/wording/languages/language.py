@@ -73,6 +73,8 @@ class Language:
     """Two examples, with {} for each."""
     no_labels: str
     supplement_rule: str
+    no_content: str
+    """The answer if nothing usable was retrieved."""
     unanswered: str
     """The end of an answer, and a rule for it, with {} for a part of the question that could not be searched for."""
     concise: str

@@ -34,6 +34,7 @@ LANGUAGE = Language(
         "De aanvullende informatie vult de documenten aan en heeft geen label: gebruik ze zonder verwijzing. "
         "Spreken ze elkaar tegen, dan gelden de documenten."
     ),
+    no_content="Geen relevante inhoud gevonden.",
     unanswered="Hiervoor kon niets worden opgezocht: {}",
     concise="Wees beknopt.",
     given_above="De gevonden bronnen staan hierboven{}.",
