@@ -181,8 +181,10 @@ class AnswerRun(answer_run.AnswerRun):
 
     def _assembling_runnable(self, request: Assemble) -> RunnableLambda[Any, Context]:
         assembler, search = self._evidence.assembler_and_search(request.filter)
-        if assembler.labels is None:
-            original, assembler = assembler, assembler.model_copy(update={"labels": self._labels})
+        config = request.limit_config(assembler.config)
+        labels = self._labels if assembler.labels is None else assembler.labels
+        if labels is not assembler.labels or config is not assembler.config:
+            original, assembler = assembler, assembler.model_copy(update={"labels": labels, "config": config})
             assembler.share_warnings_with(original)
         assemble = partial(assembler.assemble_context, search=search)
         return RunnableLambda(assemble, partial(assembler.aassemble_context, search=search), name="assemble")

@@ -120,11 +120,13 @@ class AnswerRun(answer_run.AnswerRun):
     def _assemble(self, request: Assemble) -> Context:
         postprocessor = self._evidence.filtered_postprocessor(request.filter)
         given = postprocessor.arguments(request.hits, request.query, request.supplement, self._labels)
+        given["config"] = request.limit_config(given["config"])
         return self._keep_nodes(postprocessor.assemble_as(AssembledNodes.build, given).emit_event())
 
     async def _aassemble(self, request: Assemble) -> Context:
         postprocessor = self._evidence.filtered_postprocessor(request.filter)
         given = postprocessor.arguments(request.hits, request.query, request.supplement, self._labels)
+        given["config"] = request.limit_config(given["config"])
         return self._keep_nodes((await postprocessor.aassemble_as(AssembledNodes.build, given)).emit_event())
 
     def _keep_nodes(self, assembled: AssembledNodes) -> Context:

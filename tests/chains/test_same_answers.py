@@ -13,8 +13,8 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms import LLM
 
-from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Labels, MemoryIndex, RetrievalConfig, presets
-from ctxassembly.answering import Answer, AnswerConfig, Intent, Mode
+from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Labels, MemoryIndex, RetrievalConfig, TokenBudget, presets
+from ctxassembly.answering import Answer, AnswerConfig, Exchange, Intent, Mode
 from ctxassembly.answering.requests import AskModel
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from langchain_ctxassembly import ContextAssembler, answer_chain
@@ -194,6 +194,27 @@ def test_both_frameworks_refuse_in_the_language_of_the_question_else_of_the_asse
     assert answer_chain(langchain_model(), langchain).invoke({"input": question})["answer"] == expected
     assert str(AnswerQueryEngine(LlamaIndexModel(), llamaindex).query(question)) == expected
     assert ("Geen" in expected) == (question == "xyzzy")
+
+
+def test_all_three_hold_the_prompt_to_the_window_alike() -> None:
+    """The published rule: system prompt, query, history, context and answer share one window."""
+    budget = TokenBudget(window=360, system=0, query=0, conversation=0, generation=100, buffer=64)
+    assembly, modes = AssemblyConfig(max_tokens=budget), {"normal": Mode(answer_tokens=100)}
+    config = AnswerConfig(extra_rules=("Be brief. " * 20,), rewrite="off", modes=modes)
+    earlier = [("Where do I park?", "word " * 30), ("And eat?", "Nothing.")]
+    labels, history = Labels(), [Exchange(*pair) for pair in earlier]
+    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, assembly, config, labels=labels)
+    expected = compared(chain.answer(DRINK, history=history))
+    assert expected["notes"] == ["history: 2 messages left out, beyond 5 exchanges or 35 tokens"]
+    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=assembly))
+    said = [message for question, answer in earlier for message in (HumanMessage(question), AIMessage(answer))]
+    output = answer_chain(langchain_model(), langchain, config).invoke({"input": DRINK, "chat_history": said})
+    assert compared(output["result"]) == expected
+    postprocessor = ContextAssemblyPostprocessor(config=assembly)
+    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    messages = [ChatMessage(content=one.content, role="user" if one.type == "human" else "assistant") for one in said]
+    engine = AnswerQueryEngine(LlamaIndexModel(), llamaindex, config)
+    assert compared(engine.answer(DRINK, chat_history=messages)) == expected
 
 
 def test_a_spoken_answer_has_the_same_citations_in_both_frameworks() -> None:

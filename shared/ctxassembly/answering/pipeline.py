@@ -30,6 +30,7 @@ from ctxassembly.answering.requests import (
 )
 from ctxassembly.answering.search import Evidence, evidence_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
+from ctxassembly.answering.window import fit_context, fit_history, free_tokens, history_messages
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
@@ -109,7 +110,9 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
     context: Context | None = None
     if evidence.hits:
         effective_query = understanding.rewritten or call.question
-        context = yield Assemble(evidence.hits, evidence.query or effective_query, evidence.supplement, call.filter)
+        budget = fit_context(call, config, (*config.extra_rules, *_unanswered_lines(call, evidence)))
+        query = evidence.query or effective_query
+        context = yield Assemble(evidence.hits, query, evidence.supplement, call.filter, budget)
         log.record_step("assemble", context.trace.summary)
     if context is None or not context.text:
         yield AnswerPiece(no_content)
@@ -125,12 +128,14 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
 def _understand(
     call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
 ) -> Generator[AskModel, ModelReply, tuple[QueryUnderstanding, ModelReply | None]]:
-    understanding, reply = yield from understand_flow(call.question, call.history, config, call.today)
+    """Return the understanding, and the model's reply if it has read all of the conversation."""
+    history = fit_history(call, config)
+    understanding, reply = yield from understand_flow(call.question, history, config, call.today)
     log.notes += understanding.notes
     if reply or understanding.notes:
         parts = (understanding.intent, understanding.rewritten, *understanding.keywords, *understanding.sub_questions)
         log.record_step("understand", "; ".join(one for one in parts if one) or "as it is", reply)
-    return understanding, reply
+    return understanding, reply if len(history) == len(call.history) else None
 
 
 def _answer_without_search(
@@ -170,15 +175,18 @@ def _store_answer(key: str, answer: CachedAnswer, log: AnswerRecorder) -> Genera
         log.notes.append(f"cache: {describe_error(error)}")
 
 
+def _unanswered_lines(call: AnswerCall, evidence: Evidence) -> list[str]:
+    """Return a line for each part of the question whose search failed: a rule, and an end of the answer."""
+    return [language_of(call.language).unanswered.format(part) for part in evidence.unanswered]
+
+
 def _ask_model(
     context: Context, evidence: Evidence, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
 ) -> Generator[Any, Any, GeneratedAnswer]:
     """Return the model's answer, which names the parts of the question whose search failed."""
-    unanswered_lines = [language_of(call.language).unanswered.format(part) for part in evidence.unanswered]
-    messages, dropped_count = build_prompt(call, context, unanswered_lines, config)
-    if dropped_count:
-        zone = f"{config.history_exchanges:,} exchanges or {config.history_tokens:,} tokens"
-        log.notes.append(f"history: {dropped_count:,} messages left out, beyond {zone}")
+    unanswered_lines = _unanswered_lines(call, evidence)
+    messages, notes = build_prompt(call, context, unanswered_lines, config)
+    log.notes += notes
     request = AskModel(
         "answer",
         messages,
@@ -192,23 +200,27 @@ def _ask_model(
 
 def build_prompt(
     call: AnswerCall, context: Context, unanswered_lines: Sequence[str], config: AnswerConfig
-) -> tuple[tuple[Message, ...], int]:
-    """Return the messages to send, and the number of messages of the conversation that are left out.
+) -> tuple[tuple[Message, ...], list[str]]:
+    """Return the messages to send, and a note if messages of the conversation are left out.
 
-    The rules are in the language of the answer. The question may be a stranger's: lines of it that could pass for ours,
-    such as a forged source, are neutralized like such lines of documents.
+    The conversation gets its zone, or what the other messages leave of the window if that is less. The rules are in the
+    language of the answer. The question may be a stranger's: lines of it that could pass for ours, such as a forged
+    source, are neutralized like such lines of documents.
     """
     form = context.format if context.format in FORMATS else "numbered"
     rules = (*config.extra_rules, *unanswered_lines)
     safe_question = escape_labels(call.question, form)
     worded = replace(context, language=call.language)
     system, user = worded.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
-    messages: list[Message] = []
-    for exchange in call.history[-config.history_exchanges :]:
-        messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": exchange.answer}]
+    free = free_tokens(call, config, (system, user))
+    limit = config.history_tokens if free is None else max(0, min(free, config.history_tokens))
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
-    trimmed = trim_history(messages, config.history_tokens, count, keep_exchanges=config.history_exchanges)
-    return (system, *trimmed.messages, user), 2 * len(call.history) - len(trimmed.messages)
+    messages = history_messages(call.history[-config.history_exchanges :])
+    trimmed = trim_history(messages, limit, count, keep_exchanges=config.history_exchanges)
+    left_out = 2 * len(call.history) - len(trimmed.messages)
+    zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
+    notes = [f"history: {left_out:,} messages left out, beyond {zone}"] if left_out else []
+    return (system, *trimmed.messages, user), notes
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:

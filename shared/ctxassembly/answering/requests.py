@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ctxassembly.answering.cache import Reach
@@ -13,6 +13,7 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.retrieval.search import Question
+from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.languages import guess_language
 
 Purpose = Literal["understand", "answer", "enrich"]
@@ -153,6 +154,12 @@ class Assemble:
     supplement: Supplement | None
     filter: Any
     """The caller's filter, which neighbors have to pass, too."""
+    budget: TokenBudget | None = None
+    """The budget where the prompts leave less of the window than the assembly's own."""
+
+    def limit_config(self, config: AssemblyConfig) -> AssemblyConfig:
+        """Return the settings of the assembly under `budget`."""
+        return config if self.budget is None else replace(config, max_tokens=self.budget)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,12 +59,13 @@ class IndexEvidence:
 
     def assemble(self, request: Assemble) -> Context:
         """Return the context, with neighbors from the index if it has them, under the call's filter."""
-        return assemble(request.hits, self.assembly, store=self._store(request), **self._assemble_arguments(request))
+        config, store = request.limit_config(self.assembly), self._store(request)
+        return assemble(request.hits, config, store=store, **self._assemble_arguments(request))
 
     async def aassemble(self, request: Assemble) -> Context:
         """Async version of `assemble`."""
-        store = self._store(request)
-        return await aassemble(request.hits, self.assembly, store=store, **self._assemble_arguments(request))
+        config, store = request.limit_config(self.assembly), self._store(request)
+        return await aassemble(request.hits, config, store=store, **self._assemble_arguments(request))
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
         """Return the previously cited chunks that are in the index and pass every filter of the call, as stored now."""
@@ -191,7 +192,7 @@ class AnswerChain:
     """A function from a request to its reply, or an object as `ChatModel` describes it."""
     source: IndexEvidence
     """What searches and assembles. With a cache it has `reach`, too. If it has `assembly`, an AssemblyConfig, refusals
-    are in its language."""
+    are in its language, and the whole prompt is held to the window of its TokenBudget."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
     cache: AnswerCache | None = None
     """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:

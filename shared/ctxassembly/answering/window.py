@@ -1,0 +1,78 @@
+"""What a model's window has room for: the prompts, the conversation and the context of one question together.
+
+The zones of a `TokenBudget` are estimates. Here the system prompt and the question are counted as they are sent. Where
+they, or the answer, take more than their zones, the context gets that much less. The conversation gets what the context
+leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ctxassembly.answering.requests import AnswerCall, Exchange, Message
+from ctxassembly.answering.understand import understanding_messages
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.tokens.budget import TokenBudget
+from ctxassembly.tokens.counter import counter_for
+from ctxassembly.wording.prompts import system_prompt, user_prompt
+
+
+def history_messages(history: Iterable[Exchange]) -> list[Message]:
+    """Return the messages of a conversation, oldest first."""
+    messages: list[Message] = []
+    for exchange in history:
+        messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": exchange.answer}]
+    return messages
+
+
+def free_tokens(call: AnswerCall, config: AnswerConfig, messages: Iterable[Message]) -> int | None:
+    """Return the tokens that `messages` and the answer leave of the window; None if the assembly has no TokenBudget."""
+    budget = call.assembly.max_tokens
+    if not isinstance(budget, TokenBudget):
+        return None
+    count = counter_for(call.assembly.encoding).count
+    generation = max(budget.generation, config.mode(call.mode).answer_tokens)
+    return budget.window - generation - budget.buffer - sum(count(message["content"]) for message in messages)
+
+
+def fit_history(call: AnswerCall, config: AnswerConfig) -> Sequence[Exchange]:
+    """Return the exchanges that the model can read to understand the question, the last ones."""
+    if not isinstance(call.assembly.max_tokens, TokenBudget):
+        return call.history
+    history = call.history[-config.history_exchanges :]
+    while history:
+        free = free_tokens(call, config, understanding_messages(call.question, history, config, call.today))
+        if free is None or free >= 0:
+            break
+        history = history[1:]
+    return history
+
+
+def fit_context(call: AnswerCall, config: AnswerConfig, rules: Sequence[str]) -> TokenBudget | None:
+    """Return the budget of the context if the prompts leave less of the window than the assembly's; None otherwise.
+
+    `rules` come last in the system prompt.
+
+    Raises:
+        ConfigError: the prompts and the answer leave nothing.
+    """
+    budget = call.assembly.max_tokens
+    if not isinstance(budget, TokenBudget):
+        return None
+    count = counter_for(call.assembly.encoding).count
+    form = call.assembly.format if isinstance(call.assembly.format, str) else "custom"
+    language = call.language
+    system = system_prompt(config.style, form=form, language=language, supplement=True, extra_rules=rules)
+    user = user_prompt("", call.question, language=language, template=config.template)
+    history = history_messages(call.history[-config.history_exchanges :])
+    said = sum(count(message["content"]) for message in history)
+    counted = replace(
+        budget,
+        system=count(system),
+        query=count(user),
+        conversation=min(said, budget.conversation, config.history_tokens),
+        generation=max(budget.generation, config.mode(call.mode).answer_tokens),
+        context_cap=budget.context,
+    )
+    return counted if counted.context < budget.context else None

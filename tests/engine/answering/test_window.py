@@ -1,0 +1,93 @@
+"""Prompts, conversation and context are held to the model's window together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chain_parts import KEYWORDS, Scripted, chain
+from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, TokenBudget
+from ctxassembly.answering import AnswerConfig, Exchange, Mode
+from ctxassembly.tokens.counter import counter_for
+
+count = counter_for("cl100k_base").count
+SHORT = {"normal": Mode(answer_tokens=100)}
+QUESTION = "Is parking free at the hospital?"
+HISTORY = [Exchange(f"question {number}", "word " * 150) for number in range(5)]
+PARKING = MemoryIndex(
+    [Chunk(f"p#{n}", f"p{n}", f"Parking at the hospital is free on day {n} of the month. " * 8) for n in range(20)]
+)
+
+
+def asked(budget: TokenBudget, history=(), question=QUESTION, **settings):
+    model = Scripted(understand={"question": None})
+    config = AnswerConfig(modes=SHORT, **settings)
+    made = chain(model, config, index=PARKING, assembly=AssemblyConfig(max_tokens=budget, fill=True))
+    answer = made.answer(question, history=history)
+    return answer, model
+
+
+def tokens(request) -> int:
+    return sum(count(message["content"]) for message in request.messages)
+
+
+@pytest.mark.parametrize("window", [500, 700, 1_000, 2_000, 4_000])
+@pytest.mark.parametrize("conversation", [0, 100])
+@pytest.mark.parametrize("rules", [(), ("Give no medical advice. " * 10,)])
+def test_all_that_is_sent_fits_the_window_with_the_answer(window, conversation, rules):
+    """The published rule: system prompt, query, history, context and answer share one window."""
+    budget = TokenBudget(
+        window=window, system=0, query=0, conversation=conversation, generation=50, buffer=64, context_cap=None
+    )
+    answer, model = asked(budget, HISTORY, extra_rules=rules)
+    for request in model.asked:
+        assert tokens(request) + 100 + 64 <= window
+    assert answer.context.token_count > 0
+
+
+def test_the_conversation_gets_what_the_context_leaves_and_a_note_says_what_is_left_out():
+    budget = TokenBudget(window=1_000, system=200, query=50, conversation=300, generation=100, buffer=64)
+    answer, model = asked(budget, HISTORY)
+    said = model.prompts("answer")[0].messages
+    assert [message["content"] for message in said if message["content"].startswith("question")] == [
+        "question 2",
+        "question 3",
+        "question 4",
+    ]
+    assert answer.notes[-1].startswith("history: 4 messages left out, beyond 5 exchanges or ")
+
+
+def test_a_budget_whose_zones_hold_changes_nothing():
+    zones = TokenBudget(window=4_000, system=500, query=200, conversation=1_000, generation=100, buffer=64)
+    answer, _ = asked(replace(zones, context_cap=None))
+    assert answer.context.trace.max_tokens == 2_136
+    assert not any(note.startswith("budget") for note in answer.context.trace.notes)
+
+
+def test_rules_longer_than_their_zone_take_from_the_context_and_its_trace_says_so():
+    budget = TokenBudget(window=1_000, system=50, query=50, conversation=0, generation=100, buffer=64)
+    answer, _ = asked(budget, extra_rules=("Give no medical advice. " * 50,))
+    assert answer.context.trace.max_tokens < budget.context
+    assert answer.context.trace.notes[0].startswith("budget: 736 tokens cut to the ")
+
+
+def test_a_question_that_fills_the_window_is_one_clear_error():
+    budget = TokenBudget(window=1_000, system=50, query=50, conversation=0, generation=100, buffer=64)
+    with pytest.raises(ConfigError, match=r"TokenBudget\.window must be more than the zones take together"):
+        asked(budget, question=QUESTION * 200)
+
+
+def test_a_follow_up_that_was_understood_without_all_of_the_conversation_is_not_looked_up_in_the_cache():
+    class Kept(dict):
+        set = dict.__setitem__
+
+    budget = TokenBudget(window=700, system=0, query=0, conversation=0, generation=50, buffer=64, context_cap=None)
+    assembly = AssemblyConfig(max_tokens=budget)
+    config = AnswerConfig(modes=SHORT, rewrite="auto")
+    made = replace(chain(Scripted(), config, index=PARKING, assembly=assembly, retrieval=KEYWORDS), cache=Kept())
+    made.answer(QUESTION)
+    assert [step.name for step in made.answer(QUESTION).steps] == ["recall", "answer"]
+    follow_up = replace(made, model=Scripted(understand={"question": None}))
+    assert "recall" not in [step.name for step in follow_up.answer(QUESTION, history=HISTORY).steps]
+    assert "recall" in [step.name for step in follow_up.answer(QUESTION, history=[Exchange("a", "b")]).steps]
