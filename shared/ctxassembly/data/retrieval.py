@@ -138,6 +138,8 @@ AFFINITY_PREFIX = "affinity:"
 """Before the category, in the name of a factor of affinity."""
 SCORE_KEYS = ("search_method", "vector_similarity", "keyword_score", "fused_score", "vector_rank", "keyword_rank")
 """The metadata keys under which a hit carries its scores, as plain numbers; a score that it hasn't is left out."""
+MATCHED_TERMS_KEY = "matched_terms"
+"""The metadata key of the query's words that a hit has; left out if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,9 @@ def chunk_with_scores(retrieved: RetrievedChunk) -> Chunk:
         retrieved.ranks.get("vector"),
         retrieved.ranks.get("keyword"),
     )
-    known = {key: value for key, value in zip(SCORE_KEYS, values, strict=True) if value is not None}
+    known: dict[str, Any] = {key: value for key, value in zip(SCORE_KEYS, values, strict=True) if value is not None}
+    if retrieved.terms:
+        known[MATCHED_TERMS_KEY] = list(retrieved.terms)
     return replace(retrieved.chunk, metadata={**retrieved.chunk.metadata, **known})
 
 
@@ -242,7 +246,7 @@ class RetrievalTrace:
     >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Ferritin, and iron.")])
     >>> one = RetrievalConfig(strategy="keyword", limit=1)
     >>> print(retrieve("iron or ferritin", one, index=index).trace)
-    keyword_only for iron, or, ferritin: 2 found -> 2 fused -> 1 kept, evidence 0.39, 2 round trips
+    keyword_only for iron, or, ferritin: 2 found -> 2 fused -> 1 kept, 1 keyword match, evidence 0.39, 2 round trips
     """
 
     search_method: SearchMethod
@@ -261,6 +265,8 @@ class RetrievalTrace:
     """The best sum of similarity and share of the query's words of one chunk, 0 to 2; None if neither was searched."""
     lowered: tuple[RetrievedChunk, ...] = ()
     """Chunks whose category doesn't go with the intent."""
+    keyword_matches: int | None = None
+    """The number of hits that have words of the query; None without keyword search."""
 
     @property
     def summary(self) -> str:
@@ -268,8 +274,10 @@ class RetrievalTrace:
         words = [" ".join(word.split()) for word in self.terms]
         more = [f"{len(words) - MAX_SHOWN_WORDS:,} more"] if len(words) > MAX_SHOWN_WORDS else []
         searched = self.search_method + (f" for {', '.join(words[:MAX_SHOWN_WORDS] + more)}" if words else "")
+        matches = self.keyword_matches
         parts = [
             *self._counts(),
+            *([] if matches is None else [pluralize(matches, "keyword match", "keyword matches")]),
             *([] if self.evidence is None else [f"evidence {self.evidence:.2f}"]),
             pluralize(self.round_trips, "round trip"),
         ]
@@ -347,7 +355,7 @@ class Retrieved:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """The hits for assembly. A chunk's metadata say, besides, how it was found (`SCORE_KEYS`)."""
+        """The hits for assembly, with `SCORE_KEYS` and `MATCHED_TERMS_KEY` in the metadata of their chunks."""
         return tuple(Hit(chunk_with_scores(found), found.score) for found in self.chunks)
 
     def explain(self, chunk_id: str) -> Explanation:

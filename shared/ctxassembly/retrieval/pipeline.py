@@ -46,6 +46,8 @@ def retrieve_flow(
     log.evidence = ranking.score_evidence(found, vocabulary)
 
     def retrieved(kept: Sequence[RetrievedChunk]) -> Retrieved:
+        if vocabulary is not None:
+            log.keyword_matches = sum(bool(found.terms) for found in kept)
         trace = log.trace(_search_method(ranked, config))
         return Retrieved(log.queries["vector"], tuple(kept), trace, entity_answers.statements, question.intent)
 

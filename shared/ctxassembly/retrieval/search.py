@@ -45,6 +45,7 @@ class RetrievalRecorder(Stages):
     terms: Mapping[str, float] = field(default_factory=dict)
     evidence: float | None = None
     lowered: tuple[RetrievedChunk, ...] = ()
+    keyword_matches: int | None = None
     failures: list[Exception] = field(default_factory=list)
     """The errors of channels that were done without."""
 
@@ -71,6 +72,7 @@ class RetrievalRecorder(Stages):
             round_trips=self.round_trips,
             evidence=self.evidence,
             lowered=self.lowered,
+            keyword_matches=self.keyword_matches,
         )
 
 

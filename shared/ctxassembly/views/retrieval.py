@@ -145,7 +145,9 @@ def _rank_reasons(found: RetrievedChunk, retrieved: Retrieved) -> Iterator[str]:
     yield from (f"{name} × {factor:g}" for name, factor in found.factors)
     if found.terms:
         rest = len(found.terms) - MAX_WORDS
-        yield f"has {', '.join(found.terms[:MAX_WORDS])}" + (f" and {rest:,} more words" if rest > 0 else "")
+        count = f"{len(found.terms):,} of {pluralize(max(len(found.terms), len(retrieved.trace.terms)), 'word')}"
+        words = ", ".join(found.terms[:MAX_WORDS])
+        yield f"has {count}: {words}" + (f" and {rest:,} more" if rest > 0 else "")
     ranks = retrieved.explain(found.chunk.id).ranks
     known = [(step, rank + 1) for step, rank in ranks.items() if rank is not None and step != "search"]
     moves = [*known[:1], *(after for before, after in pairwise(known) if after[1] != before[1])]

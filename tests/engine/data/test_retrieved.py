@@ -10,6 +10,7 @@ import pytest
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Retrieved, explain, retrieve
 from ctxassembly.data.retrieval import StepName
 from ctxassembly.retrieval import Boost, Node, Question, Relation, RetrievalTrace, RetrievedChunk, Step, Taxonomy
+from ctxassembly.serialization.plain import to_plain
 
 KEYWORD = RetrievalConfig(strategy="keyword")
 
@@ -56,9 +57,21 @@ class TestTrace:
         index = MemoryIndex([Chunk(f"lab#{at}", "lab", text, at) for at, text in enumerate(texts)])
         retrieved = retrieve("iron copper zink", RetrievalConfig(strategy="keyword", limit=2), index=index)
         assert retrieved.trace.summary == (
-            "keyword_only for iron, copper, zink: 3 found -> 3 fused -> 2 kept, 1 rescued, evidence 0.31, 3 round trips"
+            "keyword_only for iron, copper, zink: 3 found -> 3 fused -> 2 kept, 1 rescued, 2 keyword matches, "
+            "evidence 0.31, 3 round trips"
         )
         assert len(retrieved.hits) == 2
+
+    def test_has_the_number_of_keyword_matches_also_in_plain_data(self):
+        """The published rule: the trace has the number of keyword matches."""
+        texts, vectors = ("Iron.", "Copper.", "Zinc."), [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2]]
+        index = MemoryIndex([Chunk(f"lab#{at}", "lab", text, at) for at, text in enumerate(texts)], vectors)
+        retrieved = retrieve("iron copper", RetrievalConfig(), index=index, embed=lambda text: [1.0, 0.0])
+        assert (len(retrieved.hits), retrieved.trace.keyword_matches) == (3, 2)
+        assert "3 kept, 2 keyword matches, evidence" in retrieved.trace.summary
+        assert to_plain(retrieved.trace)["keyword_matches"] == 2
+        by_vectors = RetrievalConfig(strategy="vector")
+        assert retrieve("iron", by_vectors, index=index, embed=lambda text: [1.0, 0.0]).trace.keyword_matches is None
 
     def test_has_the_notes_below_it_one_a_line(self):
         trace = RetrievalTrace("none", notes=("query: there are no words to search for", "rerank: number 1 failed"))

@@ -573,6 +573,10 @@ def test_hits_carry_their_scores_as_plain_numbers(index: MemoryIndex):
     assert metadata["vector_rank"] == 0
     assert type(metadata["vector_similarity"]) is float
     assert type(metadata["keyword_score"]) is float
+    assert metadata["matched_terms"] == ["garage"]
+    assert not any(
+        "matched_terms" in hit.chunk.metadata for hit in retrieved.hits if not hit.chunk.text.count("garage")
+    )
     assert metadata["category"] == "practical"
     assert "search_method" not in CHUNKS[2].metadata
 

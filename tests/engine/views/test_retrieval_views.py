@@ -64,7 +64,7 @@ def test_a_boost_a_reranker_and_an_affinity_are_named_with_their_factors():
 
 def test_the_words_of_the_query_that_a_hit_has_are_named():
     first, *_, last = rows(retrieved("iron or copper"))
-    assert "has iron" in first[6]
+    assert "has 2 of 3 words: iron, copper" in first[6]
     assert last[6] == "as fusion has it"
 
 
