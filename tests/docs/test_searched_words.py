@@ -14,6 +14,9 @@ CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize(
     ("words", "pages"),
     [
+        ("evaluate", ["evaluate.md", "questions.md", "benchmarks.md"]),
+        ("LangSmith", ["evaluate.md", "tracing.md"]),
+        ("RAGAS", ["evaluate.md"]),
         ("latency", ["questions.md", "benchmarks.md", "troubleshooting.md"]),
         ("performance", ["benchmarks.md"]),
         ("permissions", ["questions.md", "recipes/tenants.md"]),

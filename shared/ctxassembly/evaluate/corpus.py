@@ -6,7 +6,7 @@ then unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,8 +19,8 @@ from ctxassembly.evaluate.results import Piece
 from ctxassembly.evaluate.spans import DocumentSpan, without_blanks
 from ctxassembly.safe_repr import safe_repr
 
-GAP, UNKNOWN = " ", "\ufffd"
-"""Characters of a document that no chunk has: splitters strip white space. And those that no piece of a result has."""
+UNKNOWN = "\ufffd"
+"""In place of each character of a document that no piece of a result has."""
 _LOOSE = "\0"
 """The beginning of the id of a text without a place in a document."""
 
@@ -49,7 +49,7 @@ class Corpus:
                 f"corpus must be a dict of document texts by id or a list of Chunk, got {safe_repr(source)}"
             )
         slices = [(chunk.document_id, chunk.start, chunk.text) for chunk in chunks if type(chunk.start) is int]
-        return cls(restored(slices, GAP), {chunk.id: chunk for chunk in chunks})
+        return cls(restored(slices, _blanks), {chunk.id: chunk for chunk in chunks})
 
     @cached_property
     def meter(self) -> Meter:
@@ -57,12 +57,17 @@ class Corpus:
         return Meter(self.texts)
 
 
-def restored(slices: Iterable[tuple[str, int, str]], filler: str) -> dict[str, str]:
-    """Return the documents that `slices` (id, start, text) are from, with `filler` where none has a character.
+def _blanks(length: int) -> str:
+    """Return the white space that a splitter has stripped between two chunks: a blank, or an empty line."""
+    return " " if length == 1 else "\n" * length
+
+
+def restored(slices: Iterable[tuple[str, int, str]], fill: Callable[[int], str]) -> dict[str, str]:
+    """Return the documents that `slices` (id, start, text) are from; `fill` gives what none of them has, by its length.
 
     A document whose slices contradict each other, as pages do that each count from 0, is left out.
 
-    >>> restored([("a", 0, "Drink"), ("a", 6, "water."), ("b", 0, "x"), ("b", 0, "y")], " ")
+    >>> restored([("a", 0, "Drink"), ("a", 6, "water."), ("b", 0, "x"), ("b", 0, "y")], " ".__mul__)
     {'a': 'Drink water.'}
     """
     documents: dict[str, list[tuple[int, str]]] = {}
@@ -72,7 +77,7 @@ def restored(slices: Iterable[tuple[str, int, str]], filler: str) -> dict[str, s
     for document_id, parts in documents.items():
         text = ""
         for start, part in sorted(parts):
-            text += filler * (start - len(text))
+            text += fill(max(start - len(text), 0))
             shared = min(len(text) - start, len(part))
             if text[start : start + shared] != part[:shared]:
                 break
@@ -99,7 +104,7 @@ def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus
     """Return `evidence` and `pieces` as spans."""
     known = {piece.document_id for piece in pieces if piece.document_id} - corpus.texts.keys()
     slices = [(p.document_id, p.start, p.text) for p in pieces if p.document_id in known and p.start is not None]
-    texts = restored(slices, UNKNOWN)
+    texts = restored(slices, UNKNOWN.__mul__)
     for one in evidence:
         if one.document_id is not None and one.end is not None and one.document_id not in corpus.texts:
             texts[one.document_id] = texts.get(one.document_id, "").ljust(one.end, UNKNOWN)

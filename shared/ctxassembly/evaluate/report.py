@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,23 @@ class EvaluationReport:
     baseline: str
     questions: tuple[LabeledQuestion, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
+    shown: tuple[str, ...] = tuple(MEASURES)
+    """The names of the measures in tables."""
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
-        """The names of the measures that some row has, in the order of `MEASURES`."""
-        return tuple(name for name in MEASURES if any(name in row.measures for row in self.rows))
+        """The names of the measures that some row has, of `shown`, in its order."""
+        return tuple(name for name in self.shown if any(name in row.measures for row in self.rows))
+
+    def only(self, *measures: str) -> EvaluationReport:
+        """Return the report with a table of `measures` alone.
+
+        Raises:
+            ConfigError: there is no such measure.
+        """
+        for measure in measures:
+            _check_measure(measure)
+        return replace(self, shown=measures)
 
     def values(self, system: str, measure: str) -> statistics.Values:
         """Return a measure of each question, in their order; NaN where it has none.
@@ -77,8 +89,7 @@ class EvaluationReport:
         """
         if system not in self.systems:
             raise ConfigError("system", f"one of {', '.join(map(repr, self.systems))}", system)
-        if measure not in MEASURES:
-            raise ConfigError("measure", f"one of {', '.join(map(repr, MEASURES))}", measure)
+        _check_measure(measure)
         own = (row.measures.get(measure) for row in self.rows if row.system == system)
         return np.array([np.nan if value is None else value for value in own], dtype=np.float64)
 
@@ -181,6 +192,11 @@ class EvaluationReport:
         for name in self.measures:
             found = [self.difference(system, name) for system in self._others]
             yield MEASURES[name].title, [write(one, name, "+") + (DIFFERS if one.differs else "") for one in found]
+
+
+def _check_measure(measure: str) -> None:
+    if measure not in MEASURES:
+        raise ConfigError("measure", f"one of {', '.join(map(repr, MEASURES))}", measure)
 
 
 def _short(estimate: Estimate, measure: str, sign: str = "") -> str:

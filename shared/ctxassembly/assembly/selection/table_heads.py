@@ -75,7 +75,7 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
 def _missing_heads(forms: Mapping[int, Candidate], texts: Sequence[DocumentText]) -> Iterator[_Head]:
     """Yield the header of each table of a document of which `forms` have rows without it, for the first of them.
 
-    `forms` are the selected candidates by key, `texts` those of all candidates of the document.
+    `forms` are the selected candidates by key, `texts` the texts of all candidates of the document.
     """
     line_starts, headers = header_spans(text.text for text in texts)
     text_starts = accumulate((len(text.text) for text in texts), initial=0)
