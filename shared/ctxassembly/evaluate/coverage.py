@@ -1,6 +1,6 @@
 """The part of a piece of evidence that a text has: all of it, an end of it, or nothing.
 
-White space, capitals and the form of quotation marks don't count in a quotation.
+White space doesn't count in a quotation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ctxassembly.assembly.adjacency.overlap import longest_border
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.evaluate.questions import Evidence
-from ctxassembly.text.words import normalize_wording
+from ctxassembly.evaluate.spans import without_blanks
 
 MAX_GAP_CHARS = 4
 """White space that splitters leave out between two chunks: a blank, an empty line."""
@@ -20,7 +20,7 @@ def has_whole(evidence: Evidence, chunk: Chunk) -> bool:
     """Return True if `chunk` has all of the evidence.
 
     >>> chunk = Chunk("a#0", "a", "Drink water until two hours before.", start=0)
-    >>> [has_whole(one, chunk) for one in (Evidence(quotation="Two hours"), Evidence("a", start=6, end=40))]
+    >>> [has_whole(one, chunk) for one in (Evidence(quotation="two  hours"), Evidence("a", start=6, end=40))]
     [True, False]
     """
     if evidence.document_id not in (None, chunk.document_id):
@@ -28,7 +28,7 @@ def has_whole(evidence: Evidence, chunk: Chunk) -> bool:
     if evidence.chunk_id is not None:
         return chunk.id == evidence.chunk_id
     if evidence.quotation is not None:
-        return normalize_wording(evidence.quotation) in normalize_wording(chunk.text)
+        return without_blanks(evidence.quotation) in without_blanks(chunk.text)
     return evidence.start is None or has_all(evidence, [chunk])
 
 
@@ -39,19 +39,20 @@ def has_all(evidence: Evidence, chunks: Iterable[Chunk]) -> bool:
     >>> has_all(Evidence(quotation="water until two hours"), parts)
     True
     """
-    wanted = normalize_wording(evidence.quotation or "")
+    wanted = without_blanks(evidence.quotation or "")
+    most = 0 if wanted else MAX_GAP_CHARS
     spans = [span for chunk in chunks if (span := held_span(evidence, wanted, chunk))]
     end = len(wanted) if evidence.end is None else evidence.end
     reached = evidence.start or 0
     for first, last in sorted(spans):
-        if wanted[reached:first].strip() or (not wanted and first > reached + MAX_GAP_CHARS):
+        if first > reached + most:
             return False
         reached = max(reached, last)
     return reached >= end and bool(spans)
 
 
 def held_span(evidence: Evidence, wanted: str, chunk: Chunk) -> Span | None:
-    """Return the characters of a span, or of a quotation as `normalize_wording` writes it, that `chunk` has."""
+    """Return the characters of a span, or of a quotation without its white space, that `chunk` has."""
     if evidence.document_id not in (None, chunk.document_id):
         return None
     if evidence.start is not None and evidence.end is not None:
@@ -59,7 +60,7 @@ def held_span(evidence: Evidence, wanted: str, chunk: Chunk) -> Span | None:
             return None
         first, last = max(evidence.start, chunk.start), min(evidence.end, chunk.start + len(chunk.text))
         return (first, last) if first < last else None
-    text = normalize_wording(chunk.text)
+    text = without_blanks(chunk.text)
     if not wanted or not text:
         return None
     if wanted in text:

@@ -6,14 +6,15 @@ widens the filter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.retrieval import Channel
-from ctxassembly.errors import InputError
+from ctxassembly.evaluate.corpus import Corpus, is_in_corpus
 from ctxassembly.evaluate.coverage import holders_of
 from ctxassembly.evaluate.diagnosis import Diagnosis, DiagnosisReport, Remedy
 from ctxassembly.evaluate.losses import (
@@ -25,13 +26,13 @@ from ctxassembly.evaluate.losses import (
     loss_of_split,
     share_read,
 )
-from ctxassembly.evaluate.pipeline import Pipeline, Retriever, Run, Settings
+from ctxassembly.evaluate.pipeline import Pipeline, Run, Settings
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
+from ctxassembly.evaluate.reading import read_questions
 from ctxassembly.evaluate.remedies import ADVICE, settings_to_try
+from ctxassembly.evaluate.spans import without_blanks
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.safe_repr import safe_repr
-from ctxassembly.text.words import normalize_wording
 
 READ_SHARE = 0.999
 """The share of a piece of evidence from which it counts as read. Below 1 for rounding alone."""
@@ -40,19 +41,19 @@ MAX_HOLDERS = 5
 
 
 def diagnose(
-    questions: Iterable[LabeledQuestion],
+    questions: Any,
     *,
     index: Index | None = None,
     embed: EmbedQuery | None = None,
     retrieval: RetrievalConfig | None = None,
     assembly: AssemblyConfig | None = None,
-    retriever: Retriever | None = None,
+    retriever: Any = None,
     store: Store | None = None,
     taxonomy: Taxonomy | None = None,
     channels: Mapping[Channel, SearchFunction] | None = None,
     rerankers: Sequence[Reranker] = (),
     answers: Mapping[str, str] | None = None,
-    sources: Mapping[str, str] | None = None,
+    corpus: Any = None,
 ) -> DiagnosisReport:
     """Return what became of each piece of evidence of `questions`, and what would have kept those that were lost.
 
@@ -69,19 +70,21 @@ def diagnose(
     limit=2 keeps it, candidates=16 does not help
 
     Args:
-        questions: with their evidence. The `filter` of a question holds in every search.
+        questions: whatever `read_questions` reads. The `filter` of a question holds in every search.
         index: the index that `retrieve` searches. It is the store of neighbors, too.
         embed: as for `retrieve`, and so are `taxonomy`, `channels` and `rerankers`.
         retrieval: the settings of `retrieve`; None means the defaults.
         assembly: the settings of `assemble`; None means the defaults.
-        retriever: a function from a question to hits, in place of `index`. What happens before its hits can't be seen
-            and is "not found"; with `store` it is known, besides, whether the documents have the evidence.
+        retriever: in place of `index`, a function from a question to hits or a retriever of LangChain or LlamaIndex.
+            What happens before its hits can't be seen and is "not found"; with `store` or `corpus` it is known,
+            besides, whether the documents have the evidence. If it returns a `Context`, that is examined, and nothing
+            is tried.
         store: the store of neighbors, if it isn't `index`.
         taxonomy: see `embed`.
         channels: see `embed`.
         rerankers: see `embed`.
         answers: answers by the text or the id of their question, to check which evidence they cite.
-        sources: the present texts of the documents by their ids, to tell chunks of older texts.
+        corpus: the documents as they are now, as for `evaluate`, to find chunks of older texts.
 
     Raises:
         InputError: there is neither an index nor a retriever, or both; or a question with a filter can't be searched
@@ -89,14 +92,13 @@ def diagnose(
     """
     system = Pipeline(index, embed, retriever, store, taxonomy, channels, rerankers)
     current = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
+    documents = Corpus.of(corpus)
     rows: list[Diagnosis] = []
     unmarked = 0
-    for question in questions:
-        if not isinstance(question, LabeledQuestion):
-            raise InputError(f"questions must be LabeledQuestion, got {safe_repr(question)}")
+    for question in read_questions(questions):
         unmarked += not question.evidence
         answer = (answers or {}).get(question.id, (answers or {}).get(question.text))
-        rows += _Examination(system, question, current, answer, sources or {}).rows()
+        rows += _Examination(system, question, current, answer, documents).rows()
     return DiagnosisReport(tuple(rows), unmarked)
 
 
@@ -108,7 +110,7 @@ class _Examination:
     question: LabeledQuestion
     current: Settings
     answer: str | None
-    sources: Mapping[str, str]
+    corpus: Corpus
     runs: dict[str, Run] = field(default_factory=dict)
     """By the names of their settings."""
 
@@ -119,24 +121,29 @@ class _Examination:
             if self._is_stale(
                 evidence, [piece.candidate.chunk for one in run.context.passages for piece in one.pieces]
             ):
-                yield self._lost(evidence, Loss("stale", None, f"{evidence.document_id} has another text there now"))
-            elif share_read(evidence, run.context) < READ_SHARE:
-                yield self._lost(evidence, self.find_loss(evidence, run))
-            elif self.answer is not None and not is_cited(evidence, run.context, self.answer):
                 yield self._lost(
-                    evidence, Loss("not cited", None, "it is in the context; no label of the answer has it")
+                    evidence, run, Loss("stale", None, f"{evidence.document_id} has another text there now")
+                )
+            elif self._share(evidence, run) < READ_SHARE:
+                yield self._lost(evidence, run, self.find_loss(evidence, run))
+            elif self.answer is not None and not is_cited(evidence, run.context, self.corpus, self.answer):
+                yield self._lost(
+                    evidence, run, Loss("not cited", None, "it is in the context; no label of the answer has it")
                 )
             else:
                 yield Diagnosis(self.question, evidence, None, None, "it is in the context")
 
+    def _share(self, evidence: Evidence, run: Run) -> float:
+        return share_read(evidence, run.context, self.corpus)
+
     def _is_stale(self, evidence: Evidence, chunks: Sequence[Chunk]) -> bool:
         """Return True if chunks have the characters of a span, and the present text of its document is another one."""
-        source = self.sources.get(evidence.document_id or "")
+        source = self.corpus.texts.get(evidence.document_id or "")
         holders = holders_of(evidence, chunks)
         if source is None or evidence.start is None or not holders:
             return False
-        wanted = normalize_wording(source[evidence.start : evidence.end])
-        return not any(wanted and wanted in normalize_wording(chunk.text) for chunk in holders)
+        wanted = without_blanks(source[evidence.start : evidence.end])
+        return not any(wanted and wanted in without_blanks(chunk.text) for chunk in holders)
 
     def run(self, settings: Settings) -> Run:
         """Return the run under `settings`, each once."""
@@ -144,11 +151,11 @@ class _Examination:
             self.runs[settings.name] = self.system.run(self.question, settings)
         return self.runs[settings.name]
 
-    def _lost(self, evidence: Evidence, loss: Loss) -> Diagnosis:
+    def _lost(self, evidence: Evidence, run: Run, loss: Loss) -> Diagnosis:
         # Without an index the settings of retrieval have no effect, and what is lost before the hits stays lost.
         tried = (
             []
-            if self.system.index is None and loss.layer == "not found"
+            if run.is_given or (self.system.index is None and loss.layer == "not found")
             else settings_to_try(
                 loss.layer,
                 self.current,
@@ -157,7 +164,7 @@ class _Examination:
             )
         )
         remedies = tuple(
-            Remedy(settings.name, share_read(evidence, self.run(settings).context) >= READ_SHARE) for settings in tried
+            Remedy(settings.name, self._share(evidence, self.run(settings)) >= READ_SHARE) for settings in tried
         )
         return Diagnosis(self.question, evidence, *loss, remedies, ADVICE.get(loss.layer))
 
@@ -166,12 +173,12 @@ class _Examination:
         hits = [hit.chunk for hit in run.hits]
         known = [*hits, *self.system.find_chunks(self.question, evidence)]
         if self._is_stale(evidence, known):
-            return Loss("stale", None, f"{evidence.document_id} has another text there now")
+            return _stale_span(evidence)
         if in_hits := furthest(loss_in_assembly(chunk, run.context) for chunk in holders_of(evidence, hits)):
             return in_hits
         holders = holders_of(evidence, known)
         if self.system.index is None:
-            return self._loss_before_hits(evidence, holders, known, run)
+            return self._loss_before_hits(evidence, [*known, *self.corpus.chunks.values()], run)
         if in_retrieval := furthest(self._loss_of_chunk(evidence, chunk, run) for chunk in holders[:MAX_HOLDERS]):
             return in_retrieval
         if split := loss_of_split(evidence, known, lambda chunk: self._fate(chunk, run)):
@@ -185,12 +192,14 @@ class _Examination:
                 return loss
         return self._loss_outside(evidence, known)
 
-    def _loss_before_hits(self, evidence: Evidence, holders: Sequence[Chunk], known: Sequence[Chunk], run: Run) -> Loss:
-        """Return the loss where only the hits of a retriever can be seen, and maybe a store."""
-        if holders:
+    def _loss_before_hits(self, evidence: Evidence, known: Sequence[Chunk], run: Run) -> Loss:
+        """Return the loss where only the hits of a retriever can be seen, and maybe a store or the corpus."""
+        if holders := holders_of(evidence, known):
             return Loss("not found", holders[0].id, "the retriever didn't return it")
         if split := loss_of_split(evidence, known, lambda chunk: self._fate(chunk, run)):
             return split
+        if not is_in_corpus(evidence, self.corpus):
+            return Loss("not in the corpus", None, "the documents don't have it")
         if evidence.document_id is None or self.system.store is None:
             return Loss("not found", None, "no hit of the retriever has it")
         return self._loss_outside(evidence, known)
@@ -218,9 +227,11 @@ class _Examination:
         if document_id is not None and self.system.visible_store(self.question) is None and not known:
             return Loss("not found", None, f"the index can't list the chunks of {document_id}")
         if evidence.quotation is not None:
-            wanted = normalize_wording(evidence.quotation)
-            candidates = self.sources if document_id is None else {document_id: self.sources.get(document_id, "")}
-            named = [name for name, text in candidates.items() if wanted in normalize_wording(text)]
+            wanted = without_blanks(evidence.quotation)
+            candidates = (
+                self.corpus.texts if document_id is None else {document_id: self.corpus.texts.get(document_id, "")}
+            )
+            named = [name for name, text in candidates.items() if wanted in without_blanks(text)]
             indexed = {chunk.document_id for chunk in known}
             if stale := [name for name in named if name in indexed or (document_id is not None and known)]:
                 return Loss("stale", None, f"{stale[0]} has it, and no chunk of {stale[0]} does")
@@ -230,3 +241,7 @@ class _Examination:
                 reason = f"the chunks of {document_id} have no offsets: mark quotations instead"
             return Loss("not in the corpus", None, reason)
         return Loss("not in the corpus", None, "no chunk has it, whole or in parts")
+
+
+def _stale_span(evidence: Evidence) -> Loss:
+    return Loss("stale", None, f"{evidence.document_id} has another text there now")

@@ -22,11 +22,12 @@ from ctxassembly.data.candidates import (
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.data.trace import Decision
+from ctxassembly.evaluate.corpus import Corpus, locate
 from ctxassembly.evaluate.coverage import MAX_GAP_CHARS, has_all, held_span
 from ctxassembly.evaluate.diagnosis import LAYERS, Layer
 from ctxassembly.evaluate.questions import Evidence
-from ctxassembly.text.words import normalize_wording
-from ctxassembly.views.evidence import locate_evidence
+from ctxassembly.evaluate.results import read_result
+from ctxassembly.evaluate.spans import without_blanks
 
 _RETRIEVAL_LAYERS: dict[str | None, Layer] = {
     "index": "not in the corpus",
@@ -50,23 +51,26 @@ class Loss(NamedTuple):
     reason: str
 
 
-def share_read(evidence: Evidence, context: Context) -> float:
-    """Return the share of the evidence that the context has, 0 to 1. Of a chunk or a document any text counts."""
-    if evidence.document_id is not None:
-        own = tuple(passage for passage in context.passages if passage.document_id == evidence.document_id)
-        context = replace(context, passages=own)
-    if evidence.quotation is not None:
-        return locate_evidence(context, [evidence.quotation])[0].share_read
-    if evidence.document_id is not None and evidence.start is not None and evidence.end is not None:
-        located = locate_evidence(context, [(evidence.document_id, evidence.start, evidence.end)])[0]
-        missing = (1 - located.share_read) * (evidence.end - evidence.start)
-        # White space between joined chunks is in none of them.
-        return 1.0 if missing <= MAX_GAP_CHARS * (len(located.context_spans) - 1) else located.share_read
-    pieces = (piece for passage in context.passages for piece in passage.pieces)
-    return float(any(evidence.chunk_id in (None, piece.candidate.chunk.id) for piece in pieces))
+def share_read(evidence: Evidence, context: Context, corpus: Corpus) -> float:
+    """Return the share of the evidence that the context has, 0 to 1, as `evaluate` measures it.
+
+    Two differences: a quotation may run on from one chunk into the next where they are joined, and a span over joined
+    chunks may lack the white space between them.
+    """
+    located = locate([evidence], read_result(context).pieces, corpus)
+    least = 0 if evidence.quotation is not None else None
+    share = located.meter.recall(located.evidence, located.marks, least) if located.evidence else 0.0
+    own = [one for one in context.passages if evidence.document_id in (None, one.document_id)]
+    if evidence.quotation is not None and share < 1:
+        wanted = without_blanks(evidence.quotation)
+        return max(share, float(any(wanted in without_blanks(passage.text) for passage in own)))
+    if evidence.start is not None and evidence.end is not None:
+        missing = (1 - share) * (evidence.end - evidence.start)
+        return 1.0 if missing <= MAX_GAP_CHARS * (max(len(one.pieces) for one in own) - 1 if own else 0) else share
+    return share
 
 
-def is_cited(evidence: Evidence, context: Context, answer: str) -> bool:
+def is_cited(evidence: Evidence, context: Context, corpus: Corpus, answer: str) -> bool:
     """Return True if the answer has the label of a block with any of the evidence."""
     spans = [citation.span for citation in context.resolve(answer).citations]
     cited = [
@@ -74,7 +78,10 @@ def is_cited(evidence: Evidence, context: Context, answer: str) -> bool:
         for passage in context.passages
         if any(first <= passage.span[0] < max(last, first + 1) for first, last in spans)
     ]
-    return share_read(evidence, replace(context, passages=tuple(cited))) > 0
+    sources = tuple(
+        source for source in context.provenance if any(first <= source.span[0] < last for first, last in spans)
+    )
+    return share_read(evidence, replace(context, passages=tuple(cited), provenance=sources), corpus) > 0
 
 
 def loss_in_retrieval(explanation: Explanation) -> Loss:
@@ -131,7 +138,7 @@ def loss_of_split(evidence: Evidence, chunks: Sequence[Chunk], fate: Callable[[C
 
     `fate` is a function from a chunk to what became of it, in words.
     """
-    wanted = normalize_wording(evidence.quotation or "")
+    wanted = without_blanks(evidence.quotation or "")
     for of_document in _by_document(chunks):
         parts = [chunk for chunk in of_document if held_span(evidence, wanted, chunk)]
         if evidence.kind in ("span", "quotation") and len(parts) > 1 and has_all(evidence, parts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +14,13 @@ from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.coverage import holders_of
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
+from ctxassembly.evaluate.systems import as_system, hits_of
 from ctxassembly.protocols import Reranker, SearchFunction
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.runtime.retrieve import explain, retrieve
 
-Retriever = Callable[[str], Sequence[Hit]]
 _BY_WORDS = RetrievalConfig(strategy="keyword", limit=20, rescue="off")
 """The search for chunks with the words of a quotation."""
 
@@ -43,6 +43,8 @@ class Run:
     hits: Sequence[Hit]
     context: Context
     retrieved: Retrieved | None
+    is_given: bool = False
+    """True if the caller's retriever returned the context: no setting changes it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Pipeline:
 
     index: Any
     embed: Any
-    retriever: Retriever | None
+    retriever: Any
     store: Any
     taxonomy: Taxonomy | None
     channels: Mapping[Channel, SearchFunction] | None
@@ -70,27 +72,28 @@ class Pipeline:
     def run(self, question: LabeledQuestion, settings: Settings) -> Run:
         """Return the hits and the context of `question`."""
         found = self._find(question, settings)
+        if isinstance(found, Context):
+            return Run([Hit(one.chunk, one.score) for one in found.hits], found, found.retrieved, is_given=True)
         hits = found.hits if isinstance(found, Retrieved) else found
         context = assemble(hits, settings.assembly, query=question.text, store=self.visible_store(question))
         return Run(hits, context, found if isinstance(found, Retrieved) else None)
 
-    def _find(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Sequence[Hit]:
+    def _find(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Context | Sequence[Hit]:
         """Return what the retriever finds. The same search is made once."""
         # By the object and not by its id, which another question with another filter may have.
         key = (id(question), settings.retrieval, settings.reranks)
         if key not in self.found:
             self.found[key] = question, self._search(question, settings)
-        found: Retrieved | Sequence[Hit] = self.found[key][1]
+        found: Retrieved | Context | Sequence[Hit] = self.found[key][1]
         return found
 
-    def _search(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Sequence[Hit]:
+    def _search(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Context | Sequence[Hit]:
         if self.retriever is None:
             rerankers = self.rerankers if settings.reranks else ()
             asked = Question(question.text, filter=question.filter)
             return retrieve(asked, settings.retrieval, rerankers=rerankers, **self.services())
-        if question.filter is not None:
-            raise InputError("a retriever applies its own filter: leave out the filter of the questions, or use index=")
-        return self.retriever(question.text)
+        found = as_system("retriever", self.retriever).call(question)
+        return found if isinstance(found, (Context, Retrieved)) else hits_of(found)
 
     def explain(self, question: LabeledQuestion, expect: str, settings: Settings) -> Explanation:
         """Return what became of the chunk with the id or the text `expect`."""

@@ -40,8 +40,12 @@ class System:
     def ask(self, question: LabeledQuestion) -> SystemResult:
         """Return the result for `question`, with the seconds that it took."""
         began = time.perf_counter()
-        value = self._port_for(question).call(self._input(question))
+        value = self.call(question)
         return replace(read_result(value), seconds=time.perf_counter() - began)
+
+    def call(self, question: LabeledQuestion) -> Any:
+        """Return whatever the system returns for `question`."""
+        return self._port_for(question).call(self._input(question))
 
     async def aask(self, question: LabeledQuestion) -> SystemResult:
         """Async version of `ask`. A sync system is called in a thread."""
@@ -124,13 +128,13 @@ def assembled(retriever: Any, config: AssemblyConfig | None = None, **options: A
 
     def assemble_found(question: str) -> Context:
         found = system.port.call(question)
-        hits = found.hits if isinstance(found, Retrieved) else _hits(found)
+        hits = found.hits if isinstance(found, Retrieved) else hits_of(found)
         return assemble(hits, config, query=question, **options)
 
     return assemble_found
 
 
-def _hits(found: Any) -> list[Hit]:
+def hits_of(found: Any) -> list[Hit]:
     """Return hits as they are, and the pieces of other results as hits."""
     if isinstance(found, (list, tuple)) and all(isinstance(one, (Hit, Chunk)) for one in found):
         return [one if isinstance(one, Hit) else Hit(one) for one in found]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,23 +19,27 @@ import numpy as np
 
 from ctxassembly.config.assembly import DEFAULT_MIN_RELEVANCE, AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.context import Context
 from ctxassembly.data.retrieval import Channel
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.evaluate.corpus import Corpus
 from ctxassembly.evaluate.coverage import has_whole
-from ctxassembly.evaluate.losses import share_read
-from ctxassembly.evaluate.pipeline import Pipeline, Retriever, Settings
+from ctxassembly.evaluate.measures import Measuring
+from ctxassembly.evaluate.pipeline import Pipeline, Settings
 from ctxassembly.evaluate.questions import LabeledQuestion
+from ctxassembly.evaluate.reading import read_questions
+from ctxassembly.evaluate.results import read_result
 from ctxassembly.evaluate.statistics import SEED, Estimate, difference
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieval.weights import weights_flow
 from ctxassembly.runtime.retrieve import SearchServices
-from ctxassembly.safe_repr import pluralize, safe_repr
+from ctxassembly.safe_repr import pluralize
 
 MIN_QUESTIONS = 4
-EARLY_CHARS = 2_000
-"""The beginning of a context, about 500 tokens, in which the order should put the evidence."""
+EARLY_TOKENS = 500
+"""The beginning of a context in which the order should put the evidence."""
 MAX_LOSS = 0.05
 """The most recall that may be lost, at the lower end of the interval, for a context of fewer tokens."""
 FEWER_TOKENS = 0.9
@@ -44,6 +48,8 @@ FEWER_TOKENS = 0.9
 NO_BETTER = "No setting is better than yours on your data."
 
 Goal = Literal["recall", "early"]
+Measured = Callable[[Settings], Any]
+"""A function from settings to an array with a `Score` for each question."""
 
 
 class Score(NamedTuple):
@@ -53,7 +59,7 @@ class Score(NamedTuple):
     """The share of the evidence in it."""
     tokens: float
     early: float
-    """The share of the evidence in blocks that begin within the first `EARLY_CHARS` characters."""
+    """1 if the first `EARLY_TOKENS` tokens have all evidence, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +120,18 @@ class TuneResult:
 
 
 def tune(
-    questions: Iterable[LabeledQuestion],
+    questions: Any,
     *,
     index: Index | None = None,
     embed: EmbedQuery | None = None,
     retrieval: RetrievalConfig | None = None,
     assembly: AssemblyConfig | None = None,
-    retriever: Retriever | None = None,
+    retriever: Any = None,
     store: Store | None = None,
     taxonomy: Taxonomy | None = None,
     channels: Mapping[Channel, SearchFunction] | None = None,
     rerankers: Sequence[Reranker] = (),
+    corpus: Any = None,
     seed: int = SEED,
 ) -> TuneResult:
     """Fit `keyword_weight`, `limit`, `min_relevance`, `max_tokens` and `order` to questions of your own.
@@ -151,7 +158,7 @@ def tune(
     `max_tokens` is never raised: it is the limit that you set.
 
     Args:
-        questions: with their evidence; those without are left out.
+        questions: whatever `read_questions` reads; those without evidence or an expected answer are left out.
         index: as for `diagnose`, and so are the others.
         embed: see there.
         retrieval: your settings, to compare with; None means the defaults.
@@ -161,6 +168,7 @@ def tune(
         taxonomy: see there.
         channels: see there.
         rerankers: see there.
+        corpus: as for `evaluate`.
         seed: the seed of the split.
 
     Raises:
@@ -168,18 +176,23 @@ def tune(
         SearchError: a channel failed: a weight fitted without it would be none.
     """
     pipeline = Pipeline(index, embed, retriever, store, taxonomy, channels, rerankers)
-    marked = [question for question in questions if _check_question(question).evidence]
+    marked = [question for question in read_questions(questions) if question.is_marked]
     if len(marked) < MIN_QUESTIONS:
         raise InputError(f"tune needs at least {MIN_QUESTIONS} questions with evidence, got {len(marked)}")
+    documents = Corpus.of(corpus)
+
+    def measured(some: Sequence[LabeledQuestion], settings: Settings) -> Any:
+        return np.array([_score(question, pipeline.run(question, settings).context, documents) for question in some])
+
     random.Random(seed).shuffle(marked)  # noqa: S311 - for a split that everybody can repeat
     middle = len(marked) // 2
     fit, test = marked[:middle], marked[middle:]
     yours = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
-    fitted = _fit(fit, yours, pipeline)
+    fitted = _fit(fit, yours, pipeline, partial(measured, fit))
     changes = _changes(yours, fitted)
     if not changes:
         return TuneResult(yours.retrieval, yours.assembly, (), {}, len(fit), len(test), seed=seed)
-    before, after = (_scores(test, settings, pipeline) for settings in (yours, fitted))
+    before, after = (measured(test, settings) for settings in (yours, fitted))
     gains = tuple(
         Gain(name, float(old.mean()), float(new.mean()), difference([new], [old]))
         for name, old, new in zip(Score._fields, before.T, after.T, strict=True)
@@ -187,12 +200,6 @@ def tune(
     is_better = _is_better({gain.measure: gain.difference for gain in gains})
     kept = fitted if is_better else yours
     return TuneResult(kept.retrieval, kept.assembly, gains, changes, len(fit), len(test), is_better, seed)
-
-
-def _check_question(question: Any) -> LabeledQuestion:
-    if not isinstance(question, LabeledQuestion):
-        raise InputError(f"questions must be LabeledQuestion, got {safe_repr(question)}")
-    return question
 
 
 def _changes(yours: Settings, fitted: Settings) -> dict[str, tuple[Any, Any]]:
@@ -213,7 +220,7 @@ def _is_better(gains: Mapping[str, Estimate]) -> bool:
     return gains["recall"].low >= -MAX_LOSS and (gains["tokens"].high < 0 or gains["early"].low > 0)
 
 
-def _fit(questions: Sequence[LabeledQuestion], yours: Settings, pipeline: Pipeline) -> Settings:
+def _fit(questions: Sequence[LabeledQuestion], yours: Settings, pipeline: Pipeline, measured: Measured) -> Settings:
     """Return the settings that are best on `questions`, fitted one after the other."""
     current = yours
     if pipeline.index is not None:
@@ -221,30 +228,32 @@ def _fit(questions: Sequence[LabeledQuestion], yours: Settings, pipeline: Pipeli
             weight = _best_weight(questions, current.retrieval, pipeline)
             current = replace(current, retrieval=replace(current.retrieval, keyword_weight=weight))
         limits = [{"limit": limit} for limit in (10, 20, 40)]
-        current = _fit_setting(questions, current, pipeline, "retrieval", limits, "recall")
+        current = _fit_setting(current, measured, "retrieval", limits, "recall")
     relevance: list[dict[str, Any]] = [{"fill": False, "min_relevance": value} for value in (0.1, 0.2, 0.4)]
     relevance.append({"fill": True, "min_relevance": DEFAULT_MIN_RELEVANCE})
-    current = _fit_setting(questions, current, pipeline, "assembly", relevance, "recall")
+    current = _fit_setting(current, measured, "assembly", relevance, "recall")
     budgets = [{"max_tokens": math.ceil(current.assembly.token_limit * share)} for share in (0.25, 0.5)]
-    current = _fit_setting(questions, current, pipeline, "assembly", budgets, "recall")
+    current = _fit_setting(current, measured, "assembly", budgets, "recall")
     orders = [{"order": order} for order in ("auto", "documents", "relevance", "edges")]
-    return _fit_setting(questions, current, pipeline, "assembly", orders, "early")
+    return _fit_setting(current, measured, "assembly", orders, "early")
 
 
 def _best_weight(questions: Sequence[LabeledQuestion], config: RetrievalConfig, pipeline: Pipeline) -> float:
     labeled = [
         (Question(one.text, filter=one.filter), [partial(has_whole, evidence) for evidence in one.evidence])
         for one in questions
+        if one.evidence
     ]
+    if not labeled:
+        return config.keyword_weight
     services = SearchServices.from_arguments(pipeline.index, pipeline.embed, pipeline.channels, ())
     flow = weights_flow(labeled, config, services.capabilities(pipeline.taxonomy, None), time.perf_counter)
     return services.drive(flow, config.timeout_seconds)[0].keyword_weight
 
 
 def _fit_setting(
-    questions: Sequence[LabeledQuestion],
     current: Settings,
-    pipeline: Pipeline,
+    measured: Measured,
     part: Literal["retrieval", "assembly"],
     changes: Sequence[Mapping[str, Any]],
     goal: Goal,
@@ -255,8 +264,7 @@ def _fit_setting(
         with suppress(ConfigError):  # the value contradicts the other settings
             option = replace(current, **{part: replace(getattr(current, part), **change)})
             options += [option] if option not in options else []
-    scores = [_scores(questions, option, pipeline) for option in options]
-    return options[choose(scores, goal)]
+    return options[choose([measured(option) for option in options], goal)]
 
 
 def choose(scores: Sequence[Any], goal: Goal) -> int:
@@ -283,16 +291,7 @@ def _is_near(differences: Any) -> bool:
     return bool(differences.mean() <= differences.std(ddof=1) / math.sqrt(len(differences)))
 
 
-def _scores(questions: Sequence[LabeledQuestion], settings: Settings, pipeline: Pipeline) -> Any:
-    """Return a row of measures for each question."""
-    return np.array([_score(question, settings, pipeline) for question in questions], dtype=np.float64)
-
-
-def _score(question: LabeledQuestion, settings: Settings, pipeline: Pipeline) -> Score:
-    context = pipeline.run(question, settings).context
-    beginning = replace(context, passages=tuple(one for one in context.passages if one.span[0] < EARLY_CHARS))
-    recall, early = (
-        sum(share_read(evidence, part) for evidence in question.evidence) / len(question.evidence)
-        for part in (context, beginning)
-    )
-    return Score(recall, context.token_count, early)
+def _score(question: LabeledQuestion, context: Context, corpus: Corpus) -> Score:
+    result = read_result(context)
+    values = Measuring(corpus, context.encoding or "cl100k_base").measure(question, result)
+    return Score(values["recall"] or 0.0, values["tokens"] or 0.0, values[f"within_{EARLY_TOKENS}"] or 0.0)
