@@ -184,37 +184,61 @@ def test_the_conversation_has_all_that_is_to_be_compared() -> None:
     assert answers[4].understanding.filter == {"year": 2021}
 
 
+def answers_of_all_three(
+    config: AnswerConfig,
+    question: str,
+    earlier: Sequence[tuple[str, str]] = (),
+    *,
+    assembly: AssemblyConfig | None = None,
+    streamed: bool = False,
+) -> list[Answer]:
+    """The answers of the engine, of LangChain and of LlamaIndex to one question of a conversation."""
+    assembly = assembly or AssemblyConfig()
+    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, assembly, config, labels=Labels())
+    history = [Exchange(*pair) for pair in earlier]
+    first: Any = [*chain.stream(question, history=history)] if streamed else [chain.answer(question, history=history)]
+    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=assembly))
+    said = [message for asked, answer in earlier for message in (HumanMessage(asked), AIMessage(answer))]
+    runnable, given = answer_chain(langchain_model(), langchain, config), {"input": question, "chat_history": said}
+    outputs: Any = [*runnable.stream(given)] if streamed else [runnable.invoke(given)]  # type: ignore[arg-type]
+    assert "".join(output.get("answer", "") for output in outputs) == outputs[-1]["result"].text
+    postprocessor = ContextAssemblyPostprocessor(config=assembly)
+    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    messages = [ChatMessage(content=one.content, role="user" if one.type == "human" else "assistant") for one in said]
+    run = AnswerQueryEngine(LlamaIndexModel(), llamaindex, config).start_run(question, messages, is_streamed=streamed)
+    *pieces, third = run.events()
+    assert "".join(piece.text for piece in pieces) == third.text
+    labels = [citation.label for citation in third.context.citations] if third.context else []
+    assert [node.metadata["citation"]["label"] for node in run.nodes] == labels
+    return [first[-1], outputs[-1]["result"], third]
+
+
 @pytest.mark.parametrize("question", ["xyzzy", "Wo ist der Xyzzy?"])
 def test_both_frameworks_refuse_in_the_language_of_the_question_else_of_the_assembly(question: str) -> None:
-    config = AssemblyConfig(language="nl")
-    expected = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, config).answer(question).text
-    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=config))
-    postprocessor = ContextAssemblyPostprocessor(config=config)
-    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
-    assert answer_chain(langchain_model(), langchain).invoke({"input": question})["answer"] == expected
-    assert str(AnswerQueryEngine(LlamaIndexModel(), llamaindex).query(question)) == expected
-    assert ("Geen" in expected) == (question == "xyzzy")
+    answers = answers_of_all_three(AnswerConfig(), question, assembly=AssemblyConfig(language="nl"))
+    expected = "Geen relevante inhoud gevonden." if question == "xyzzy" else "Keine relevanten Inhalte gefunden."
+    assert [answer.text for answer in answers] == [expected] * 3
 
 
 def test_all_three_hold_the_prompt_to_the_window_alike() -> None:
     """The published rule: system prompt, query, history, context and answer share one window."""
     budget = TokenBudget(window=360, system=0, query=0, conversation=0, generation=100, buffer=64)
-    assembly, modes = AssemblyConfig(max_tokens=budget), {"normal": Mode(answer_tokens=100)}
+    modes = {"normal": Mode(answer_tokens=100)}
     config = AnswerConfig(extra_rules=("Be brief. " * 20,), rewrite="off", modes=modes)
     earlier = [("Where do I park?", "word " * 30), ("And eat?", "Nothing.")]
-    labels, history = Labels(), [Exchange(*pair) for pair in earlier]
-    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, assembly, config, labels=labels)
-    expected = compared(chain.answer(DRINK, history=history))
+    answers = answers_of_all_three(config, DRINK, earlier, assembly=AssemblyConfig(max_tokens=budget))
+    expected = compared(answers[0])
     assert expected["notes"] == ["history: 2 messages left out, beyond 5 exchanges or 35 tokens"]
-    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=assembly))
-    said = [message for question, answer in earlier for message in (HumanMessage(question), AIMessage(answer))]
-    output = answer_chain(langchain_model(), langchain, config).invoke({"input": DRINK, "chat_history": said})
-    assert compared(output["result"]) == expected
-    postprocessor = ContextAssemblyPostprocessor(config=assembly)
-    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
-    messages = [ChatMessage(content=one.content, role="user" if one.type == "human" else "assistant") for one in said]
-    engine = AnswerQueryEngine(LlamaIndexModel(), llamaindex, config)
-    assert compared(engine.answer(DRINK, chat_history=messages)) == expected
+    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_all_three_refuse_a_forbidden_answer(streamed: bool) -> None:
+    """The published rule: an answer is checked for forbidden advice."""
+    config = AnswerConfig(forbidden=(r"\btwo hours\b",), refusal="Ask your doctor.")
+    answers = answers_of_all_three(config, DRINK, streamed=streamed)
+    assert [answer.text for answer in answers] == ["Ask your doctor."] * 3
+    assert [compared(answer) for answer in answers[1:]] == [compared(answers[0])] * 2
 
 
 def test_a_spoken_answer_has_the_same_citations_in_both_frameworks() -> None:

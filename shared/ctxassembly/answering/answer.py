@@ -128,9 +128,9 @@ class Answer:
     mode: str
     understanding: QueryUnderstanding
     context: Context | None = None
-    """The context that the model read; None if it wasn't asked."""
+    """The context that the model read, also for an answer that was refused; None if it wasn't asked."""
     resolved: Resolved | None = None
-    """The citations that the text uses, and its markers; None if the model wasn't asked. Of a context that shows no
+    """The citations that the text uses, and its markers; None if the text isn't the model's. Of a context that shows no
     labels, as for a voice, all citations are used."""
     quotes: tuple[Quote, ...] = ()
     """The quotes of the text, each looked up in its source."""
@@ -140,7 +140,7 @@ class Answer:
     retrieved: Mapping[str, Retrieved] = field(default_factory=dict, hash=False)
     """The outcome of each search, by its name."""
     abstention_reason: str | None = None
-    """The reason that the model wasn't asked; None if it was."""
+    """The reason that the text isn't the model's: it wasn't asked, or its answer was refused; None otherwise."""
     unanswered: tuple[str, ...] = ()
     """Sub-questions that couldn't be searched for."""
     finish_reason: str | None = None

@@ -12,12 +12,13 @@ The answer is read as it comes: its labels are resolved piece by piece, and its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerRecorder, measure_quality
 from ctxassembly.answering.cache import CachedAnswer, cache_key
+from ctxassembly.answering.forbidden import find_forbidden
 from ctxassembly.answering.requests import (
     AnswerCall,
     AskModel,
@@ -37,7 +38,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import AnswerError
-from ctxassembly.safe_repr import describe_error
+from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tokens.budget import trim_history
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.wording.formats import FORMATS
@@ -57,8 +58,32 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
         SearchError: no search answered.
         AnswerError: the model failed.
     """
-    mode, log = config.mode(call.mode), AnswerRecorder(clock)
+    config.mode(call.mode)
+    log = AnswerRecorder(clock)
     understanding, reply = yield from _understand(call, config, log)
+    text, reason = _answer_without_search(call, understanding, config)
+    if reason:
+        answer = Answer(call.question, text, call.mode, understanding, abstention_reason=reason)
+    else:
+        answer = yield from _answer(call, understanding, reply, config, log)
+    answer = _withhold_forbidden(answer, call, config, log)
+    if answer.abstention_reason or config.is_held:
+        marks = answer.resolved.marks if answer.resolved else ()
+        yield AnswerPiece(answer.text, tuple(label for mark in marks for label in mark.labels))
+    return replace(answer, steps=tuple(log.steps), notes=tuple(log.notes))
+
+
+def _answer(
+    call: AnswerCall,
+    understanding: QueryUnderstanding,
+    reply: ModelReply | None,
+    config: AnswerConfig,
+    log: AnswerRecorder,
+) -> Flow:
+    """Return the answer from the cache, or from what is found now, without its steps and notes.
+
+    `reply` is the model's on understanding, None if it hasn't read the whole conversation.
+    """
 
     def finish(text: str, evidence: Evidence, **fields: Any) -> Answer:
         return Answer(
@@ -69,8 +94,6 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
             hits=evidence.hits,
             retrieved=evidence.retrieved,
             unanswered=evidence.unanswered,
-            steps=tuple(log.steps),
-            notes=tuple(log.notes),
             **fields,
         )
 
@@ -93,20 +116,15 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
             finish_reason=generated.reply.finish_reason,
         )
 
-    no_content = config.no_content or language_of(call.language).no_content
-    text, reason = _answer_without_search(call, understanding, config, no_content)
-    if reason:
-        yield AnswerPiece(text)
-        return finish(text, Evidence(), abstention_reason=reason)
-
     key = None
     if call.reach is not None and is_standalone(call.question, call.history, config, understanding, reply):
         key = cache_key(call.question, call.mode, call.reach, understanding, config)
     if cached := (yield from _recall_answer(key, call.labels, log)):
-        generated = yield from replay_answer(cached.raw_text, _reader(cached.context, config))
+        reader = _reader(cached.context, config)
+        generated = yield from replay_answer(cached.raw_text, reader, is_held=config.is_held)
         return finish_generated(cached.context, Evidence(cached.hits), generated)
 
-    evidence = yield from evidence_flow(call, understanding, mode, log)
+    evidence = yield from evidence_flow(call, understanding, config.mode(call.mode), log)
     context: Context | None = None
     if evidence.hits:
         effective_query = understanding.rewritten or call.question
@@ -115,14 +133,34 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
         context = yield Assemble(evidence.hits, query, evidence.supplement, call.filter, budget)
         log.record_step("assemble", context.trace.summary)
     if context is None or not context.text:
-        yield AnswerPiece(no_content)
-        return finish(no_content, evidence, abstention_reason=evidence.missing_evidence_message)
+        return finish(_no_content(call, config), evidence, abstention_reason=evidence.missing_evidence_message)
     generated = yield from _ask_model(context, evidence, call, config, log)
     if generated.reply.is_truncated:
         log.notes.append(f"answer: cut, the model ended by {generated.reply.finish_reason!r}: {_MORE_ROOM}")
     elif key and not call.history and not evidence.unanswered:
         yield from _store_answer(key, CachedAnswer(generated.raw_text, context, evidence.hits), log)
     return finish_generated(context, evidence, generated)
+
+
+def _no_content(call: AnswerCall, config: AnswerConfig) -> str:
+    return config.no_content or language_of(call.language).no_content
+
+
+def _withhold_forbidden(answer: Answer, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder) -> Answer:
+    """Return the answer, or a refusal in its place, if it says what `config` forbids; a note has the words."""
+    if answer.context is None or (found := find_forbidden(answer.context, answer.text, config.forbidden)) is None:
+        return answer
+    log.notes.append(f"forbidden: the answer says {safe_repr(found, 80)}")
+    if config.on_forbidden == "flag":
+        return answer
+    return replace(
+        answer,
+        text=config.refusal or language_of(call.language).refusal,
+        resolved=None,
+        quotes=(),
+        quality=None,
+        abstention_reason=log.notes[-1],
+    )
 
 
 def _understand(
@@ -139,13 +177,13 @@ def _understand(
 
 
 def _answer_without_search(
-    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig, no_content: str
+    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig
 ) -> tuple[str, str | None]:
     """Return the answer to a question that needs no search, and the reason; no reason if it has to be searched for."""
     for intent in config.intents:
         if intent.label == understanding.intent and intent.answer is not None:
             return intent.answer, f"intent: {intent.label} ends the chain"
-    return no_content, None if call.question.strip() else "question: there are no words to search for"
+    return _no_content(call, config), None if call.question.strip() else "question: there are no words to search for"
 
 
 def _recall_answer(
@@ -195,7 +233,7 @@ def _ask_model(
         mode=call.mode,
         is_streamed=call.is_streamed,
     )
-    return (yield from stream_answer(request, _reader(context, config), unanswered_lines))
+    return (yield from stream_answer(request, _reader(context, config), unanswered_lines, is_held=config.is_held))
 
 
 def build_prompt(
@@ -251,9 +289,9 @@ class GeneratedAnswer:
 
 
 def stream_answer(
-    request: AskModel, reader: AnswerReader, endings: Sequence[str]
+    request: AskModel, reader: AnswerReader, endings: Sequence[str], *, is_held: bool = False
 ) -> Generator[AskModel | NextPiece | AnswerPiece, Any, GeneratedAnswer]:
-    """Yield the pieces of the answer to `request`, then each of `endings` as a paragraph.
+    """Yield the pieces of the answer to `request`, then each of `endings` as a paragraph; none if the answer is held.
 
     Raises:
         AnswerError: the model failed, at its beginning or on the way, or said nothing.
@@ -262,11 +300,12 @@ def stream_answer(
     emitted: list[str] = []
     seen_markers = 0
 
-    def emit(text: str) -> AnswerPiece:
+    def emit(text: str) -> Iterator[AnswerPiece]:
         nonlocal seen_markers
         emitted.append(text)
         new_marks, seen_markers = reader.marks[seen_markers:], len(reader.marks)
-        return AnswerPiece(text, tuple(label for mark in new_marks for label in mark.labels))
+        if not is_held:
+            yield AnswerPiece(text, tuple(label for mark in new_marks for label in mark.labels))
 
     try:
         reply = yield request
@@ -275,7 +314,7 @@ def stream_answer(
         while reply is not None:
             replies.append(reply)
             if text := reader.feed(reply.text):
-                yield emit(text)
+                yield from emit(text)
             reply = (yield NextPiece(request.timeout_seconds)) if request.is_streamed else None
     except Exception as error:
         raise AnswerError.from_error(error, f"the model failed: {describe_error(error)}", "".join(emitted)) from error
@@ -284,14 +323,17 @@ def stream_answer(
         raise AnswerError(f"the model answered with nothing, and ended by {last.finish_reason!r}", "")
     for text in (reader.close(), *(f"\n\n{ending}" for ending in endings)):
         if text:
-            yield emit(text)
+            yield from emit(text)
     return GeneratedAnswer(raw_text, "".join(emitted), reader.resolved, last)
 
 
-def replay_answer(raw_text: str, reader: AnswerReader) -> Generator[AnswerPiece, None, GeneratedAnswer]:
-    """Yield a cached answer as one piece."""
+def replay_answer(
+    raw_text: str, reader: AnswerReader, *, is_held: bool = False
+) -> Generator[AnswerPiece, None, GeneratedAnswer]:
+    """Yield a cached answer as one piece, unless it is held."""
     text = reader.feed(raw_text) + reader.close()
-    yield AnswerPiece(text, tuple(label for mark in reader.marks for label in mark.labels))
+    if not is_held:
+        yield AnswerPiece(text, tuple(label for mark in reader.marks for label in mark.labels))
     return GeneratedAnswer(raw_text, text, reader.resolved, ModelReply(""))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from ctxassembly.config.field_docs import config_class
 from ctxassembly.data.validation import NonBlank, Range, check_fields, one_of
@@ -13,6 +14,9 @@ from ctxassembly.wording.prompts import Style
 
 Rewrite = Literal["auto", "always", "off"]
 Decompose = Literal["auto", "off"]
+OnForbidden = Literal["refuse", "flag"]
+Forbidden: TypeAlias = "tuple[str, ...] | Callable[[str], Any]"
+"""Patterns, or a function from an answer to True if it is forbidden."""
 
 
 @config_class
@@ -125,6 +129,14 @@ class AnswerConfig:
     history_tokens: Annotated[int, Range(0)] = 8_000
     """The maximum number of tokens of the conversation in the prompt, counted from its end; at least 0. Published:
     8,000."""
+    forbidden: Forbidden = ()
+    """What an answer must not say: regular expressions, which ignore case, such as `r"\\b\\d+ ?(mg|tablets)\\b"`; or a
+    function from an answer to True if it is forbidden. Labels between words don't hide them."""
+    on_forbidden: OnForbidden = "refuse"
+    """The action on a forbidden answer: "refuse" replaces it by `refusal`; "flag" keeps it. Both add a note with the
+    words. With "refuse" a stream is held back until the answer is whole."""
+    refusal: Annotated[str, NonBlank()] | None = None
+    """The answer in place of a forbidden one. None says that no advice can be given, in the language of the answer."""
     no_content: Annotated[str, NonBlank()] | None = None
     """The answer if nothing usable was retrieved. The model isn't called then. None says "No relevant content found."
     in the language of the question, as far as its function words show it, else of the assembly."""
@@ -141,6 +153,7 @@ class AnswerConfig:
         if not isinstance(rules, (tuple, list)) or not all(isinstance(rule, str) for rule in rules):
             raise ConfigError("extra_rules", "a tuple of strings", rules)
         object.__setattr__(self, "extra_rules", tuple(rules))
+        object.__setattr__(self, "forbidden", _check_forbidden(self.forbidden))
         _check_mapping("filter_fields", self.filter_fields, str)
         _check_mapping("modes", self.modes, Mode)
 
@@ -154,6 +167,11 @@ class AnswerConfig:
             raise ConfigError("default_intent", "None or the label of one of intents", self.default_intent)
         object.__setattr__(self, "intents", tuple(self.intents))
 
+    @property
+    def is_held(self) -> bool:
+        """True if an answer is checked as a whole before any of it is given on, also in a stream."""
+        return bool(self.forbidden) and self.on_forbidden == "refuse"
+
     def mode(self, name: str) -> Mode:
         """Return the mode called `name`.
 
@@ -163,6 +181,20 @@ class AnswerConfig:
         if name not in self.modes:
             raise ConfigError("mode", one_of(self.modes), name)
         return self.modes[name]
+
+
+def _check_forbidden(given: Any) -> Forbidden:
+    if callable(given):
+        return cast(Forbidden, given)
+    allowed = "a function, or a tuple of regular expressions"
+    if not isinstance(given, (tuple, list)) or not all(isinstance(pattern, str) and pattern for pattern in given):
+        raise ConfigError("forbidden", allowed, given)
+    for pattern in given:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError("forbidden", allowed, pattern, f": {error}") from error
+    return tuple(given)
 
 
 def _check_mapping(name: str, given: Any, kind: type) -> None:

@@ -37,6 +37,7 @@ LANGUAGE = Language(
         "ohne darauf zu verweisen. Widersprechen sich die beiden, gelten die Dokumente."
     ),
     no_content="Keine relevanten Inhalte gefunden.",
+    refusal="Dazu kann ich keinen Rat geben.",
     unanswered="Dazu konnte nichts nachgeschlagen werden: {}",
     concise="Fassen Sie sich kurz.",
     given_above="Die gefundenen Quellen stehen oben{}.",

@@ -37,6 +37,7 @@ LANGUAGE = Language(
     ),
     # The published answer.
     no_content="No relevant content found.",
+    refusal="I can't give advice on that.",
     unanswered="Nothing could be looked up for: {}",
     concise="Be concise.",
     given_above="The sources that were found are given above{}.",

@@ -35,6 +35,7 @@ LANGUAGE = Language(
         "En caso de contradicción, prevalecen los documentos."
     ),
     no_content="No se ha encontrado contenido relevante.",
+    refusal="No puedo dar consejos sobre eso.",
     unanswered="No se ha podido buscar nada sobre: {}",
     concise="Responda de forma concisa.",
     given_above="Las fuentes encontradas figuran más arriba{}.",

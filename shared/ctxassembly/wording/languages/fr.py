@@ -35,6 +35,7 @@ LANGUAGE = Language(
         "citer. En cas de contradiction, ce sont les documents qui font foi."
     ),
     no_content="Aucun contenu pertinent trouvé.",
+    refusal="Je ne peux pas donner de conseil à ce sujet.",
     unanswered="Aucune recherche n'a pu être faite pour : {}",
     concise="Répondez de façon concise.",
     given_above="Les sources trouvées figurent ci-dessus{}.",

@@ -75,6 +75,8 @@ class Language:
     supplement_rule: str
     no_content: str
     """The answer if nothing usable was retrieved."""
+    refusal: str
+    """The answer in place of one that says what the caller forbids."""
     unanswered: str
     """The end of an answer, and a rule for it, with {} for a part of the question that could not be searched for."""
     concise: str

@@ -35,6 +35,7 @@ LANGUAGE = Language(
         "Spreken ze elkaar tegen, dan gelden de documenten."
     ),
     no_content="Geen relevante inhoud gevonden.",
+    refusal="Daarover kan ik geen advies geven.",
     unanswered="Hiervoor kon niets worden opgezocht: {}",
     concise="Wees beknopt.",
     given_above="De gevonden bronnen staan hierboven{}.",
