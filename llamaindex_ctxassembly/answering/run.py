@@ -75,7 +75,7 @@ class AnswerRun(answer_run.AnswerRun):
     def __init__(self, parts: ChainParts, call: AnswerCall) -> None:
         """Prepare the run of `call`, which has the labels of the conversation."""
         self._labels, self._evidence = call.labels, replace(parts.evidence, question=call.question)
-        self._payload: ContextPayload | None = None
+        self._assembled: list[AssembledNodes] = []
         self.nodes: list[NodeWithScore] = []
         """One node per label, once the model is asked, or once an answer is read from the cache."""
         self.metadata: dict[str, Any] = {}
@@ -130,16 +130,20 @@ class AnswerRun(answer_run.AnswerRun):
         return self._keep_nodes((await postprocessor.aassemble_as(AssembledNodes.build, given)).emit_event())
 
     def _keep_nodes(self, assembled: AssembledNodes) -> Context:
-        self._payload = assembled.payload
-        self.nodes.extend(assembled.nodes)
+        self._assembled.append(assembled)
+        self.nodes[:] = assembled.nodes
         return assembled.payload.context
 
     def _set_metadata(self, answer: Answer) -> None:
-        """Set the metadata of the response and, for a context from the cache, its nodes."""
-        if answer.context and self._payload is None:  # from the cache
-            self._payload = ContextPayload(answer.context)
-            self.nodes.extend(labeled_nodes(self._payload, ()))
-        self.metadata = {**answer_metadata(answer, self._payload), "result": answer}
+        """Set the metadata of the response, and its nodes: of the context that the answer is from."""
+        made = [one for one in self._assembled if answer.context in (None, one.payload.context)]
+        payload = made[-1].payload if made else None
+        if made:
+            self.nodes[:] = made[-1].nodes
+        elif answer.context:  # from the cache
+            payload = ContextPayload(answer.context)
+            self.nodes[:] = labeled_nodes(payload, ())
+        self.metadata = {**answer_metadata(answer, payload), "result": answer}
 
     def _emit_event(self, answer: Answer) -> None:
         if has_listeners(dispatcher):

@@ -241,6 +241,20 @@ def test_all_three_refuse_a_forbidden_answer(streamed: bool) -> None:
     assert [compared(answer) for answer in answers[1:]] == [compared(answers[0])] * 2
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_all_three_think_harder_after_a_weak_answer(streamed: bool) -> None:
+    """The published rule: think harder after dissatisfaction, abstention or low quality."""
+    modes = {"normal": Mode(limit=1), "escalated": Mode(limit=4)}
+    config = AnswerConfig(modes=modes, think_harder="escalated")
+    answers = answers_of_all_three(config, DRINK, streamed=streamed)
+    expected = compared(answers[0])
+    assert expected["mode"] == "escalated"
+    assert expected["notes"] == [
+        "think harder: 1 unknown labels, 0 quotes not found; answered once more in mode 'escalated'"
+    ]
+    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
+
+
 def test_a_spoken_answer_has_the_same_citations_in_both_frameworks() -> None:
     """The published rule: a spoken answer has the same sources, without labels."""
     question, spoken = "What is measured in the morning?", "Ferritin is measured then."

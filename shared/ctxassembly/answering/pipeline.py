@@ -31,13 +31,14 @@ from ctxassembly.answering.requests import (
 )
 from ctxassembly.answering.search import Evidence, evidence_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
+from ctxassembly.answering.weakness import find_weakness, strength
 from ctxassembly.answering.window import fit_context, fit_history, free_tokens, history_messages
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.errors import AnswerError
+from ctxassembly.errors import AnswerError, SearchError
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tokens.budget import trim_history
 from ctxassembly.tokens.counter import counter_for
@@ -65,12 +66,39 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
     if reason:
         answer = Answer(call.question, text, call.mode, understanding, abstention_reason=reason)
     else:
-        answer = yield from _answer(call, understanding, reply, config, log)
+        answer = yield from _think(call, understanding, reply, config, log)
     answer = _withhold_forbidden(answer, call, config, log)
     if answer.abstention_reason or config.is_held:
         marks = answer.resolved.marks if answer.resolved else ()
         yield AnswerPiece(answer.text, tuple(label for mark in marks for label in mark.labels))
     return replace(answer, steps=tuple(log.steps), notes=tuple(log.notes))
+
+
+def _think(
+    call: AnswerCall,
+    understanding: QueryUnderstanding,
+    reply: ModelReply | None,
+    config: AnswerConfig,
+    log: AnswerRecorder,
+) -> Flow:
+    """Return the answer, in the mode `think_harder` if the user is dissatisfied or the first answer is weak."""
+    harder = None if config.think_harder is None else replace(call, mode=config.think_harder)
+    if harder is None or harder.mode == call.mode:
+        return (yield from _answer(call, understanding, reply, config, log))
+    if understanding.is_dissatisfied:
+        log.notes.append(f"think harder: the user is dissatisfied; answered in mode {harder.mode!r}")
+        return (yield from _answer(harder, understanding, reply, config, log))
+    first = yield from _answer(call, understanding, reply, config, log)
+    if (weakness := find_weakness(first)) is None:
+        return first
+    log.notes.append(f"think harder: {weakness}; answered once more in mode {harder.mode!r}")
+    try:
+        # A cached answer has the labels of a first context.
+        second = yield from _answer(replace(harder, reach=None), understanding, reply, config, log)
+    except (AnswerError, SearchError) as error:
+        log.notes.append(f"think harder: the first answer is kept ({describe_error(error)})")
+        return first
+    return max(second, first, key=strength)
 
 
 def _answer(

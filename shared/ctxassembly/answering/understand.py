@@ -87,6 +87,11 @@ def question_schema(config: AnswerConfig, *, has_history: bool) -> dict[str, Any
         fields["confidence"] = {"type": "number", "description": "How sure you are of the intent, 0 to 1."}
     if config.rewrite != "off" and (has_history or config.rewrite == "always"):
         fields["question"] = {"type": ["string", "null"], "description": _rewriting_description(config)}
+    if config.think_harder and has_history:
+        fields["dissatisfied"] = {
+            "type": "boolean",
+            "description": "true if the user says that the last answer was wrong, incomplete or not what was asked.",
+        }
     if config.keywords:
         fields["keywords"] = _string_list_schema(
             f"Up to {MAX_KEYWORD_QUERIES} short keyword queries, of one to four words each."
@@ -155,6 +160,7 @@ def _parse_understanding(
         keywords=listed.get("keywords") or (),
         filter=_parse_filter(fields.get("filters"), config, notes) if "filters" in requested else {},
         sub_questions=parts if len(parts) > 1 else (),
+        is_dissatisfied="dissatisfied" in requested and fields.get("dissatisfied") is True,
         notes=tuple(notes),
     )
 

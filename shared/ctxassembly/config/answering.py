@@ -117,6 +117,11 @@ class AnswerConfig:
     modes: Mapping[str, Mode] = field(default_factory=lambda: PUBLISHED_MODES, hash=False)
     """The modes that a call can select by name: "normal" by default, "full", "escalated", or your own. A `Mode` sets
     how much is retrieved and how long the answer may be."""
+    think_harder: Annotated[str, NonBlank()] | None = None
+    """The mode, such as "escalated", in which a question is answered by itself where that may help: at once if the user
+    says that the last answer was wrong or incomplete; once more if nothing was found, or if the answer says that the
+    context doesn't suffice, has fewer than half of its sentences labeled, or a label or quote that the context hasn't.
+    The better answer is kept. A stream is held back until the answer is whole. None never does it."""
     style: Style = "grounded"
     """The style of the prompt: "grounded", "strict" or "soft", as in `Context.to_messages`."""
     extra_rules: tuple[str, ...] = ()
@@ -156,6 +161,8 @@ class AnswerConfig:
         object.__setattr__(self, "forbidden", _check_forbidden(self.forbidden))
         _check_mapping("filter_fields", self.filter_fields, str)
         _check_mapping("modes", self.modes, Mode)
+        if not (self.think_harder is None or self.think_harder in self.modes):
+            raise ConfigError("think_harder", f"None or {one_of(self.modes)}", self.think_harder)
 
     def _check_intents(self) -> None:
         if not isinstance(self.intents, (tuple, list)) or not all(isinstance(one, Intent) for one in self.intents):
@@ -170,7 +177,7 @@ class AnswerConfig:
     @property
     def is_held(self) -> bool:
         """True if an answer is checked as a whole before any of it is given on, also in a stream."""
-        return bool(self.forbidden) and self.on_forbidden == "refuse"
+        return self.think_harder is not None or (bool(self.forbidden) and self.on_forbidden == "refuse")
 
     def mode(self, name: str) -> Mode:
         """Return the mode called `name`.

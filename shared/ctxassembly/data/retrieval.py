@@ -458,5 +458,7 @@ class QueryUnderstanding:
     """Conditions on declared metadata fields, which narrow the caller's filter."""
     sub_questions: tuple[str, ...] = ()
     """Questions with evidence of their own; empty for one that needs a single piece."""
+    is_dissatisfied: bool = False
+    """True if the user says that the last answer was wrong, incomplete or not what was asked."""
     notes: tuple[str, ...] = ()
     """Fallbacks taken."""

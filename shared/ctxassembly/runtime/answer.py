@@ -309,8 +309,8 @@ async def aunderstand(
     """Async version of `understand`.
 
     >>> import asyncio
-    >>> asyncio.run(aunderstand("Is parking free?", model=lambda request: "{}"))
-    QueryUnderstanding(intent=None, confidence=None, rewritten=None, keywords=(), filter={}, sub_questions=(), notes=())
+    >>> asyncio.run(aunderstand("Is parking free?", model=lambda request: "{}")).rewritten is None
+    True
     """
     config = config or AnswerConfig()
     flow = understand_flow(check_question(question), check_history(history), config, today())

@@ -32,6 +32,8 @@ from ctxassembly.wording.prompts import STYLES
         ({"forbidden": ("(",)}, "forbidden"),
         ({"forbidden": ("",)}, "forbidden"),
         ({"on_forbidden": "delete"}, "on_forbidden"),
+        ({"think_harder": "hardest"}, "think_harder"),
+        ({"think_harder": True}, "think_harder"),
         ({"refusal": " "}, "refusal"),
         ({"history_tokens": -1}, "history_tokens"),
         ({"no_content": ""}, "no_content"),
