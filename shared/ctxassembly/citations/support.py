@@ -1,0 +1,168 @@
+"""How well each sentence of an answer is supported by the context: by words, or by the caller's entailment model.
+
+By words, the score of a sentence is the share of its content words, in any form, that one passage has; numbers and
+other identifiers count three times. That recognizes invented facts, not a meaning turned around: an entailment model
+does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ctxassembly.citations.reader import resolve
+from ctxassembly.data.chunks import Span
+from ctxassembly.data.citations import Block, Citation, Passage
+from ctxassembly.errors import InputError
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.text.sentences import sentence_ends
+from ctxassembly.text.words import LONG_WORD_LENGTH, PREFIX_LENGTH, find_identifiers, words
+from ctxassembly.wording.languages import stop_words
+
+IDENTIFIER_WEIGHT = 3
+"""The weight of a number: an answer that has another one is wrong, however many of its words are found."""
+MAX_ENTAILED = 3
+"""The number of passages, best by words, that a model reads for a sentence."""
+ENDING_LENGTH = 3
+"""Last letters in which the forms of a long word differ, such as "y" and "ies"."""
+MAX_WORD_CHARS = 40
+"""Letters of a word whose beginnings are compared. A longer one is no word of a language."""
+EntailmentModel = Callable[[list[tuple[str, str]]], Iterable[Any]]
+"""A function from pairs of passage and sentence to the probability that the passage entails it, 0 to 1, for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A sentence of an answer, and the passage that supports it best.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water until two hours before the test."))])
+    >>> for support in context.check_support("Water is fine until two hours before [1]. Alcohol never is."):
+    ...     print(round(support.score, 2), support.label, support.text)
+    0.75 1 Water is fine until two hours before [1].
+    0.0 None Alcohol never is.
+    """
+
+    text: str
+    """The sentence as it is in the answer, with its markers."""
+    span: Span
+    """Its place in the answer."""
+    score: float
+    """0 to 1: the share of its content words that the passage has, or the model's probability."""
+    label: str | None
+    """The label of the passage; None if none supports it, and for supplementary text."""
+
+
+def check_support(
+    answer: str, blocks: Sequence[Block], passages: Sequence[Passage], model: EntailmentModel | None = None
+) -> tuple[Support, ...]:
+    """Return the support of each sentence of `answer` that has words, in order. See `Context.check_support`."""
+    sources = list(_sources(blocks, passages))
+    index = _index_forms(text for _, text in sources)
+    found: list[tuple[Support, str, list[int]]] = []
+    for span, sentence in _unmarked_sentences(answer, [block.citation for block in blocks if block.citation]):
+        if not (forms := _content_forms(sentence)):
+            continue
+        scores = _share_by_source(forms, index)
+        best = sorted(scores, key=lambda number: -scores[number])[:MAX_ENTAILED]
+        score, label = (scores[best[0]], sources[best[0]].label) if best else (0.0, None)
+        found.append((Support(answer[slice(*span)].strip(), span, score, label), sentence, best))
+    if model is None:
+        return tuple(support for support, *_ in found)
+    pairs = [(sources[number].text, sentence) for _, sentence, best in found for number in best]
+    given = iter(_entailment(model, pairs))
+    entailed = ([(next(given), sources[number].label) for number in best] for *_, best in found)
+    return tuple(
+        _with_entailment(support, candidates) for (support, *_), candidates in zip(found, entailed, strict=True)
+    )
+
+
+class _Source(NamedTuple):
+    label: str | None
+    text: str
+
+
+def _sources(blocks: Sequence[Block], passages: Sequence[Passage]) -> Iterator[_Source]:
+    """Yield the passages with their labels, and text that is in no passage, such as a supplement, as it is."""
+    at = 0
+    for block in blocks:
+        own = []
+        while at < len(passages) and passages[at].span[1] <= block.span[1]:
+            own.append(passages[at].text)
+            at += 1
+        label = block.citation.label if block.citation else None
+        yield from (_Source(label, text) for text in own or [block.text])
+
+
+def _unmarked_sentences(answer: str, citations: Sequence[Citation]) -> Iterator[tuple[Span, str]]:
+    """Yield the place of each sentence, and its text without markers."""
+    marks = [mark.span for mark in resolve(answer, citations, mode="keep").marks]
+    at = 0
+    for begin, end in pairwise([0, *sentence_ends(answer), len(answer)]):
+        parts, start = [], begin
+        while at < len(marks) and marks[at][0] < end:
+            parts.append(answer[start : marks[at][0]])
+            start, at = marks[at][1], at + 1
+        yield (begin, end), "".join((*parts, answer[start:end])).strip()
+
+
+def _content_forms(sentence: str) -> dict[str, int]:
+    """Return the form by which each content word is looked up, with the weight of the word."""
+    exact, every = find_identifiers(sentence), words(sentence)
+    ignored = stop_words(every)
+    return {
+        _form(word, is_exact=word in exact): IDENTIFIER_WEIGHT if word in exact else 1
+        for word in every
+        if word not in ignored
+    }
+
+
+def _form(word: str, *, is_exact: bool) -> str:
+    if is_exact or len(word) < PREFIX_LENGTH:
+        return f"{word} "
+    return word[:PREFIX_LENGTH] if len(word) < LONG_WORD_LENGTH else word[:-ENDING_LENGTH][:MAX_WORD_CHARS]
+
+
+def _index_forms(texts: Iterable[str]) -> Mapping[str, list[int]]:
+    """Return the numbers of the texts that have a form, by form: whole words, and the beginnings of longer ones."""
+    index: dict[str, list[int]] = defaultdict(list)
+    for number, text in enumerate(texts):
+        text_words = set(words(text))
+        forms = {f"{word} " for word in text_words} | {word[:PREFIX_LENGTH] for word in text_words}
+        for word in text_words:
+            forms.update(
+                word[:end] for end in range(LONG_WORD_LENGTH - ENDING_LENGTH, min(len(word), MAX_WORD_CHARS) + 1)
+            )
+        for form in forms:
+            index[form].append(number)
+    return index
+
+
+def _share_by_source(forms: Mapping[str, int], index: Mapping[str, list[int]]) -> dict[int, float]:
+    """Return the weighted share of `forms` that each source has; a source that has none isn't in it."""
+    total, found = sum(forms.values()), Counter[int]()
+    for form, weight in forms.items():
+        for number in index.get(form, ()):
+            found[number] += weight
+    return {number: weight / total for number, weight in found.items()}
+
+
+def _entailment(model: EntailmentModel, pairs: list[tuple[str, str]]) -> list[float]:
+    """Return the model's probabilities.
+
+    Raises:
+        InputError: it gives another number of them, or something else than probabilities.
+    """
+    given = [float(one) for one in model(pairs)] if pairs else []
+    if len(given) != len(pairs) or not all(0 <= one <= 1 for one in given):
+        expected = f"a probability from 0 to 1 for each of {len(pairs):,} pairs"
+        raise InputError(f"model must give {expected}, got {safe_repr(given)}")
+    return given
+
+
+def _with_entailment(support: Support, candidates: Sequence[tuple[float, str | None]]) -> Support:
+    score, label = max(candidates, key=lambda one: one[0], default=(0.0, None))
+    return replace(support, score=score, label=label)

@@ -1,0 +1,82 @@
+"""How well each sentence of an answer is supported by the context."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ctxassembly import Chunk, Hit, InputError, assemble, presets
+
+TEXTS = (
+    "Drink water until two hours before a gastroscopy. Eat nothing for 6 hours before it.",
+    "Parking is free for the first hour. After that it costs two euros.",
+    "Le parking est gratuit pendant la première heure.",
+)
+CONTEXT = assemble(
+    [Hit(Chunk(f"{n}#0", str(n), text, 0)) for n, text in enumerate(TEXTS)],
+    supplement="Appointment: Friday, 9:30.",
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "score", "label"),
+    [
+        ("Drink water until two hours before a gastroscopy [1].", 1.0, "1"),
+        ("Before gastroscopies, water is fine.", 2 / 3, "1"),
+        ("Eat nothing for 6 hours [2].", 1.0, "1"),
+        ("Eat nothing for 8 hours [1].", 0.5, "1"),
+        ("Parking is free.", 1.0, "2"),
+        ("Le parking est gratuit [3].", 1.0, "3"),
+        ("Bring your insurance card.", 0.0, None),
+        ("Your appointment is on Friday.", 1.0, None),
+    ],
+)
+def test_a_sentence_is_scored_by_the_share_of_its_words(sentence: str, score: float, label: str | None):
+    """The published rule: the groundedness of each sentence, by words or by an entailment model."""
+    [support] = CONTEXT.check_support(sentence)
+    assert (support.score, support.label, support.text) == (pytest.approx(score), label, sentence)
+
+
+def test_each_sentence_has_its_place_and_markers_belong_to_none():
+    answer = "Parking is free. [2] See [1][3]. Eat nothing [99] for 6 hours.\n\nYes."
+    supports = CONTEXT.check_support(answer)
+    assert [answer[slice(*support.span)].strip() for support in supports] == [support.text for support in supports]
+    assert [support.label for support in supports if support.score == 1] == ["2", "1"]
+    assert CONTEXT.check_support("") == CONTEXT.check_support("[1] [2].") == ()
+
+
+def test_a_model_reads_the_best_passages_and_decides():
+    asked = []
+
+    def entails(pairs):
+        asked.extend(pairs)
+        return [0.9 if "euros" in passage and "costs" in sentence else 0.1 for passage, sentence in pairs]
+
+    supports = CONTEXT.check_support("Parking costs two euros [3]. Parking costs nothing [2]. Bring a card.", entails)
+    assert [(support.score, support.label) for support in supports] == [(0.9, "2"), (0.9, "2"), (0.0, None)]
+    assert all("[" not in sentence for _, sentence in asked)
+    assert max(sum(sentence == one for _, one in asked) for _, sentence in asked) <= 3
+
+
+@pytest.mark.parametrize("given", [[], [2.0], [float("nan")], [0.5, 0.5, 0.5, 0.5, 0.5]])
+def test_a_model_that_gives_no_probabilities_is_named(given: list[float]):
+    with pytest.raises(InputError, match="model must give a probability from 0 to 1 for each of"):
+        CONTEXT.check_support("Parking is free.", lambda pairs: given)
+
+
+def test_a_context_without_labels_has_them_all_the_same():
+    context = assemble([Hit(Chunk("p#0", "p", TEXTS[1], 0))], presets.VOICE)
+    assert [support.label for support in context.check_support("Parking is free.")] == ["1"]
+
+
+def test_a_saved_context_gives_the_same():
+    loaded = type(CONTEXT).from_dict(CONTEXT.to_dict())
+    answer = "Parking is free. Eat nothing for 6 hours."
+    assert loaded.check_support(answer) == CONTEXT.check_support(answer)
+
+
+def test_it_takes_time_linear_in_the_answer():
+    started = time.perf_counter()
+    CONTEXT.check_support("Parking is free [1]. " * 5_000 + "x" * 50_000)
+    assert time.perf_counter() - started < 2.0
