@@ -4,8 +4,8 @@ In a tight budget sentences find the most; with room for most of what was fetche
 find as much, and read better. So `auto` compares the length of all candidates with the room (`pick_granularity`).
 
 Where all hits would fit whole, something of each is kept. Otherwise a neighbor that repeats the words of the query
-could displace a hit that answers in other words. Recall is the same with and without this rule; including all hits
-whole first instead finds .012 less on four sets, since much of the evidence is next to them (`tests/bench/README.md`).
+could displace a hit that answers in other words. Recall is .001 lower with this rule on four sets, since much of the
+evidence is next to the hits (`tests/bench/README.md`).
 """
 
 from __future__ import annotations
