@@ -191,21 +191,57 @@ Reranker = (
 
 
 class Index(Protocol):
-    """An index that retrieval searches. Each call is one round trip.
+    """An index that retrieval searches. Each call is one round trip, or two.
 
     >>> from ctxassembly import Chunk, RetrievalConfig, retrieve
-    >>> from ctxassembly.retrieval import ScoredChunk, TermStats, QueryVocabulary
-    >>> class OneLeaflet:
+    >>> from ctxassembly.retrieval import QueryVocabulary, ScoredChunk, TermStats
+    >>> from ctxassembly.stores import chunk_predicate, lexemes, term_counts
+    >>> class Shelf:
+    ...     def __init__(self, chunks, filters=()):
+    ...         self.counts = [(chunk, term_counts(chunk)) for chunk in chunks]
+    ...         self.filters = filters
+    ...
     ...     def find_terms(self, request):
-    ...         return QueryVocabulary(1, tuple(TermStats(word, 1) for word in request.text.split()))
+    ...         asked = dict.fromkeys(lexemes(request.text))
+    ...         stats = [TermStats(word, sum(word in counts for _, counts in self.counts)) for word in asked]
+    ...         found_first = sorted(stats, key=lambda term: (not term.chunk_count, term.chunk_count))
+    ...         return QueryVocabulary(len(self.counts), tuple(found_first[: request.max_terms]))
     ...
     ...     def search(self, request):
-    ...         words = tuple(term.text for term in request.vocabulary.terms)
-    ...         return [ScoredChunk(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=words)]
-    >>> [hit.chunk.id for hit in retrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()).hits]
-    ['gastro#0']
+    ...         passes, weights = chunk_predicate(*self.filters, request.filter), request.vocabulary.weights
+    ...         found = []
+    ...         for chunk, counts in self.counts:
+    ...             words = tuple(word for word in weights if word in counts)
+    ...             if words and passes(chunk):
+    ...                 score = sum(weights[word] * counts[word] for word in words)
+    ...                 found.append(ScoredChunk(chunk, keyword_score=score, terms=words))
+    ...         return sorted(found, key=lambda one: -one.keyword_score)[: request.limit]
+    ...
+    ...     def with_filter(self, filter):
+    ...         return Shelf([chunk for chunk, _ in self.counts], (*self.filters, filter))
+    >>> index = Shelf([Chunk("a#0", "a", "Drink water."), Chunk("b#0", "b", "Rest.", metadata={"ward": 2})])
+    >>> words = RetrievalConfig(strategy="keyword")
+    >>> [hit.chunk.id for hit in retrieve("water and rest", words, index=index.with_filter({"ward": 2})).hits]
+    ['b#0']
 
-    It may also be a store of neighbors. `holds_filter` and `finds_offsets` are then as in `Store`.
+    `ctxassembly.testing.index_cases` has a case for each rule of an index:
+
+    - Words. `ctxassembly.stores.lexemes` finds the words of chunks and questions; an index that reads others, such as
+      stems, does so in both. A word that no chunk has comes with near words of the index if `max_variants` asks for
+      some: those that contain it, then those that share most of its trigrams (`ctxassembly.stores.NearWords`).
+    - The scale of scores. A keyword score is the sum over the question's words of `vocabulary.weights` x the saturated
+      count of the word in the chunk, as `ctxassembly.stores.term_counts` gives it. Thresholds depend on this scale. A
+      similarity is a cosine.
+    - Every chunk that any channel found has its scores in all channels that search, and all words of the question that
+      it has.
+    - Filters. `ctxassembly.stores.parse_filter` gives the conditions of a filter as a tree. An engine may read them
+      otherwise: one may take True for 1, or let a chunk without the key pass a negation, which shows it to other
+      tenants. So an engine gets conditions that pass at least the same chunks, and what it finds is tested by
+      `ctxassembly.stores.chunk_predicate`. If too few pass, it is asked for more: all chunks of another tenant may be
+      better ones.
+
+    It may also be a store of neighbors. `holds_filter` and `finds_offsets` are then as in `Store`. If it stores chunks,
+    it has `add(chunks, vectors=None, embed=None, *, progress=True)`, with the rules of `PostgresIndex.add`.
 
     A cache of answers must know which filters an index applies by itself. `place` identifies the location of its
     chunks, as a string or a tuple of strings, and is equal for two indexes over the same chunks; `filters` is a tuple
@@ -217,6 +253,12 @@ class Index(Protocol):
 
     def search(self, request: SearchChunks) -> Sequence[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels that search."""
+
+    def with_filter(self, filter: Any) -> Index:
+        """Return the same index whose hits, and neighbors, also have to pass `filter`; None: there is no filter.
+
+        Where a call has a filter, an index that serves as a store of neighbors is asked through it.
+        """
 
 
 class AsyncIndex(Protocol):
@@ -231,6 +273,9 @@ class AsyncIndex(Protocol):
     ...
     ...     async def asearch(self, request):
     ...         return [ScoredChunk(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=("water",))]
+    ...
+    ...     def with_filter(self, filter):
+    ...         raise NotImplementedError
     >>> found = asyncio.run(aretrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()))
     >>> [hit.chunk.id for hit in found.hits]
     ['gastro#0']
@@ -241,6 +286,9 @@ class AsyncIndex(Protocol):
 
     def asearch(self, request: SearchChunks) -> Awaitable[Sequence[ScoredChunk]]:
         """Return the best chunks of each channel, each with its scores in all channels that search."""
+
+    def with_filter(self, filter: Any) -> AsyncIndex:
+        """Return the same index whose hits, and neighbors, also have to pass `filter`; None: there is no filter."""
 
 
 class EnrichmentTable(Protocol):

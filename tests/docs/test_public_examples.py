@@ -10,7 +10,7 @@ import pytest
 import ctxassembly
 import langchain_ctxassembly
 import llamaindex_ctxassembly
-from ctxassembly import answering, citations, comparison, enrichment, evaluate, protocols, retrieval
+from ctxassembly import answering, citations, comparison, enrichment, evaluate, protocols, retrieval, stores, testing
 from ctxassembly.stores import postgres
 
 POSTGRES = {
@@ -20,6 +20,7 @@ POSTGRES = {
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
 PACKAGES = (
     *(ctxassembly, answering, citations, comparison, enrichment, evaluate, protocols, retrieval),
+    *(stores, testing),
     *(langchain_ctxassembly, llamaindex_ctxassembly, postgres),
 )
 PUBLIC = {

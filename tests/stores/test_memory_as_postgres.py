@@ -6,7 +6,8 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import psycopg
@@ -16,8 +17,9 @@ from chinese import HANDBOOK
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.stores.lexemes import MIN_SIMILARITY, NearWords, lexemes
 from ctxassembly.stores.postgres.unspaced import separate_sql
+from ctxassembly.stores.simple_words import MIN_SIMILARITY, NearWords, lexemes
+from ctxassembly.testing import index_cases
 
 TEXTS = [
     "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",
@@ -118,18 +120,6 @@ STORED = [
     for at, sentence in enumerate(text.split(". "))
 ]
 VECTORS = [[math.sin(place * 3 + step * 7 + 1) for step in range(8)] for place in range(len(STORED))]
-QUERIES = [
-    "Wie behandelt epilepsie bij kinderen?", "cardioloog", "ferirtine nuchter", "P3 of garage", "well-known route",
-    "什么时候吃药?", "ISO27001的要求", "ＩＳＯ２７００１",
-    "één uur", "088-1234567", "zzzz", "", "de de de", "a & b | !c", "o'brien \\ %", "wat is lab", "ziekenhuis",
-]  # fmt: skip
-FILTERS = [
-    None, {}, {"tenant": "noord"}, {"tenant": "west"}, {"level": {"$gte": 1}}, {"questions": {"$exists": True}},
-    {"tenant": {"$in": ["zuid"]}, "level": {"$ne": 0}}, {"level": {"$lt": "1"}}, {"level": True},
-    {"$not": {"tenant": "noord"}}, {"level": {"$between": [1, 2]}}, {"title": {"$like": "_art"}},
-    {"document_id": {"$ilike": "L%"}}, {"chunk_index": {"$lt": 1}},
-    {"$or": [{"level": 0}, {"$and": [{"tenant": {"$nin": ["zuid"]}}, {"title": "Hart"}]}]},
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -145,27 +135,17 @@ def both(module_database_url: str) -> tuple[MemoryIndex, Any]:
     return MemoryIndex(STORED, VECTORS), stored
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_both_know_the_same_words(both: tuple[MemoryIndex, Any], query: str):
-    for most in (32, 3):
-        request = FindTerms(query, most, 4)
-        memory, postgres = (index.find_terms(request) for index in both)
-        assert memory.chunk_count == postgres.chunk_count == len(STORED)
-        assert sorted(memory.terms) == sorted(postgres.terms)
+def test_the_one_on_postgresql_passes_all_cases_of_an_index(module_database_url: str):
+    postgres = pytest.importorskip("ctxassembly.stores.postgres")
+    numbers = count()
 
+    def make_index(chunks: Sequence[Chunk], vectors: Any) -> Any:
+        index = postgres.PostgresIndex.create(module_database_url, f"case_{next(numbers)}", dimensions=8)
+        index.add(chunks, vectors, progress=False)
+        return index
 
-@pytest.mark.parametrize("condition", FILTERS)
-@pytest.mark.parametrize("query", QUERIES)
-def test_both_find_the_same_with_the_same_scores(both: tuple[MemoryIndex, Any], query: str, condition: Any):
-    words = both[0].find_terms(FindTerms(query, 32, 4))
-    vector = VECTORS[len(query) % len(VECTORS)]
-    for limit in (2, 50):
-        for request in (
-            SearchChunks(limit, None, words, condition),
-            SearchChunks(limit, vector, None, condition),
-            SearchChunks(limit, vector, words, condition),
-        ):
-            check_same(both, request)
+    for case in index_cases(make_index):
+        case.check()
 
 
 def check_same(both: tuple[MemoryIndex, Any], request: SearchChunks) -> None:

@@ -12,84 +12,9 @@ from ctxassembly import Chunk, ChunkRef, ConfigError, MemoryIndex, RetrievalConf
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import Question
 from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.testing.filter_cases import EVERYONE, FILTER_CASES, ROWS
 from postgres_samples import embed, embed_query
 
-ROWS: dict[str, dict[str, Any]] = {
-    "a": {"tenant": "ours", "year": 2020, "ok": True, "tags": ["x", "y"], "at": {"page": 3}},
-    "b": {"tenant": "theirs", "year": 2021, "ok": False, "tags": ["y"], "at": {"page": "3"}},
-    "c": {"tenant": "O'Brien", "year": 1, "ok": 1, "at.page": 3},
-    "d": {"tenant": "Éa", "year": "2020", "score": 1.5},
-    "e": {},
-    "f": {"tenant": None, "year": 2020.0, "tags": "x"},
-}
-"""Ids, and their metadata."""
-EVERYONE = "abcdef"
-
-CASES: list[tuple[Any, str]] = [
-    (None, EVERYONE),
-    ({}, EVERYONE),
-    ({"tenant": "ours"}, "a"),
-    ({"tenant": {"$eq": "O'Brien"}}, "c"),
-    ({"tenant": "x' OR '1'='1"}, ""),
-    ({"tenant": {"$ne": "ours"}}, "bcd"),  # a row without the key passes none
-    ({"tenant": {"$in": ["ours", "Éa"]}}, "ad"),
-    ({"tenant": {"$in": []}}, ""),
-    ({"tenant": {"$nin": ["ours", "Éa"]}}, "bc"),
-    ({"tenant": {"$nin": []}}, "abcd"),
-    ({"tenant": {"$exists": True}}, "abcd"),
-    ({"tenant": {"$exists": False}}, "ef"),
-    ({"unknown": {"$exists": False}}, EVERYONE),
-    ({"unknown": "x"}, ""),
-    ({"unknown": {"$ne": "x"}}, ""),
-    ({"year": 2020}, "af"),  # 2020.0 is 2020, "2020" isn't
-    ({"year": "2020"}, "d"),
-    ({"year": {"$gt": 2020}}, "b"),
-    ({"year": {"$gte": 2020}}, "abf"),
-    ({"year": {"$lt": 2020}}, "c"),
-    ({"year": {"$lte": 2020}}, "acf"),
-    ({"year": {"$gt": 2019, "$lt": 2021}}, "af"),
-    ({"year": {"$gt": "1"}}, "d"),  # text with text alone
-    ({"tenant": {"$gt": "ours"}}, "bd"),  # by code points
-    ({"score": {"$gte": 1.5}}, "d"),
-    ({"year": {"$in": [1, 2021]}}, "bc"),
-    ({"ok": True}, "a"),  # True is not 1
-    ({"ok": 1}, "c"),
-    ({"ok": {"$in": [True, 1]}}, "ac"),
-    ({"ok": False}, "b"),
-    ({"tags": {"$eq": ["x", "y"]}}, "a"),
-    ({"tags": "x"}, "f"),
-    ({"at.page": 3}, "ac"),
-    ({"at.page": {"$exists": True}}, "abc"),
-    ({"tenant": "ours", "year": 2020}, "a"),
-    ({"tenant": "ours", "year": 2021}, ""),
-    ({"$and": [{"tenant": "ours"}, {"year": 2020}]}, "a"),
-    ({"$or": [{"tenant": "ours"}, {"year": 1}]}, "ac"),
-    ({"$or": [{"$and": [{"tenant": "ours"}, {"year": 2021}]}, {"$and": [{"year": 1}, {"ok": 1}]}]}, "c"),
-    ({"$and": [{"$or": [{"tenant": "ours"}, {"tenant": "theirs"}]}, {"year": {"$gt": 2020}}]}, "b"),
-    ({"$not": {"tenant": "ours"}}, "bcd"),  # here neither
-    ({"$not": {"$or": [{"tenant": "ours"}, {"unknown": "x"}]}}, ""),
-    ({"$not": {"$not": {"tenant": "ours"}}}, "a"),
-    ({"$not": {"tenant": {"$nin": ["ours"]}}}, "a"),
-    ({"$not": {"tenant": {"$in": []}}}, "abcd"),
-    ({"$not": {"tenant": {"$in": ["ours"]}}}, "bcd"),
-    ({"$not": {"tenant": {"$ne": "ours"}}}, "a"),
-    ({"$not": {"tenant": {"$like": "o%"}}}, "bcd"),
-    ({"$not": {"tenant": {"$gt": "ours"}}}, "ac"),
-    ({"$not": {"year": {"$between": [2020, 2021]}}}, "cd"),
-    ({"$not": {"at.page": 3}}, "b"),
-    ({"$not": {"tenant": {"$exists": True}}}, "ef"),
-    ({"$not": [{"tenant": "ours"}, {"year": 1}]}, "bd"),
-    ({"year": {"$between": [2020, 2021]}}, "abf"),
-    ({"tenant": {"$like": "o%"}}, "a"),
-    ({"tenant": {"$ilike": "o%"}}, "ac"),
-    ({"tenant": {"$like": "%"}, "year": {"$like": "%"}}, "d"),
-    ({"chunk_index": {"$lt": 2}}, "ab"),  # columns are read as well
-    ({"document_id": "doc"}, EVERYONE),
-    ({"document_id": {"$in": ["doc", "x"]}, "tenant": "ours"}, "a"),
-    ({"chunk_index": {"$in": [2, 3]}}, "cd"),
-    ({"chunk_index": {"$nin": [2, 3]}}, "abef"),
-    ({"chunk_index": True}, ""),
-]
 WRONG: list[tuple[Any, str]] = [
     ({"$and": []}, "a non-empty list"),
     ({"$or": [{}]}, "filter must be a .*mapping"),
@@ -136,7 +61,7 @@ def names(found: Any) -> str:
     return "".join(sorted(getattr(one, "chunk", one).id for one in found))
 
 
-@pytest.mark.parametrize(("condition", "expected"), CASES, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("condition", "expected"), FILTER_CASES, ids=lambda value: str(value)[:60])
 def test_a_filter_holds_in_every_channel_and_for_neighbors(index: Any, condition: Any, expected: str):
     words = index.find_terms(FindTerms("ferritin measured", 32, 4))
     vector = embed_query("ferritin")

@@ -128,7 +128,11 @@ MAPPING_FORM = "a mapping of metadata keys to values or operators"
 
 
 class Comparison(NamedTuple):
-    """One operator on the value under one key."""
+    """One operator on the value under one key.
+
+    >>> parse_filter({"year": {"$gte": 2020}}).members
+    (Comparison(key='year', operator='$gte', operand=2020),)
+    """
 
     key: str
     operator: str
@@ -136,7 +140,12 @@ class Comparison(NamedTuple):
 
 
 class FilterGroup(NamedTuple):
-    """Conditions of which all have to hold ($and), one ($or), or none ($not)."""
+    """Conditions of which all have to hold ($and), one ($or), or none ($not).
+
+    >>> [group] = parse_filter({"$or": [{"tenant": "a"}, {"public": True}]}).members
+    >>> group.operator, len(group.members)
+    ('$or', 2)
+    """
 
     operator: Literal["$and", "$or", "$not"]
     members: tuple[Comparison | FilterGroup, ...]

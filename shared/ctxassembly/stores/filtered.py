@@ -1,13 +1,15 @@
-"""Stores restricted to the caller's filter: a chunk that it excludes is never added as a neighbor."""
+"""The caller's filter: a test of chunks, and stores restricted to it, which add no neighbor that it excludes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.filters import as_predicate
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,37 @@ class FilteredStore(ScopedStore):
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`; a store with `fetch` alone is called in a thread."""
         return self.filter_chunks(await super().afetch(refs))
+
+
+def chunk_predicate(*filters: Any) -> Callable[[Chunk], bool]:
+    """Return the test that a chunk passes all `filters`, functions or mappings; None excludes nothing.
+
+    A chunk's document id, index and offset count as metadata, under the names of a table's columns.
+
+    >>> passes = chunk_predicate({"tenant": "a"}, {"chunk_index": {"$lt": 2}})
+    >>> passes(Chunk("1", "d", "", 0, metadata={"tenant": "a"})), passes(Chunk("2", "d", "", 0))
+    (True, False)
+
+    Raises:
+        ConfigError: a filter has another form.
+    """
+    tests = [_one_predicate(condition) for condition in filters if condition is not None]
+    return lambda chunk: all(test(chunk) for test in tests)
+
+
+class _FilterRow(NamedTuple):
+    """A chunk as a filter reads it."""
+
+    metadata: Mapping[str, Any]
+
+
+def _one_predicate(condition: Any) -> Callable[[Chunk], bool]:
+    predicate: Callable[[Any], bool] = as_predicate(condition)
+    if callable(condition):
+        return predicate
+
+    def test(chunk: Chunk) -> bool:
+        columns = {"document_id": chunk.document_id, "chunk_index": chunk.index, "start_index": chunk.start}
+        return predicate(_FilterRow(ChainMap(columns, dict(chunk.metadata))))
+
+    return test

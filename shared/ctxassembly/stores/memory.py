@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from array import array
-from collections import ChainMap, Counter, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -16,13 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
-from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.metadata_keys import MetadataKeys, get_path
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.lexemes import NearWords, count_occurrences, lexemes, ts_rank
+from ctxassembly.stores.chunk_terms import term_counts
+from ctxassembly.stores.filtered import chunk_predicate
+from ctxassembly.stores.simple_words import NearWords, lexemes
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
 if TYPE_CHECKING:
@@ -218,10 +218,9 @@ class MemoryIndex(MemoryStore):
     @property
     def enrichment(self) -> MemoryEnrichment:
         """The notes on its chunks, as `enrich` reads and writes them."""
-        tests = _predicates(self.filters or ())
         return MemoryEnrichment(
             self._corpus,
-            lambda chunk: all(test(chunk) for test in tests),
+            chunk_predicate(*(self.filters or ())),
             lambda: self._replace_chunks(self._corpus.visible_chunks.values()),
         )
 
@@ -237,7 +236,7 @@ class MemoryIndex(MemoryStore):
         """
         narrowed = copy(self)
         narrowed.filters = (*(self.filters or ()), *(() if filter is None else (filter,)))
-        _predicates(narrowed.filters)
+        chunk_predicate(*narrowed.filters)
         return narrowed
 
     @property
@@ -247,8 +246,7 @@ class MemoryIndex(MemoryStore):
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter, each once."""
-        tests = _predicates(self.filters)
-        return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in tests)]
+        return list(filter(chunk_predicate(*(self.filters or ())), super().fetch(refs)))
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """Return the words of a query, and how many chunks have each, whatever the filter."""
@@ -261,7 +259,7 @@ class MemoryIndex(MemoryStore):
             ConfigError: the filter has a form that can't be read.
             InputError: there are no vectors to search, or the query's has another length.
         """
-        return self._corpus.search(request, _predicates((*(self.filters or ()), request.filter)))
+        return self._corpus.search(request, chunk_predicate(*(self.filters or ()), request.filter))
 
 
 class ChunkRecord(NamedTuple):
@@ -317,11 +315,10 @@ class Corpus:
         postings: dict[str, Postings] = defaultdict(lambda: Postings(array("q"), array("d")))
         for place, id_ in enumerate(self.ids):
             chunk, notes = self.chunks[id_], self.record(id_).notes
-            text = "\n".join((*notes.questions, notes.context, chunk.text))
-            texts = (*(_field_text(key, chunk) for key in self.fields), text)
-            for word, times in count_occurrences([self.words(part) for part in texts]).items():
+            counts = term_counts(chunk, self.fields, self.words, (*notes.questions, notes.context))
+            for word, count in counts.items():
                 postings[word].places.append(place)
-                postings[word].ranks.append(ts_rank(times))
+                postings[word].ranks.append(count)
         self.postings: Mapping[str, Postings] = dict(postings)
         self.near_words: NearWords | None = None
 
@@ -349,8 +346,8 @@ class Corpus:
         self.near_words = self.near_words or NearWords(self.postings)
         return tuple(self.near_words.find(word, limit))
 
-    def search(self, request: SearchChunks, predicates: Sequence[Callable[[Chunk], bool]]) -> list[ScoredChunk]:
-        """Return the best chunks of each channel that pass all `predicates`."""
+    def search(self, request: SearchChunks, is_included: Callable[[Chunk], bool]) -> list[ScoredChunk]:
+        """Return the best chunks of each channel that pass a test."""
         import numpy as np
 
         similarities = self._similarities(request.vector)
@@ -361,7 +358,7 @@ class Corpus:
                 places = np.frombuffer(self.postings[word].places, dtype=np.int64)
                 scores[places] += weight * np.frombuffer(self.postings[word].ranks)
                 has_word[number, places] = True
-        passes = cache(lambda place: all(test(self.chunks[self.ids[place]]) for test in predicates))
+        passes = cache(lambda place: is_included(self.chunks[self.ids[place]]))
         channels = ((similarities, ~np.isnan(similarities)), (scores, has_word.any(axis=0)))
         best = [islice(filter(passes, _by_score(*channel)), request.limit) for channel in channels]
         return [
@@ -436,38 +433,6 @@ def _vectors_by_id(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[str
         raise InputError(
             f"vectors must be one for each of {len(chunks)} chunks, got {safe_repr(vectors, 80)}"
         ) from None
-
-
-class _FilterRow(NamedTuple):
-    """A chunk as a filter reads it."""
-
-    metadata: Mapping[str, Any]
-
-
-def _predicates(filters: Iterable[Any] | None) -> list[Callable[[Chunk], bool]]:
-    """Return the predicates of `filters`; None excludes nothing."""
-    return [_chunk_predicate(condition) for condition in filters or () if condition is not None]
-
-
-def _chunk_predicate(condition: Any) -> Callable[[Chunk], bool]:
-    """Return the predicate of a filter. The chunk's own ids and offsets count as metadata, as columns of a table do."""
-    predicate: Callable[[Any], bool] = as_predicate(condition)
-    if callable(condition):
-        return predicate
-
-    def test(chunk: Chunk) -> bool:
-        columns = {"document_id": chunk.document_id, "chunk_index": chunk.index, "start_index": chunk.start}
-        return predicate(_FilterRow(ChainMap(columns, dict(chunk.metadata))))
-
-    return test
-
-
-def _field_text(key: str | None, chunk: Chunk) -> str:
-    """Return the text under a metadata key or path; for any other value its JSON, whose words a table would index."""
-    value = None if key is None else get_path(chunk.metadata, key)
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True)

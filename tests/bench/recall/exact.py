@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import Chunk
-from ctxassembly.stores.lexemes import lexemes
+from ctxassembly.stores.simple_words import lexemes
 
 Vectors = NDArray[np.float32]
 Found = TypeVar("Found")

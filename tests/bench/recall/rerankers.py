@@ -13,7 +13,7 @@ import numpy as np
 
 from ctxassembly.integrations.cross_encoder import to_reranker
 from ctxassembly.protocols import Reranker
-from ctxassembly.stores.lexemes import lexemes
+from ctxassembly.stores.simple_words import lexemes
 from ctxassembly.text.sentences import sentence_ends
 from quality.data import QuestionSet
 from recall.exact import Vectors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from langchain_postgres import PGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig
@@ -52,6 +52,9 @@ class Watched:
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         kind = "rescue" if any(name == "search" for name, _ in self.calls) else "search"
         return self._timed(kind, lambda: self._index.search(request))
+
+    def with_filter(self, filter: Any) -> Watched:  # noqa: A002 - as the index calls it
+        return Watched(self._index.with_filter(filter), self._clock)
 
     def _timed(self, kind: str, run: Callable[[], T]) -> T:
         began = self._clock()

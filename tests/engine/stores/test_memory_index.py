@@ -12,7 +12,7 @@ from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.stores.lexemes import lexemes
+from ctxassembly.stores.simple_words import lexemes
 from stopwatch import takes_less
 
 

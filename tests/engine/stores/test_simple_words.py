@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ctxassembly.stores.lexemes import NearWords, lexemes, trigrams
+from ctxassembly.stores.simple_words import NearWords, lexemes, trigrams
 from ctxassembly.text.words import words
 
 

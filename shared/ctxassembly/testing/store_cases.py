@@ -1,4 +1,4 @@
-"""For tests of your own: a store and an index in memory, and the cases that every store must pass."""
+"""The cases that every store of neighbors must pass."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.memory import MemoryIndex, MemoryStore
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCase:
-    """One request to a store, and the chunks that it must answer with."""
+    """One request to a store, and the chunks that it must answer with.
+
+    >>> case = StoreCase((ChunkRef("gastro", 1),), (Chunk("gastro#1", "gastro", "Rest.", 1),))
+    >>> case.check([Chunk("gastro#1", "gastro", "Rest.", 1)])
+    """
 
     refs: tuple[ChunkRef, ...]
     expected: tuple[Chunk, ...]
@@ -68,6 +71,3 @@ def _comparable(chunk: Chunk) -> tuple[str, ...]:
     """Return the fields that a store must return as they were stored; types count: 1 is not "1"."""
     metadata = sorted(chunk.metadata.items(), key=lambda entry: str(entry[0]))
     return tuple(map(repr, (chunk.id, chunk.lookup_id, chunk.index, chunk.text, metadata)))
-
-
-__all__ = ["MemoryIndex", "MemoryStore", "StoreCase", "store_cases"]

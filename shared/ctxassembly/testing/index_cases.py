@@ -1,0 +1,284 @@
+"""The cases that every index must pass: `MemoryIndex` over the same chunks has the expected answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any
+
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.memory import MemoryIndex
+from ctxassembly.testing.filter_cases import FILTER_CASES, ROWS, UNREADABLE
+from ctxassembly.testing.store_cases import store_cases
+
+MakeIndex = Callable[[Sequence[Chunk], "Sequence[Sequence[float]] | None"], Any]
+"""A function from chunks, and a vector for each, to a new index of exactly these."""
+DIMENSIONS = 8
+"""The length of all vectors."""
+_TEXTS: Mapping[str, str] = {
+    "epilepsie": "Kinderepilepsie behandelt de kinderneuroloog. Epilepsie is een aandoening. Bel 088-1234567.",
+    "hart": "Hartfalen behandelt de cardioloog. Een ECG (hartfilmpje) doet geen pijn. De cardioloog, de cardioloog!",
+    "visit": "Park in the garage, or on P3. The route is well-known; see www.hospital.org/route.",
+    "规定": "本院按照ISO27001认证. 饭后半小时吃药,每天三次. 东京的水",
+    "lab": "Ferritin is measured in the morning, fasting. Één uur niets eten. Ferritin < 30 is low.",
+}
+_QUERIES = (
+    "Wie behandelt epilepsie bij kinderen?", "cardioloog", "ferirtin fasting", "P3 or garage", "well-known route",
+    "什么时候吃药?", "ISO27001的要求", "ＩＳＯ２７００１", "één uur", "088-1234567", "zzzz", "", "de de de",
+    "a & b | !c", "o'brien \\ %", "wat is lab", "hospital",
+)  # fmt: skip
+
+
+def _vectors(count: int) -> list[list[float]]:
+    return [[math.sin(place * 3 + step * 7 + 1) for step in range(DIMENSIONS)] for place in range(count)]
+
+
+SAMPLE = tuple(
+    Chunk(
+        f"{name}#{at}",
+        name,
+        f"{sentence.removesuffix('.')}.",
+        at,
+        metadata={
+            "title": name.title(),
+            "level": at,
+            **({} if at else {"questions": [f"Wat is {name}?", 'Who "does"?']}),
+        },
+    )
+    for name, text in _TEXTS.items()
+    for at, sentence in enumerate(text.split(". "))
+)
+"""Chunks of five documents in three languages."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCase:
+    """One rule of an index.
+
+    >>> from ctxassembly.testing import MemoryIndex, index_cases
+    >>> next(iter(index_cases(MemoryIndex))).name
+    "words of 'Wie behandelt epilepsie bij kinderen?'"
+    """
+
+    name: str
+    check: Callable[[], None] = field(repr=False)
+    """A function that raises AssertionError, naming the request and both answers, if the index breaks the rule."""
+
+
+def index_cases(make_index: MakeIndex) -> Iterator[IndexCase]:
+    """Yield cases for the indexes that `make_index` makes of chunks and of a vector for each.
+
+    They search by words, by vectors and by both; count words and find near ones; try each operator of filters in each
+    way to search, and for neighbors; ask for the chunks of a tenant where all better ones are another's. If the index
+    has `fetch`, `store_cases` are among them, and if it has `add`, chunks added, changed, deleted, and a run that
+    failed. Scores may differ by a ten thousandth. An async index is given in a wrapper with sync methods.
+
+    >>> from ctxassembly.testing import MemoryIndex, index_cases
+    >>> for case in index_cases(MemoryIndex):
+    ...     case.check()
+    """
+    make_sample = cache(lambda: make_index(SAMPLE, _vectors(len(SAMPLE))))
+    expected = MemoryIndex(SAMPLE, _vectors(len(SAMPLE)))
+    for query in _QUERIES:
+        yield IndexCase(f"words of {query!r}", partial(_check_words, make_sample, expected, query))
+    for query in _QUERIES:
+        yield IndexCase(f"search for {query!r}", partial(_check_searches, make_sample, expected, query))
+    rows = [
+        Chunk(id_, "doc", f"Ferritin is measured, as {id_} says.", at, metadata=row)
+        for at, (id_, row) in enumerate(ROWS.items())
+    ]
+    make_rows = cache(lambda: make_index(rows, _vectors(len(rows))))
+    for condition, ids in FILTER_CASES:
+        yield IndexCase(f"filter {condition}", partial(_check_filter, make_rows, condition, set(ids)))
+    for condition in UNREADABLE:
+        yield IndexCase(f"unreadable filter {condition}", partial(_check_refused, make_rows, condition))
+    yield IndexCase("two filters", partial(_check_two_filters, make_rows))
+    yield IndexCase("tenants", partial(_check_tenants, make_index))
+    yield IndexCase("empty index", partial(_check_empty, make_index))
+    if hasattr(make_sample(), "fetch"):
+        yield IndexCase("neighbors", partial(_check_neighbors, make_sample))
+    if hasattr(make_sample(), "add"):
+        yield IndexCase("added chunks", partial(_check_added, make_index))
+        yield IndexCase("changed and deleted chunks", partial(_check_changed, make_index))
+        yield IndexCase("resumed run", partial(_check_resumed, make_index))
+
+
+def _check_words(make: Callable[[], Any], expected: MemoryIndex, query: str) -> None:
+    for max_terms, max_variants in ((32, 4), (3, 4), (32, 0)):
+        request = FindTerms(query, max_terms, max_variants)
+        found, wanted = make().find_terms(request), expected.find_terms(request)
+        _check_equal(request, found.chunk_count, wanted.chunk_count)
+        _check_equal(request, sorted(found.terms), sorted(wanted.terms))
+
+
+def _check_searches(make: Callable[[], Any], expected: MemoryIndex, query: str) -> None:
+    words = expected.find_terms(FindTerms(query, 32, 4))
+    vector = _vectors(len(SAMPLE))[len(query) % len(SAMPLE)]
+    for limit in (2, 50):
+        for request in _requests(limit, vector, words):
+            _check_same(request, make().search(request), expected.search(request))
+
+
+def _requests(limit: int, vector: Sequence[float], words: QueryVocabulary, filter: Any = None) -> list[SearchChunks]:
+    """Return the requests by words, by vectors and by both."""
+    return [
+        SearchChunks(limit, None, words, filter),
+        SearchChunks(limit, vector, None, filter),
+        SearchChunks(limit, vector, words, filter),
+    ]
+
+
+def _check_same(request: Any, found: Iterable[ScoredChunk], wanted: Iterable[ScoredChunk]) -> None:
+    """Compare chunks with scores and words, whatever their order."""
+    by_id, wanted_by_id = ({one.chunk.id: one for one in answer} for answer in (found, wanted))
+    _check_equal(request, sorted(by_id), sorted(wanted_by_id))
+    for id_, one in by_id.items():
+        other = wanted_by_id[id_]
+        _check_equal(request, (one.chunk.text, sorted(one.terms)), (other.chunk.text, sorted(other.terms)))
+        for score, wanted_score in ((one.similarity, other.similarity), (one.keyword_score, other.keyword_score)):
+            is_equal = (
+                score is wanted_score
+                if score is None or wanted_score is None
+                else math.isclose(score, wanted_score, rel_tol=1e-4, abs_tol=1e-5)
+            )
+            if not is_equal:
+                raise AssertionError(f"{request}: {id_} must have {other}, has {one}")
+
+
+def _check_equal(request: Any, found: Any, wanted: Any) -> None:
+    if found != wanted:
+        raise AssertionError(f"{request} must give {wanted}, gave {found}")
+
+
+def _check_filter(make: Callable[[], Any], condition: Any, ids: set[str]) -> None:
+    index = make()
+    words, vector = index.find_terms(FindTerms("ferritin measured", 32, 4)), _vectors(1)[0]
+    filtered = index.with_filter(condition)
+    for request in _requests(10, vector, words, condition):
+        _check_equal(request, {one.chunk.id for one in index.search(request)}, ids)
+        unfiltered = replace(request, filter=None)
+        _check_equal((condition, unfiltered), {one.chunk.id for one in filtered.search(unfiltered)}, ids)
+    if hasattr(index, "fetch"):
+        for refs in ([ChunkRef("doc")], [ChunkRef("doc", at) for at in range(len(ROWS))]):
+            _check_equal((condition, refs), {chunk.id for chunk in filtered.fetch(refs)}, ids)
+
+
+def _check_refused(make: Callable[[], Any], condition: Any) -> None:
+    request = SearchChunks(10, _vectors(1)[0], None, condition)
+    asks: tuple[Callable[[], Any], ...] = (
+        lambda: make().search(request),
+        lambda: make().with_filter(condition),
+    )
+    for ask in asks:
+        try:
+            found = ask()
+        except ConfigError:
+            continue
+        raise AssertionError(f"{condition} must raise ConfigError, gave {found}")
+
+
+def _check_two_filters(make: Callable[[], Any]) -> None:
+    index = make().with_filter({"year": {"$gte": 2020}})
+    for request in _requests(10, _vectors(1)[0], index.find_terms(FindTerms("ferritin", 9, 0)), {"ok": True}):
+        _check_equal(request, [one.chunk.id for one in index.search(request)], ["a"])
+    if hasattr(index, "fetch"):
+        twice = index.with_filter({"tenant": "theirs"})
+        _check_equal("two filters", [chunk.id for chunk in twice.fetch([ChunkRef("doc")])], ["b"])
+        found = [make().with_filter(None).holds_filter, index.holds_filter]
+        _check_equal("holds_filter without and with a filter", found, [False, True])
+
+
+def _check_tenants(make_index: MakeIndex) -> None:
+    """Of 60 chunks the two of our tenant are the worst in both channels."""
+    chunks = [
+        Chunk(f"{tenant}#{at}", tenant, "Iron. " * times, at, metadata={"tenant": tenant} if tenant != "open" else {})
+        for tenant, times, count in (("theirs", 3, 40), ("open", 2, 18), ("ours", 1, 2))
+        for at in range(count)
+    ]
+    angles = {"theirs": 0.1, "open": 0.5, "ours": 1.0}
+    vectors = [[math.cos(angles[one.document_id]), math.sin(angles[one.document_id]), *[0.0] * 6] for one in chunks]
+    index, vector = make_index(chunks, vectors), [1.0, *[0.0] * 7]
+    words = index.find_terms(FindTerms("iron", 9, 0))
+    for condition in (
+        {"tenant": "ours"},
+        {"$not": {"tenant": "theirs"}},
+        {"tenant": {"$ne": "theirs"}},
+        {"tenant": {"$like": "%rs"}, "document_id": {"$nin": ["theirs"]}},
+    ):
+        for request in _requests(3, vector, words, condition):
+            _check_equal(request, sorted(one.chunk.id for one in index.search(request)), ["ours#0", "ours#1"])
+
+
+def _check_empty(make_index: MakeIndex) -> None:
+    index = make_index([], [])
+    words = index.find_terms(FindTerms("ferritin", 9, 4))
+    _check_equal("find_terms of an empty index", (words.chunk_count, [*words.terms]), (0, [("ferritin", 0, ())]))
+    for request in _requests(3, _vectors(1)[0], words):
+        _check_equal(request, [*index.search(request)], [])
+
+
+def _check_neighbors(make: Callable[[], Any]) -> None:
+    for case in store_cases(SAMPLE):
+        case.check(make().fetch(case.refs))
+
+
+def _check_added(make_index: MakeIndex) -> None:
+    """Chunks added to an index are found as if they had been there, and adding them twice changes nothing."""
+    vectors, half = _vectors(len(SAMPLE)), 6
+    index = make_index(SAMPLE[:half], vectors[:half])
+    for _ in range(2):
+        index.add(SAMPLE[half:], vectors[half:], progress=False)
+        _check_all(index, MemoryIndex(SAMPLE, vectors))
+
+
+def _check_changed(make_index: MakeIndex) -> None:
+    """A chunk with another text replaces the old one; chunks that a document no longer has are deleted."""
+    vectors = _vectors(len(SAMPLE))
+    index = make_index(SAMPLE, vectors)
+    changed = replace(SAMPLE[0], text="Zeldzame migraine.")
+    index.add([changed], vectors[:1], progress=False)
+    kept = [chunk for chunk in SAMPLE if chunk.document_id != changed.document_id]
+    kept_vectors = [vectors[SAMPLE.index(chunk)] for chunk in kept]
+    _check_all(index, MemoryIndex([changed, *kept], [vectors[0], *kept_vectors]))
+    _check_equal("migraine", [term.chunk_count for term in index.find_terms(FindTerms("migraine", 9, 0)).terms], [1])
+
+
+def _check_all(index: Any, expected: MemoryIndex) -> None:
+    for query in ("epilepsie", *_QUERIES):
+        words = FindTerms(query, 32, 0)
+        _check_equal(words, sorted(index.find_terms(words).terms), sorted(expected.find_terms(words).terms))
+        for request in _requests(50, _vectors(3)[2], expected.find_terms(words)):
+            _check_same(request, index.search(request), expected.search(request))
+
+
+def _check_resumed(make_index: MakeIndex) -> None:
+    """After a run that failed, the next one stores what is missing, without embedding what is there."""
+    chunks = [Chunk(f"d{at}", f"document {at // 2}", f"Leaflet number {at}.", at % 2) for at in range(1_200)]
+    vectors = dict(zip((chunk.text for chunk in chunks), _vectors(len(chunks)), strict=True))
+    index = make_index([], [])
+    embedded: list[str] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        if embedded and len(embedded) < len(chunks) and not is_second_run:
+            raise ConnectionError("the model doesn't answer")
+        embedded.extend(texts)
+        return [vectors[text] for text in texts]
+
+    is_second_run = False
+    try:
+        index.add(chunks, embed=embed, progress=False)
+    except ConnectionError:
+        is_second_run = True
+    if not is_second_run or not embedded:
+        raise AssertionError(f"1,200 chunks must be added in batches, were embedded {len(embedded)} at once")
+    index.add(chunks, embed=embed, progress=False)
+    _check_equal("texts embedded by both runs", sorted(embedded), sorted(vectors))
+    words = index.find_terms(FindTerms("leaflet 1117", 9, 0))
+    _check_equal("find_terms", sorted(words.terms), [("1117", 1, ()), ("leaflet", 1_200, ())])
+    (found,) = index.search(SearchChunks(1, None, words, None))
+    _check_equal("leaflet 1117", found.chunk.id, "d1117")
