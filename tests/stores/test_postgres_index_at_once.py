@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import multiprocessing
 import os
 import pickle
@@ -17,13 +18,15 @@ from typing import Any
 import psycopg
 import pytest
 from langchain_postgres import PGEngine, PGVectorStore
+from sqlalchemy import make_url
 
 from attached_samples import Hashed, langchain_store, names, searched
-from ctxassembly import ChunkRef, RetrievalConfig, StoreError, aretrieve, retrieve
+from ctxassembly import ChunkRef, ConfigError, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, ingest, schema
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.ingest import IngestReport
+from ctxassembly.stores.postgres.migrate import make_server
 from ctxassembly.stores.postgres.schema import missing_lexeme_steps
 from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
 
@@ -241,6 +244,21 @@ def test_an_index_that_was_used_is_sent_to_another_process(index: PostgresIndex)
     sent = pickle.loads(pickle.dumps(index))
     assert sent == index
     assert asked_in_a_loop(sent) == [["lab#3"]] * 5
+
+
+def with_password(index: PostgresIndex, *, pickles_password: bool) -> PostgresIndex:
+    url = make_url(index.server.url).set(username="reader", password="secret")
+    return replace(index, server=make_server(url, 200, pickles_password=pickles_password))
+
+
+def test_a_password_is_not_pickled_unless_asked(index: PostgresIndex):
+    own = with_password(index, pickles_password=False)
+    with pytest.raises(ConfigError, match="PGPASSWORD, a password file or") as caught:
+        pickle.dumps(own)
+    assert "secret" not in str(caught.value)
+    assert copy.copy(own) == copy.deepcopy(own) == own
+    asked = with_password(index, pickles_password=True)
+    assert pickle.loads(pickle.dumps(asked)) == asked
 
 
 def asked_in_fork(index: PostgresIndex, queue: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -19,7 +20,7 @@ from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.schema import Plan
-from ctxassembly.stores.postgres.table import TableInfo
+from ctxassembly.stores.postgres.table import TableInfo, describe_table
 from langchain_ctxassembly import number_stored_chunks
 from postgres_samples import TEXTS, embed_query, execute
 
@@ -167,6 +168,25 @@ def test_an_hnsw_index_of_their_own_is_taken(engine: PGEngine, database_url: str
     execute(database_url, "CREATE INDEX ON documents USING hnsw (embedding vector_cosine_ops)")
     assert "hnsw" not in str(PostgresIndex.attach(store, dry_run=True)).lower()
     assert PostgresIndex.attach(store).check().missing_indexes == ()
+
+
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [
+        ("USING diskann (embedding vector_cosine_ops) WITH (num_neighbors='50')", True),
+        ("USING diskann (embedding vector_l2_ops)", False),
+        ("USING ivfflat (embedding vector_cosine_ops)", False),
+    ],
+)
+def test_an_index_of_pgvectorscale_is_taken(engine: PGEngine, database_url: str, index: str, expected: bool):
+    langchain_store(engine)
+    with psycopg.connect(database_url.replace("+psycopg", "", 1)) as connection:
+        info = describe_table(connection, "public", "documents")
+    assert not info.has_vector_index
+    found = replace(
+        info, indexes={"documents_embedding": f"CREATE INDEX documents_embedding ON public.documents {index}"}
+    )
+    assert found.has_vector_index is expected
 
 
 @pytest.mark.parametrize("kind", ["vector", "vector(5000)"])

@@ -61,9 +61,27 @@ class Server(NamedTuple):
 
     url: str
     ef_search: int
+    pickles_password: bool = False
+    """Whether a pickle may have the password of the URL."""
 
     def __repr__(self) -> str:
         return f"Server({make_url(self.url)!r}, {self.ef_search})"  # without the password
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.pickles_password and make_url(self.url).password is not None:
+            raise ConfigError(
+                "url",
+                "without a password where the index is pickled, since whoever reads the pickle reads it, too: use "
+                "PGPASSWORD, a password file or ?service= on each machine, or give pickle_password=True",
+                "one with a password",
+            )
+        return Server, tuple(self)
+
+    def __copy__(self) -> Server:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Server:
+        return self
 
 
 def server_url(url: Any) -> str:

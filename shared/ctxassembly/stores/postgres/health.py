@@ -86,7 +86,7 @@ def measure_health(
         modified, is_unknown = statistics[0]
         changed = 1.0 if is_unknown else min(modified / chunks, 1.0)
     ids: list[Any] = []
-    if info.has_hnsw:
+    if info.has_vector_index:
         order = f"ORDER BY md5({key}::text), {key} LIMIT {sample}"
         ids = [one for (one,) in fetch(f"SELECT {key} FROM {table.full_name} WHERE {vector} IS NOT NULL {order}")]
     recall = _measure_recall(connection, table, ids, limit) if ids else None
@@ -112,7 +112,7 @@ def _expected_indexes(table: IndexedTable, info: TableInfo, chunks: int) -> list
     definitions = " ".join(info.indexes.values())
     return [
         ("GIN on the words", f"gin ({TSV})" in definitions),
-        ("HNSW on the vectors", info.has_hnsw or not chunks or not table.can_have_hnsw),
+        ("HNSW on the vectors", info.has_vector_index or not chunks or not table.can_have_hnsw),
         ("B-tree on the titles", not table.is_own or not info.is_utf8 or info.has_titles),
         ("table of words", info.has_lexemes),
         (

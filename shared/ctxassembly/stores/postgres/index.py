@@ -89,6 +89,7 @@ class PostgresIndex:
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
         timeout_seconds: float = 10.0,
+        pickle_password: bool = False,
     ) -> PostgresIndex:
         """Return an index over a table of its own, which is created if it doesn't exist.
 
@@ -104,6 +105,9 @@ class PostgresIndex:
             keys: the metadata keys of titles by which others mention a document, and by which `enrich` names it to its
                 model. `add` stores the titles under them: an assembly with other keys may find none.
             timeout_seconds: the deadline of each statement.
+            pickle_password: let a pickle of the index have the password of the URL. Otherwise pickling such an index
+                raises a ConfigError; a URL without a password works in each process that has it from elsewhere, such
+                as PGPASSWORD.
 
         Raises:
             ConfigError: a value out of range; a table of that name that was made otherwise; no pgvector, and no right
@@ -112,7 +116,7 @@ class PostgresIndex:
         keys = MetadataKeys() if keys is None else keys
         fields = check_fields(WordFields(language, title, questions))
         check_number("timeout_seconds", timeout_seconds, above=0)
-        server = migrate.make_server(url, ef_search)
+        server = migrate.make_server(url, ef_search, pickles_password=pickle_password)
         check_int("dimensions", dimensions, 1, 16_000)
         with open_maintenance(server, timeout_seconds) as work:
             indexed_table = migrate.create_table(work, table, schema, fields, dimensions)
@@ -143,6 +147,7 @@ class PostgresIndex:
         hnsw: bool = True,
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
+        pickle_password: bool = False,
         **settings: Any,
     ) -> PostgresIndex | Plan:
         """Return an index over the table of a LangChain or LlamaIndex PGVectorStore, adding what it lacks.
@@ -163,9 +168,11 @@ class PostgresIndex:
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
-            hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
+            hnsw: make an HNSW index if there is neither one nor a DiskANN index of pgvectorscale's. Without any, all
+                vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index and offset.
+            pickle_password: as with `create`.
             settings: `timeout_seconds`.
 
         Raises:
@@ -177,7 +184,7 @@ class PostgresIndex:
         check_number("timeout_seconds", seconds, above=0)
         fields = check_fields(WordFields(language, title, questions))
         url, table = migrate.locate_table(vectorstore)
-        server = migrate.make_server(url, ef_search)
+        server = migrate.make_server(url, ef_search, pickles_password=pickle_password)
         with open_maintenance(server, seconds) as work:
             table, plan = migrate.attach_table(work, table, fields, keys, hnsw=hnsw, dry_run=dry_run)
         if dry_run:

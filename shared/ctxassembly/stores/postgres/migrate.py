@@ -34,14 +34,14 @@ _ANALYZE_DIVISOR = 10
 """Statistics are updated once a tenth of the rows has changed, as autovacuum does it a minute later."""
 
 
-def make_server(url: Any, ef_search: int) -> Server:
+def make_server(url: Any, ef_search: int, *, pickles_password: bool) -> Server:
     """Return the server of a URL for any driver.
 
     Raises:
         ConfigError: it is no such URL, or `ef_search` is out of range.
     """
     check_int("ef_search", ef_search, 1, 1000)
-    return Server(server_url(url), ef_search)
+    return Server(server_url(url), ef_search, pickles_password)
 
 
 def create_table(
@@ -261,7 +261,7 @@ def _missing_steps(
     if position_columns and not info.has_index_on(*position_columns):
         indexes += schema.position_index_steps(table, *position_columns)
     steps += [step for step in indexes if step.name not in info.indexes]
-    if hnsw and not info.has_hnsw:
+    if hnsw and not info.has_vector_index:
         steps += schema.vector_index_steps(table, concurrently=True)
     if steps:
         steps.append(schema.analyze_step(table))
@@ -275,7 +275,7 @@ def _limits(
     limits: list[str] = []
     if table.dialect == "mapping" and not _position_columns(table, keys):
         limits.append("no columns of document and place: number_stored_chunks(vectorstore) makes an index of the JSON")
-    if not info.has_hnsw and not (hnsw and table.can_have_hnsw):
+    if not info.has_vector_index and not (hnsw and table.can_have_hnsw):
         instruction = f"it takes a column of up to {MAX_DIMENSIONS['halfvec']:,} dimensions, the same for all rows"
         if table.can_have_hnsw:
             instruction = "attach(..., hnsw=True) makes one"
@@ -331,7 +331,7 @@ def _warn_no_trigrams() -> None:
 def complete_changes(work: MaintenanceConnection, table: IndexedTable, changed_rows: int) -> None:
     """Do what is due after `changed_rows` rows were written: an index of the vectors, and statistics."""
     steps: list[schema.Step] = []
-    if not work.describe_table(table).has_hnsw:
+    if not work.describe_table(table).has_vector_index:
         steps += schema.vector_index_steps(table, concurrently=False)
     estimate = work.connection.execute(
         "SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (table.full_name,)

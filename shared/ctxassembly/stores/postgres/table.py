@@ -243,6 +243,9 @@ UNION SELECT nspname || '.' || cfgname, has_pairs FROM known
 """
 
 
+_VECTOR_INDEX = re.compile("USING (?:hnsw|diskann) .*cosine_ops")
+
+
 @dataclass(frozen=True)
 class TableInfo:
     """A table: its columns, indexes and owner, and what its server has."""
@@ -300,9 +303,9 @@ class TableInfo:
         return any(f"split_part({TITLE}," in definition for definition in self.indexes.values())
 
     @property
-    def has_hnsw(self) -> bool:
-        """True if there is an HNSW index for cosine distances."""
-        return any("USING hnsw" in definition and "cosine_ops" in definition for definition in self.indexes.values())
+    def has_vector_index(self) -> bool:
+        """True if there is an index for cosine distances: HNSW, or the DiskANN of pgvectorscale."""
+        return any(_VECTOR_INDEX.search(definition) for definition in self.indexes.values())
 
     def has_index_on(self, *columns: str) -> bool:
         """Return True if there is a B-tree over all rows on these columns, of whatever name."""
