@@ -21,6 +21,7 @@ from ctxassembly.safe_repr import safe_repr
 
 UNKNOWN = "\ufffd"
 """In place of each character of a document that no piece of a result has."""
+_STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 _LOOSE = "\0"
 """The beginning of the id of a text without a place in a document."""
 
@@ -50,6 +51,16 @@ class Corpus:
             )
         slices = [(chunk.document_id, chunk.start, chunk.text) for chunk in chunks if type(chunk.start) is int]
         return cls(restored(slices, _blanks), {chunk.id: chunk for chunk in chunks})
+
+    @cached_property
+    def _comparable(self) -> dict[str, str]:
+        return {}
+
+    def comparable_text(self, document_id: str) -> str:
+        """Return a document as quotations are compared with it: without white space, see `comparable`."""
+        if document_id not in self._comparable:
+            self._comparable[document_id] = comparable(self.meter.dense.of(document_id)[0])
+        return self._comparable[document_id]
 
     @cached_property
     def meter(self) -> Meter:
@@ -109,7 +120,7 @@ def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus
         if one.document_id is not None and one.end is not None and one.document_id not in corpus.texts:
             texts[one.document_id] = texts.get(one.document_id, "").ljust(one.end, UNKNOWN)
     runs = [_piece_span(piece, corpus, texts) for piece in pieces]
-    wanted = [span for one in evidence if (span := _evidence_span(one, corpus, texts))]
+    wanted = [span for one in evidence if (span := _evidence_span(one, pieces, corpus, texts))]
     marked = {span.document_id for span in wanted if span.document_id.startswith(_LOOSE)}
     marks: list[DocumentSpan] = []
     for piece, run in zip(pieces, runs, strict=True):
@@ -144,16 +155,19 @@ def _piece_span(piece: Piece, corpus: Corpus, texts: dict[str, str]) -> Document
     return DocumentSpan(loose, 0, len(piece.text))
 
 
-def _evidence_span(evidence: Evidence, corpus: Corpus, texts: dict[str, str]) -> DocumentSpan | None:
+def _evidence_span(
+    evidence: Evidence, pieces: Sequence[Piece], corpus: Corpus, texts: dict[str, str]
+) -> DocumentSpan | None:
     """Return the place of a piece of evidence; of its words or its id if it has none. None if it is empty."""
     document_id = evidence.document_id or ""
     if evidence.start is not None and evidence.end is not None:
         length = len(corpus.texts.get(document_id, texts.get(document_id, "")))
         return DocumentSpan(document_id, evidence.start, min(evidence.end, length))
     if evidence.quotation is not None:
-        return find_quotation(evidence, corpus) or _loose(
-            f"{_LOOSE}text {evidence.quotation}", evidence.quotation, texts
-        )
+        if found := find_quotation(evidence, corpus):
+            return found
+        quotation = _as_written(evidence.quotation, pieces)
+        return _loose(f"{_LOOSE}text {quotation}", quotation, texts)
     if evidence.chunk_id is not None:
         chunk = corpus.chunks.get(evidence.chunk_id)
         text = corpus.texts.get(chunk.document_id, "") if chunk else ""
@@ -169,17 +183,37 @@ def _loose(name: str, text: str, texts: dict[str, str]) -> DocumentSpan:
 
 
 def find_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
-    """Return the first place of a quotation in the corpus, whatever its white space; None if it is nowhere."""
-    words = without_blanks(evidence.quotation or "")
-    named = evidence.document_id
-    for document_id in (named,) if named else corpus.texts:
-        if document_id not in corpus.texts:
-            continue
-        dense, before = corpus.meter.dense.of(document_id)
-        if (at := dense.find(words)) >= 0:
+    """Return the first place of a quotation in the corpus; None if it is nowhere.
+
+    White space, capitals and the form of quotation marks don't count.
+    """
+    words = comparable(without_blanks(evidence.quotation or ""))
+    for document_id in (evidence.document_id,) if evidence.document_id else corpus.texts:
+        if document_id in corpus.texts and (at := corpus.comparable_text(document_id).find(words)) >= 0:
+            before = corpus.meter.dense.of(document_id)[1]
             first, last = before.searchsorted([at, at + len(words) - 1], side="right") - 1
             return DocumentSpan(document_id, int(first), int(last) + 1)
     return None
+
+
+def _as_written(quotation: str, pieces: Sequence[Piece]) -> str:
+    """Return a quotation as the first piece that has it writes it, without white space; as it is if none has it."""
+    words = comparable(without_blanks(quotation))
+    for piece in pieces:
+        text = without_blanks(piece.text)
+        if (at := comparable(text).find(words)) >= 0:
+            return text[at : at + len(words)]
+    return quotation
+
+
+def comparable(text: str) -> str:
+    """Return `text` with straight quotation marks and in lower case, each character in its place.
+
+    >>> comparable("\u201cDRINK\u201d")
+    '"drink"'
+    """
+    text = text.translate(_STRAIGHT)
+    return lowered if len(lowered := text.lower()) == len(text) else text
 
 
 def is_in_corpus(evidence: Evidence, corpus: Corpus) -> bool:

@@ -29,7 +29,7 @@ class Evidence:
     end: int | None = None
     chunk_id: str | None = None
     quotation: str | None = None
-    """The words themselves. White space doesn't count."""
+    """The words themselves. White space, capitals and the form of quotation marks don't count."""
 
     def __post_init__(self) -> None:
         for name in ("document_id", "chunk_id", "quotation"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.evaluate import statistics
-from ctxassembly.evaluate.measures import MEASURES
+from ctxassembly.evaluate.measures import DEPTHS, MEASURES
 from ctxassembly.evaluate.questions import LabeledQuestion
 from ctxassembly.evaluate.statistics import Estimate
 from ctxassembly.safe_repr import pluralize
@@ -68,8 +69,14 @@ class EvaluationReport:
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
-        """The names of the measures that some row has, of `shown`, in its order."""
-        return tuple(name for name in self.shown if any(name in row.measures for row in self.rows))
+        """The names of the measures that some row has, of `shown`, in its order.
+
+        A depth at which every context has ended already says what the depth before says, and is left out.
+        """
+        longest = max((row.measures.get("tokens", 0) for row in self.rows), default=0)
+        same = {f"within_{depth}" for before, depth in pairwise(DEPTHS) if longest <= before}
+        known = {name for row in self.rows for name in row.measures} - same
+        return tuple(name for name in self.shown if name in known)
 
     def only(self, *measures: str) -> EvaluationReport:
         """Return the report with a table of `measures` alone.
@@ -163,7 +170,8 @@ class EvaluationReport:
 
     @property
     def _title(self) -> str:
-        return f"{pluralize(len(self.questions), 'question')}, 95 % intervals"
+        asked = pluralize(len(self.questions), "question")
+        return f"{pluralize(len(self.systems), 'system')} on {asked}, 95 % intervals"
 
     @property
     def _others(self) -> tuple[str, ...]:
@@ -218,7 +226,9 @@ def _long(estimate: Estimate, measure: str, sign: str = "") -> str:
 
 
 def _number(value: float, decimals: int, sign: str = "") -> str:
-    return "–" if np.isnan(value) else f"{value:{sign},.{decimals}f}"
+    if np.isnan(value):
+        return "–"
+    return f"{round(value, decimals) or 0.0:{sign},.{decimals}f}"  # no -0.000
 
 
 def _aligned(systems: Sequence[str], rows: Iterator[tuple[str, list[str]]]) -> list[str]:

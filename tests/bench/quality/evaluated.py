@@ -1,13 +1,21 @@
-"""Question sets and strategies in the form that `ctxassembly.evaluate.evaluate` takes."""
+"""`python -m quality.evaluated FOLDER --budget 1000`: strategies by the public `evaluate`, with the same figures.
+
+Question sets and strategies are put into the form that `ctxassembly.evaluate.evaluate` takes.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ctxassembly.evaluate import EvaluationReport, Evidence, LabeledQuestion, Piece, SystemResult, evaluate
-from quality.data import Question, QuestionSet
+from quality.data import Question, QuestionSet, read
 from quality.filling import ENCODING, Case, Strategy
+from quality.strategies import STRATEGIES
 
 
 def labeled(question: Question) -> LabeledQuestion:
@@ -44,3 +52,23 @@ def evaluated(
         encoding=ENCODING,
         **options,
     )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the report of `evaluate` for a question set."""
+    parser = argparse.ArgumentParser(prog="quality.evaluated", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--budget", type=int, default=1_000)
+    parser.add_argument("--hits", type=int, default=20)
+    parser.add_argument("--every", type=int, default=1, help="one in so many questions")
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=["concatenation", "default", "concise"])
+    parser.add_argument("--resume", type=Path, help="a file of rows to go on with")
+    args = parser.parse_args(arguments)
+    questions = read(args.folder)
+    questions = replace(questions, questions=questions.questions[:: args.every])
+    strategies = {name: STRATEGIES[name].make(questions) for name in args.strategies}
+    sys.stdout.write(f"{evaluated(questions, strategies, args.hits, args.budget, resume=args.resume, workers=1)}\n")
+
+
+if __name__ == "__main__":
+    main()

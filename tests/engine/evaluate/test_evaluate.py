@@ -45,6 +45,8 @@ SPAN = {"document_id": "leaflet", "start": 20, "end": 55}
     [
         ({"quotation": DRINK}, LEAFLET, 1),
         ({"quotation": "water  until\ntwo"}, LEAFLET, 1),
+        ({"quotation": "DRINK WATER"}, LEAFLET, 1),
+        ({"quotation": "water  until\nTwo"}, [CHUNKS[0]], 1),
         ({"quotation": DRINK}, LEAFLET[:20], 0),
         ({"quotation": f"{DRINK} {EAT}"}, LEAFLET[:55], 30 / 52),
         ({"quotation": "home."}, [CHUNKS[0], "Go home."], 1),
@@ -329,6 +331,23 @@ def test_a_report_is_a_page_and_a_data_frame(tmp_path: Path):
     frame = report.to_pandas()
     assert frame.shape[0] == 12
     assert frame["recall"].tolist() == [1, 0] * 6
+
+
+def test_depths_beyond_the_longest_context_are_left_out():
+    report = evaluate(
+        ASKED, {"short": returning(LEAFLET), "long": returning(LEAFLET * 3)}, encoding=len, progress=False
+    )
+    depths = [measure for measure in report.measures if measure.startswith("within")]
+    assert depths == ["within_125", "within_250", "within_500"]
+    assert report.only("tokens").measures == ("tokens",)
+    with pytest.raises(ConfigError, match="measure must be one of"):
+        report.only("token")
+
+
+def test_quotation_marks_of_any_form_are_the_same():
+    said = "He said “drink”, and drank."
+    for corpus in (None, {"said": said}):
+        assert measured(returning(said), marked(quotation='said "Drink"'), corpus=corpus)["recall"] == 1
 
 
 def test_a_table_is_aligned():
