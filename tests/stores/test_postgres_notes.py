@@ -25,7 +25,14 @@ from sqlalchemy import NullPool, make_url
 from ctxassembly import ChunkRef, ConfigError, MemoryIndex, RetrievalConfig, assemble, retrieve
 from ctxassembly.answering import AskModel
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.enrichment import EnrichmentConfig, aenrich, enrich, estimate_enrichment
+from ctxassembly.enrichment import (
+    EnrichmentConfig,
+    aenrich,
+    enrich,
+    estimate_enrichment,
+    question_channel,
+    question_chunks,
+)
 from ctxassembly.stores.postgres import PostgresIndex, enrichment, schema
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.table import describe_table
@@ -179,6 +186,27 @@ def test_a_chunk_is_found_by_the_vector_of_its_context(opened: Opened):
     expected = embed_query(f"Zusammenhang: visitkontext2.\n\n{text}")
     assert similarity == pytest.approx(sum(map(float.__mul__, expected, embed_query(query))), abs=1e-5)
     assert similarity > before[1]
+
+
+def test_questions_are_vectors_of_their_own_in_a_table_of_their_own(opened: Opened, database_url: str):
+    """Published: questions embedded as vectors of their own are a channel in the fusion, in any kind of table."""
+    index = opened().with_enrichment()
+    enrich(index, Scripted(), progress=False)
+    questions = PostgresIndex.create(database_url, table="asked", dimensions=16)
+    questions.add(question_chunks(index), embed=embed, progress=False)
+    assert questions.add(question_chunks(index), embed=embed, progress=False).added == 0
+    channels = {"questions": question_channel(questions, index, embed_query)}
+    asked = "Wann wird visitfrage1 geprüft?"
+    found = retrieve(asked, index=index, embed=embed_query, channels=channels).chunks
+    assert (found[0].chunk.text, found[0].ranks["questions"]) == (TEXTS["visit"][0], 0)
+    assert not any(hidden in str(one.chunk.metadata) for one in found for hidden in HIDDEN)
+    narrow = {"source": "lab.pdf"}
+    found = retrieve(asked, index=index, embed=embed_query, channels=channels, filter=narrow).chunks
+    assert {one.chunk.text for one in found if "questions" in one.channels} == {*TEXTS["lab"]}
+    by_langchain = ContextRetriever(index, Hashed(), channels=channels, k=1).invoke(asked)
+    by_llamaindex = LlamaIndexContextRetriever(index, HashedNodes(), channels=channels, similarity_top_k=1)
+    assert TEXTS["visit"][0] in by_langchain[0].page_content
+    assert by_langchain[0].page_content == by_llamaindex.retrieve(asked)[0].text
 
 
 def test_a_summary_stands_once_and_what_chunks_are_found_by_nowhere(opened: Opened):

@@ -64,6 +64,8 @@ class StoredDocument:
     contexts: tuple[str, ...]
     """The contexts that are stored; "" for a chunk without one."""
     title: str = ""
+    questions: tuple[tuple[str, ...], ...] = ()
+    """The questions that are stored for each chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +113,19 @@ def sort_key(chunk: Chunk) -> tuple[Any, ...]:
     return (*((number is None, number or 0) for number in numbers), chunk.id)
 
 
-def stored_document(outline: Outline, rows: Mapping[Any, tuple[Chunk, str]], keys: MetadataKeys) -> StoredDocument:
-    """Return the document of an outline, from its chunks with their contexts by their keys."""
+def stored_document(
+    outline: Outline, rows: Mapping[Any, tuple[Chunk, ChunkNotes]], keys: MetadataKeys
+) -> StoredDocument:
+    """Return the document of an outline, from its chunks with their notes by their keys."""
     stored = [rows[key] for key in outline.keys if key in rows]
     metadata = stored[0][0].metadata if stored else {}
     title = next((text for name in ("title", "source") if (text := to_text(keys.read(metadata, name)))), "")
-    return StoredDocument(tuple(chunk for chunk, _ in stored), tuple(context for _, context in stored), title)
+    return StoredDocument(
+        tuple(chunk for chunk, _ in stored),
+        tuple(notes.context for _, notes in stored),
+        title,
+        tuple(notes.questions for _, notes in stored),
+    )
 
 
 def with_summary(chunk: Chunk, summary: str | None) -> Chunk:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.safe_repr import pluralize
 
-Channel = Literal["vector", "keyword", "entities", "list", "rescue"]
+Channel = Literal["vector", "keyword", "questions", "entities", "list", "rescue"]
 """The ways in which chunks are found."""
 
 
@@ -132,6 +132,8 @@ class ScoredChunk(NamedTuple):
     """Sum over the query's words of weight x saturated count (`SINGLE_OCCURRENCE`); None without keyword search."""
     terms: tuple[str, ...] = ()
     """The query's words that the chunk has, as the index finds them."""
+    question_similarity: float | None = None
+    """Cosine of the nearest question that the chunk answers and the query; None if no questions were searched."""
 
 
 AFFINITY_PREFIX = "affinity:"

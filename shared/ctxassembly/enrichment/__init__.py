@@ -12,12 +12,23 @@ from ctxassembly.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ctxassembly.config.enrichment import EnrichmentConfig
+    from ctxassembly.enrichment.questions import question_channel, question_chunks
     from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult, aenrich, enrich, estimate_enrichment
 
-    __all__ = ["EnrichmentConfig", "EnrichmentEstimate", "EnrichmentResult", "aenrich", "enrich", "estimate_enrichment"]
+    __all__ = [
+        "EnrichmentConfig",
+        "EnrichmentEstimate",
+        "EnrichmentResult",
+        "aenrich",
+        "enrich",
+        "estimate_enrichment",
+        "question_channel",
+        "question_chunks",
+    ]
 else:
     _HOMES = {
         "ctxassembly.config.enrichment": "EnrichmentConfig",
+        "ctxassembly.enrichment.questions": "question_channel question_chunks",
         "ctxassembly.enrichment.run": "EnrichmentEstimate EnrichmentResult aenrich enrich estimate_enrichment",
     }
     __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

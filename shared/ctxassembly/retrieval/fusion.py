@@ -100,13 +100,16 @@ def rank_channels(
 ) -> dict[Channel, list[Identity]]:
     """Return the best `limit` chunks of each channel, ties by id. A keyword score of 0 is no match."""
     found: dict[Channel, list[Identity]] = {}
+    min_score = -math.inf if min_similarity is None else min_similarity
     if any(one.similarity is not None for one in scored):
-        min_score = -math.inf if min_similarity is None else min_similarity
         found["vector"] = _best_identities(((one.similarity, one.chunk) for one in scored), min_score, limit)
     if any(one.keyword_score is not None for one in scored):
         found["keyword"] = _best_identities(
             ((one.keyword_score or None, one.chunk) for one in scored), -math.inf, limit
         )
+    if any(one.question_similarity is not None for one in scored):
+        questions = ((one.question_similarity, one.chunk) for one in scored)
+        found["questions"] = _best_identities(questions, min_score, limit)
     return found
 
 
@@ -127,6 +130,8 @@ def to_scored_chunks(channel: Channel, hits: Sequence[Hit]) -> list[ScoredChunk]
     pairs = zip(hits, scores, strict=True)
     if channel == "vector":
         return [ScoredChunk(hit.chunk, similarity=score) for hit, score in pairs]
+    if channel == "questions":
+        return [ScoredChunk(hit.chunk, question_similarity=score) for hit, score in pairs]
     return [ScoredChunk(hit.chunk, keyword_score=score) for hit, score in pairs]
 
 
@@ -139,7 +144,8 @@ def merge_channels(lists: Sequence[Sequence[ScoredChunk]]) -> list[ScoredChunk]:
         known = found.get(tuple(same), one._replace(chunk=chunk))
         similarity = known.similarity if one.similarity is None else one.similarity
         keyword_score = known.keyword_score if one.keyword_score is None else one.keyword_score
-        found[tuple(same)] = ScoredChunk(known.chunk, similarity, keyword_score, known.terms or one.terms)
+        asked = known.question_similarity if one.question_similarity is None else one.question_similarity
+        found[tuple(same)] = ScoredChunk(known.chunk, similarity, keyword_score, known.terms or one.terms, asked)
     return list(found.values())
 
 
@@ -202,11 +208,15 @@ def multiply_score(found: RetrievedChunk, name: str, factor: float) -> Retrieved
 
 
 def _channel_weights(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
-    """Return the weight of each channel that found something. A single channel has weight 1."""
+    """Return the weight of each channel that found something. A single channel has weight 1.
+
+    What `keyword_weight` leaves goes in equal parts to vectors and questions.
+    """
     found = [channel for channel, identities in ranked.items() if identities]
     if len(found) < 2:
         return dict.fromkeys(found, 1.0)
-    return {channel: config.keyword_weight if channel == "keyword" else 1 - config.keyword_weight for channel in found}
+    each = (1 - config.keyword_weight) / sum(channel != "keyword" for channel in found)
+    return {channel: config.keyword_weight if channel == "keyword" else each for channel in found}
 
 
 def _convex_scores(
@@ -217,22 +227,29 @@ def _convex_scores(
 ) -> dict[Identity, float]:
     """Return the sum of each chunk's normalized scores.
 
-    The best of words counts as at least `min_best`. Where words gave less than `full_count` hits, a chunk that isn't
-    among them has none of the words.
+    The best of words counts as at least `min_best`. Where words or questions gave less than `full_count` hits, a chunk
+    that isn't among them has none of the words, or no questions.
     """
     sums = dict.fromkeys((identity for identity, _ in with_identity), 0.0)
     for channel, share in channel_weights.items():
-        scores = {key: one.keyword_score if channel == "keyword" else one.similarity for key, one in with_identity}
+        scores = {key: _channel_score(one, channel) for key, one in with_identity}
         known_scores = [score for score in scores.values() if score is not None]
         lowest, best = min(known_scores), max(known_scores)
         if channel == "keyword":
             best = max(best, min_best)
-            lowest = lowest if len(known_scores) >= full_count else 0.0
+        if channel != "vector" and len(known_scores) < full_count:
+            lowest = 0.0
         for identity, score in scores.items():
             # A cosine may be below 0, for all of them: then the best is not a measure, and the distance from it is.
             value = lowest if score is None else score
             sums[identity] += share * (value / best if best > 0 else 1 + value - best)
     return sums
+
+
+def _channel_score(one: ScoredChunk, channel: Channel) -> float | None:
+    if channel == "questions":
+        return one.question_similarity
+    return one.keyword_score if channel == "keyword" else one.similarity
 
 
 Classifier = Callable[[Chunk], str | None]

@@ -38,7 +38,7 @@ def retrieve_flow(
         return Retrieved(question.effective_query, (), log.trace("none"))
 
     yield from log.begin(
-        "search", inputs={name: log.queries[name] for name in sorted(search.CHANNELS_BY_STRATEGY[config.strategy])}
+        "search", inputs={name: log.queries[name] for name in sorted(search.channels_to_search(config, capabilities))}
     )
     scored, vocabulary = yield from search.search_channels(question, config, capabilities, log)
     ranked, found = yield from _fuse_channels(scored, config, log)
@@ -179,5 +179,5 @@ def _search_method(ranked: fusion.Ranking, config: RetrievalConfig) -> SearchMet
     if ranked.keys() >= {"vector", "keyword"}:
         return "hybrid_bm25_vector"
     if ranked:
-        return "vector_only" if "vector" in ranked else "keyword_only"
+        return "keyword_only" if "keyword" in ranked else "vector_only"
     return "graph_only" if config.strategy == "graph" else "none"

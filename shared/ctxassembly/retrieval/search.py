@@ -152,6 +152,12 @@ class Capabilities:
     """True if steps are reported to `on_stage`."""
 
 
+def channels_to_search(config: RetrievalConfig, capabilities: Capabilities) -> frozenset[Channel]:
+    """Return the channels of the strategy; a custom channel of questions joins those of "hybrid"."""
+    questions = capabilities.external_channels & {"questions"} if config.strategy == "hybrid" else frozenset()
+    return CHANNELS_BY_STRATEGY[config.strategy] | questions
+
+
 def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> None:
     """Check that every service that `config` needs is there.
 
@@ -187,6 +193,7 @@ def start_retrieval(
         "vector": " ".join((question.effective_query, *resolution.names)),
         "keyword": " ".join((*texts, *dict.fromkeys((*resolution.names, *user_resolution.names)))),
         "rescue": " ".join(texts),
+        **({"questions": question.effective_query} if "questions" in capabilities.external_channels else {}),
     }
     yield from log.end((), lambda: {"names": [*resolution.names]} if resolution.names else {})
     return log, resolution
@@ -196,7 +203,7 @@ def search_channels(
     question: Question, config: RetrievalConfig, capabilities: Capabilities, log: RetrievalRecorder
 ) -> Generator[Batch, Any, tuple[list[ScoredChunk], QueryVocabulary | None]]:
     """Return the union of the channels' results, and the words searched."""
-    channels = CHANNELS_BY_STRATEGY[config.strategy]
+    channels = channels_to_search(config, capabilities)
     own_channels = channels - capabilities.external_channels
     preparations: dict[Channel, SearchRequest] = {}
     if "vector" in own_channels:

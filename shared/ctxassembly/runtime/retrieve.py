@@ -65,7 +65,8 @@ def retrieve(
         taxonomy: the names of the field, by which words of the query are resolved.
         filter: what hits have to satisfy, as the index reads it. It holds in every channel.
         channels: custom retrievers for "vector" or "keyword": functions from query, number of chunks and
-            filter to hits, best first. Where a filter is given, each has to apply it.
+            filter to hits, best first. Where a filter is given, each has to apply it. "questions" is a channel in
+            addition to these with strategy="hybrid": see `ctxassembly.enrichment.question_channel`.
         rerankers: functions from query and chunks to (place, score) pairs, best first; each is asked where the one
             before it failed.
         category_of: a function from a chunk to its category of content, for affinity. None reads "category" of its
@@ -198,10 +199,9 @@ class SearchServices:
             InputError: one of them has the wrong type.
         """
         channels = channels or {}
-        if not isinstance(channels, Mapping) or not channels.keys() <= {"vector", "keyword"}:
-            raise InputError(
-                f"channels must be a mapping of 'vector' or 'keyword' to functions, got {safe_repr(channels)}"
-            )
+        if not isinstance(channels, Mapping) or not channels.keys() <= {"vector", "keyword", "questions"}:
+            allowed = "a mapping of 'vector', 'keyword' or 'questions' to functions"
+            raise InputError(f"channels must be {allowed}, got {safe_repr(channels)}")
         if not isinstance(rerankers, (tuple, list)):
             raise InputError(f"rerankers must be a sequence of functions, got {safe_repr(rerankers)}")
         for name, function in (*channels.items(), *(("reranker", one) for one in rerankers)):

@@ -454,7 +454,7 @@ class MemoryEnrichment:
 
     def read(self, outline: enrichment.Outline) -> enrichment.StoredDocument:
         """Return the document as it is now."""
-        stored = {id_: (self.corpus.chunks[id_], self.corpus.record(id_).notes.context) for id_ in outline.keys}
+        stored = {id_: (self.corpus.chunks[id_], self.corpus.record(id_).notes) for id_ in outline.keys}
         return enrichment.stored_document(outline, stored, MetadataKeys())
 
     def write(self, request: enrichment.WriteNotes) -> bool:

@@ -107,7 +107,7 @@ def test_who_has_to_be_asked_has_to_be_there(config: RetrievalConfig, given: dic
     [
         ({"index": object()}, "index has no find_terms"),
         ({"embed": "minilm"}, "embed must be a function from a text to its vector"),
-        ({"channels": {"bm25": len}}, "channels must be a mapping of 'vector' or 'keyword'"),
+        ({"channels": {"bm25": len}}, "channels must be a mapping of 'vector', 'keyword' or 'questions'"),
         ({"channels": {"keyword": 3}}, "keyword must be a function"),
         ({"rerankers": len}, "rerankers must be a sequence of functions"),
         ({"taxonomy": {}}, "taxonomy must be a Taxonomy"),

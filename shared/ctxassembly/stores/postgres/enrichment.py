@@ -104,7 +104,7 @@ class PostgresNotes:
             with work.sql.execute(self._select_rows, execution_options={"yield_per": BATCH_ROWS}) as found:
                 return enrichment.group_outlines(
                     enrichment.StoredChunk(key, chunk_from_row(row, self.table, self.keys), mark or "")
-                    for key, mark, _, *row in found
+                    for key, mark, _, _, *row in found
                 )
 
         with open_maintenance(self.server, self.timeout_seconds) as work:
@@ -116,14 +116,18 @@ class PostgresNotes:
         found = query_rows(self.server, (statement, {"keys": list(outline.keys)}), self.timeout_seconds)
         return enrichment.stored_document(
             outline,
-            {key: (chunk_from_row(row, self.table, self.keys), context or "") for key, _, context, *row in found},
+            {
+                key: (chunk_from_row(row, self.table, self.keys), _to_notes(context, questions))
+                for key, _, context, questions, *row in found
+            },
             self.keys,
         )
 
     @cached_property
     def _select_rows(self) -> sa.Select[Any]:
         table = self.table
-        statement = sa.select(table.c[table.key], table.c[NOTES_MARK], table.c[CONTEXT], *columns_for(table))
+        notes = (table.c[name] for name in (NOTES_MARK, CONTEXT, QUESTIONS))
+        statement = sa.select(table.c[table.key], *notes, *columns_for(table))
         return statement if self.condition is None else statement.where(self.condition)
 
     def write(self, request: enrichment.WriteNotes) -> bool:
@@ -186,6 +190,10 @@ class PostgresNotes:
                 complete_changes(work, self.table, chunks)
             else:
                 refresh(work, self.table)
+
+
+def _to_notes(context: str | None, questions: str | None) -> enrichment.ChunkNotes:
+    return enrichment.ChunkNotes(tuple((questions or "").splitlines()), context or "")
 
 
 def _close_cursor(error_context: Any) -> None:
