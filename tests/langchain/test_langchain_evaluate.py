@@ -17,7 +17,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MemoryIndex, RetrievalConfig
-from ctxassembly.evaluate import aevaluate, evaluate
+from ctxassembly.evaluate import aevaluate, assembled, evaluate, questions_from
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -76,6 +76,19 @@ def test_an_ensemble_and_chains_after_it_are_measured(systems: dict[str, Any]):
             assert report.estimate("chain", measure) == report.estimate("context", measure)
             assert report.estimate("retriever", measure) == report.estimate("context", measure)
     assert report.estimate("chain", "duplicates").mean == 0
+
+
+def test_documents_are_a_corpus_and_are_asked_about(found: Any, systems: dict[str, Any]):
+    _, ensemble, documents = found
+    whole, restored = (evaluate(QUESTIONS, systems, corpus=one, progress=False) for one in (CORPUS, documents))
+    for system in systems:
+        for measure in ("recall", "complete", "duplicates"):
+            assert restored.estimate(system, measure) == whole.estimate(system, measure)
+    model = FakeListChatModel(responses=['{"question": "What ends?", "quotation": "the"}'])
+    [question] = questions_from(documents, model, 1)
+    assert question.evidence[0].document_id in CORPUS
+    ours = assembled(ensemble, AssemblyConfig(max_tokens=400))(question.text)
+    assert {citation.source for citation in ours.citations} <= CORPUS.keys()
 
 
 async def test_chains_are_awaited(systems: dict[str, Any]):

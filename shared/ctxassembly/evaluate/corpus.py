@@ -15,7 +15,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.meter import Meter
 from ctxassembly.evaluate.questions import Evidence
-from ctxassembly.evaluate.results import Piece
+from ctxassembly.evaluate.results import Piece, read_chunk
 from ctxassembly.evaluate.spans import DocumentSpan, without_blanks
 from ctxassembly.safe_repr import safe_repr
 
@@ -35,7 +35,7 @@ class Corpus:
 
     @classmethod
     def of(cls, source: Any) -> Corpus:
-        """Return the corpus of a mapping from document ids to texts, of chunks, or of nothing.
+        """Return the corpus of a mapping from document ids to texts, of chunks, documents or nodes, or of nothing.
 
         Raises:
             InputError: `source` is something else.
@@ -44,11 +44,11 @@ class Corpus:
             return source or cls()
         if isinstance(source, Mapping) and all(isinstance(text, str) for text in source.values()):
             return cls({str(document_id): text for document_id, text in source.items()})
-        chunks = [] if isinstance(source, (str, Mapping)) or not isinstance(source, Iterable) else list(source)
-        if not chunks or not all(isinstance(chunk, Chunk) for chunk in chunks):
+        if isinstance(source, (str, Mapping)) or not isinstance(source, Iterable):
             raise InputError(
-                f"corpus must be a dict of document texts by id or a list of Chunk, got {safe_repr(source)}"
+                f"corpus must be a dict of texts by document id, or a list of chunks, got {safe_repr(source)}"
             )
+        chunks = [read_chunk(item) for item in source]
         slices = [(chunk.document_id, chunk.start, chunk.text) for chunk in chunks if type(chunk.start) is int]
         return cls(restored(slices, _blanks), {chunk.id: chunk for chunk in chunks})
 

@@ -14,7 +14,8 @@ from ctxassembly.data.validation import check_int
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.models import text_model
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
-from ctxassembly.safe_repr import describe_error, safe_repr
+from ctxassembly.evaluate.results import read_chunk
+from ctxassembly.safe_repr import describe_error
 
 MIN_CHUNK_CHARS = 80
 """Characters of a chunk below which nothing is asked about it: a title or a page number has no answer."""
@@ -29,11 +30,11 @@ Text:
 {text}"""
 
 
-def questions_from(chunks: Iterable[Chunk], llm: Any, n: int = 50) -> tuple[LabeledQuestion, ...]:
+def questions_from(chunks: Iterable[Any], llm: Any, n: int = 50) -> tuple[LabeledQuestion, ...]:
     '''Return up to `n` questions that `llm` writes, each on another chunk, marked as `made`.
 
     The evidence is a quotation of the chunk, taken verbatim. A reply whose quotation isn't in the chunk is thrown away,
-    and the next chunk is tried, up to twice `n` calls. The chunks are chosen by a hash of their ids, so that a second
+    and the next chunk is tried, up to twice `n` calls. The chunks are chosen by a hash, so that a second
     run chooses the same. Read the questions before you rely on them: models ask easy ones.
 
     >>> text = "Drink water until two hours before the examination. Eat nothing for six hours, and bring the leaflet."
@@ -44,7 +45,7 @@ def questions_from(chunks: Iterable[Chunk], llm: Any, n: int = 50) -> tuple[Labe
     ('When do I stop drinking?', 'Drink water until two hours before', True)
 
     Args:
-        chunks: the chunks of your index, or a sample of them.
+        chunks: the chunks of your index, or a sample of them: `Chunk`, documents of LangChain, or nodes of LlamaIndex.
         llm: a LangChain or LlamaIndex model, or a function from a prompt to a text. It is called from several threads.
         n: the maximum number of questions.
 
@@ -54,13 +55,10 @@ def questions_from(chunks: Iterable[Chunk], llm: Any, n: int = 50) -> tuple[Labe
     '''
     check_int("n", n, 1)
     ask = text_model("llm", llm)
-    usable = []
-    for chunk in chunks:
-        if not isinstance(chunk, Chunk):
-            raise InputError(f"chunks must be chunks, got {safe_repr(chunk)}")
-        if len(chunk.text.strip()) >= MIN_CHUNK_CHARS:
-            usable.append(chunk)
-    usable.sort(key=lambda chunk: sha256(f"{chunk.document_id}\0{chunk.id}".encode("utf-8", "replace")).digest())
+    usable = [chunk for chunk in map(read_chunk, chunks) if len(chunk.text.strip()) >= MIN_CHUNK_CHARS]
+    usable.sort(
+        key=lambda chunk: sha256(f"{chunk.document_id}\0{chunk.id}\0{chunk.text}".encode("utf-8", "replace")).digest()
+    )
     found: dict[str, LabeledQuestion] = {}
     failures: list[str] = []
     for chunk, question in iter_completed(lambda chunk: _ask_about(chunk, ask), usable[: 2 * n], CONCURRENT_CALLS):
@@ -88,7 +86,7 @@ def _ask_about(chunk: Chunk, ask: Callable[[str], str]) -> LabeledQuestion | Non
     verbatim = find_quotation(quotation, chunk.text)
     if verbatim is None:
         return None
-    return LabeledQuestion(question.strip(), (Evidence(chunk.document_id, quotation=verbatim),), made=True)
+    return LabeledQuestion(question.strip(), (Evidence(chunk.document_id or None, quotation=verbatim),), made=True)
 
 
 def find_quotation(quotation: str, text: str) -> str | None:

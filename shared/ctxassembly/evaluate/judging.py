@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from inspect import isfunction, signature
 from typing import Any
 
 from ctxassembly.errors import ConfigError, MissingExtraError
@@ -28,20 +29,36 @@ Judge = Callable[[LabeledQuestion, SystemResult], float | None]
 def as_judge(model: Any) -> Judge:
     """Return a function that grades the answer of a result from 0 to 1; None without an answer or an expected one.
 
-    >>> judge = as_judge(lambda prompt: "1")
-    >>> judge(LabeledQuestion("May I drink?", answer="Yes."), SystemResult("", answer="You may."))
+    `model` is a language model, or a function (question, expected answer, answer) -> grade.
+
+    >>> judge = as_judge(lambda question, expected, answer: expected in answer)
+    >>> judge(LabeledQuestion("May I drink?", answer="Yes"), SystemResult("", answer="Yes, you may."))
     1.0
 
     Raises:
-        InputError: `model` is no model.
+        InputError: `model` is neither.
         ValueError: while grading, the model replied without a number.
     """
-    ask = text_model("judge", model)
+    ask = model if _takes_three(model) else _grader(text_model("judge", model))
 
     def grade(question: LabeledQuestion, result: SystemResult) -> float | None:
         if result.answer is None or not question.answer:
             return None
-        reply = ask(PROMPT.format(question=question.text, expected=question.answer, answer=result.answer))
+        return float(ask(question.text, question.answer, result.answer))
+
+    return grade
+
+
+def _takes_three(function: Any) -> bool:
+    """Return True for a plain function of three arguments."""
+    return isfunction(function) and len(signature(function).parameters) == 3
+
+
+def _grader(ask: Callable[[str], str]) -> Callable[[str, str, str], float]:
+    """Return a function that has a language model grade an answer."""
+
+    def grade(question: str, expected: str, answer: str) -> float:
+        reply = ask(PROMPT.format(question=question, expected=expected, answer=answer))
         found = _GRADE.search(reply)
         if found is None:
             raise ValueError(f"the judge replied without a grade from 0 to 1: {safe_repr(reply)}")

@@ -147,8 +147,7 @@ def _context_pieces(context: Context) -> Iterator[Piece]:
 
 def _item_text(item: Any) -> str:
     """Return the text of a document, a node, a hit or a chunk."""
-    item = getattr(item, "node", item)
-    item = item.chunk if isinstance(item, Hit) else item
+    item = _bare(item)
     for name in ("page_content", "text"):
         if isinstance(text := getattr(item, name, None), str):
             return text
@@ -156,28 +155,56 @@ def _item_text(item: Any) -> str:
         return text
     if isinstance(item, str):
         return item
-    raise InputError(f"a list of a system must have documents, nodes, hits, chunks or texts, got {safe_repr(item)}")
+    raise InputError(f"a list must have documents, nodes, hits, chunks or texts, got {safe_repr(item)}")
+
+
+def _bare(item: Any) -> Any:
+    """Return the node of a node with its score, and the chunk of a hit."""
+    item = getattr(item, "node", item)
+    return item.chunk if isinstance(item, Hit) else item
+
+
+def _metadata(item: Any) -> Mapping[str, Any]:
+    found = item.get("metadata", item) if isinstance(item, Mapping) else getattr(item, "metadata", None)
+    return found if isinstance(found, Mapping) else {}
+
+
+def read_chunk(item: Any) -> Chunk:
+    """Return a document of LangChain, a node of LlamaIndex, a hit, a dict or a text as a chunk; unknown ids are empty.
+
+    >>> read_chunk({"page_content": "Drink water.", "metadata": {"source": "gastro.pdf"}}).document_id
+    'gastro.pdf'
+
+    Raises:
+        InputError: it is none of these.
+    """
+    text, item = _item_text(item), _bare(item)
+    if isinstance(item, Chunk):
+        return item
+    metadata = _metadata(item)
+    start, index = getattr(item, "start_char_idx", None), _KEYS.read(metadata, "index")
+    start = _KEYS.read(metadata, "start") if start is None else start
+    return Chunk(
+        to_id(getattr(item, "node_id", None) or getattr(item, "id", None) or metadata.get("id")) or "",
+        to_id(getattr(item, "ref_doc_id", None) or _KEYS.read_document_id(metadata)) or "",
+        text,
+        index if type(index) is int else None,
+        start if type(start) is int else None,
+        prev_id=getattr(getattr(item, "prev_node", None), "node_id", None),
+        next_id=getattr(getattr(item, "next_node", None), "node_id", None),
+        metadata=metadata,
+    )
 
 
 def _item_pieces(item: Any, label: str) -> Iterator[Piece]:
     """Yield the source text of one item of a list. A block of an assembly is taken apart into its chunks."""
-    text = _item_text(item)
-    item = getattr(item, "node", item)
-    item = item.chunk if isinstance(item, Hit) else item
-    if isinstance(item, Chunk):
-        yield Piece(text, item.document_id, item.start, item.id, 0, label)
-        return
-    metadata = item.get("metadata", item) if isinstance(item, Mapping) else getattr(item, "metadata", None)
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = _metadata(_bare(item))
     if isinstance(metadata.get("pieces"), Mapping) and isinstance(metadata.get("citation"), Mapping):
-        yield from _block_pieces(text, metadata)
+        yield from _block_pieces(_item_text(item), metadata)
         return
-    document_id = getattr(item, "ref_doc_id", None) or to_id(_KEYS.read_document_id(metadata))
-    start = getattr(item, "start_char_idx", None)
-    start = _KEYS.read(metadata, "start") if start is None else start
-    chunk_id = to_id(getattr(item, "node_id", None) or getattr(item, "id", None) or metadata.get("id"))
-    if text.strip():
-        yield Piece(text, document_id, start if type(start) is int else None, chunk_id, 0, label)
+    chunk = read_chunk(item)
+    if chunk.text.strip():
+        yield Piece(chunk.text, chunk.document_id or None, chunk.start, chunk.id or None, 0, label)
 
 
 def _block_pieces(text: str, metadata: Mapping[str, Any]) -> Iterator[Piece]:

@@ -146,8 +146,9 @@ def evaluate(
         systems: by name, what is asked: a function from the question to a context, a retriever, chain or query engine
             of LangChain or LlamaIndex, an `AnswerChain`, or `assembled(retriever, config)`. A result is a text, a
             `Context`, a list of documents, nodes, hits or chunks, or a dict with context and answer.
-        corpus: the documents, as a dict of texts by id or as a list of `Chunk`. With it texts without offsets are
-            looked up in the documents, and the borders of contexts are checked.
+        corpus: the documents, as a dict of texts by id, or as a list of all chunks, documents or nodes, which are put
+            together by their offsets. With it texts without offsets are looked up in the documents, and the borders of
+            contexts are checked.
         baseline: the name of the system that the others are compared with; None means the first.
         judge: a language model that grades answers against the expected answers.
         model: the name of the model that reads the contexts, for their price: `pip install 'ctxassembly[models]'`.

@@ -14,7 +14,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import LabeledQuestion
-from ctxassembly.evaluate.results import SystemResult, read_result
+from ctxassembly.evaluate.results import SystemResult, read_chunk, read_result
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.runtime.driver import Port
@@ -120,7 +120,7 @@ def assembled(retriever: Any, config: AssemblyConfig | None = None, **options: A
 
     Args:
         retriever: any system whose result has pieces of documents: a function from a question to hits or chunks, or a
-            retriever of LangChain or LlamaIndex. For chunks with their metadata, return `Hit` or `Retrieved`.
+            retriever of LangChain or LlamaIndex. The assemblers of the adapters read more of their metadata.
         config: the configuration; None means the defaults.
         options: further arguments of `assemble`, such as `store` and `scorer`.
     """
@@ -135,10 +135,13 @@ def assembled(retriever: Any, config: AssemblyConfig | None = None, **options: A
 
 
 def hits_of(found: Any) -> list[Hit]:
-    """Return hits as they are, and the pieces of other results as hits."""
-    if isinstance(found, (list, tuple)) and all(isinstance(one, (Hit, Chunk)) for one in found):
-        return [one if isinstance(one, Hit) else Hit(one) for one in found]
-    return [
-        Hit(Chunk(piece.chunk_id or f"{number}", piece.document_id or "unknown", piece.text, start=piece.start))
-        for number, piece in enumerate(read_result(found).pieces)
-    ]
+    """Return a list of hits, chunks, documents or nodes as hits, and the pieces of other results."""
+    if not isinstance(found, (list, tuple)):
+        pieces = read_result(found).pieces
+        found = [Chunk(one.chunk_id or "", one.document_id or "", one.text, start=one.start) for one in pieces]
+    hits = []
+    for number, one in enumerate(found):
+        chunk = read_chunk(one)
+        named = replace(chunk, id=chunk.id or f"{number}", document_id=chunk.document_id or "unknown")
+        hits.append(Hit(named, getattr(one, "score", None)))
+    return hits

@@ -270,6 +270,13 @@ def test_a_judge_grades_answers_against_the_expected_ones():
     assert report.rows[0].measures["recall"] == 1
 
 
+def test_a_function_of_question_expected_answer_and_answer_is_a_judge():
+    question = {"question": "Why?", "answer": "Two hours."}
+    rag = returning({"context": LEAFLET, "answer": "Two hours."})
+    found = measured(rag, question, judge=lambda question, expected, answer: question == "Why?" and expected == answer)
+    assert found["answer"] == 1
+
+
 def test_tokens_are_priced_by_the_name_of_a_model():
     rag = returning({"context": LEAFLET, "answer": "Two hours."})
     tokens, written = measured(rag)["tokens"], 3
@@ -297,7 +304,7 @@ def test_the_filter_of_a_question_is_passed_to_the_system():
         ({"workers": 0}, "workers must be"),
         ({"budget": 0}, "budget must be"),
         ({"judge": 3}, "judge must be a LangChain or LlamaIndex model"),
-        ({"corpus": 3}, "corpus must be a dict of document texts by id or a list of Chunk"),
+        ({"corpus": 3}, "corpus must be a dict of texts by document id, or a list of chunks"),
         (
             {"questions": [marked(document_id="leaflet", start=900, end=950)], "corpus": {"leaflet": LEAFLET}},
             "no text at",
