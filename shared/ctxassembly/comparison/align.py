@@ -152,7 +152,7 @@ def _sentence_rows(columns: Sequence[Sequence[ContextSentence]]) -> Iterator[Sen
         yield SentenceRow(tuple(cells), is_shared=False)
 
 
-_SHORTENING_REASONS: Mapping[str, str] = {
+SHORTENING_REASONS: Mapping[str, str] = {
     "budget": "cut to the budget",
     "max_chunk_tokens": "cut to max_chunk_tokens",
     "sentence": "other sentences of its chunk were selected",
@@ -193,5 +193,5 @@ def _absence_reason(decision: Decision | None) -> str:
     if decision is None:
         return "not fetched"
     if decision.outcome in ("cut", "compressed"):
-        return _SHORTENING_REASONS.get(decision.reason, decision.reason)
+        return SHORTENING_REASONS.get(decision.reason, decision.reason)
     return "left out of its chunk" if decision.is_in_context else decision.reason

@@ -67,7 +67,8 @@ class Diagnosis:
 
     >>> question = LabeledQuestion("How long?", (Evidence(quotation="two hours"),))
     >>> print(Diagnosis(question, question.evidence[0], "over budget", "a#0", "a#0 was dropped: budget"))
-    over budget: "How long?" needs "two hours" of a#0: a#0 was dropped: budget
+    over budget: "How long?" needs "two hours" of a#0
+      a#0 was dropped: budget
     """
 
     question: LabeledQuestion
@@ -95,11 +96,13 @@ class Diagnosis:
 
     def __str__(self) -> str:
         chunk = f" of {self.chunk_id}" if self.chunk_id and self.chunk_id != self.evidence.chunk_id else ""
-        text = (
-            f'{self.layer or "read"}: "{_shorten(self.question.text)}" needs {self.description}{chunk}: {self.reason}'
-        )
-        tried = "; ".join((*map(str, self.remedies), *([self.advice] if self.advice else [])))
-        return f"{text}. {tried}" if tried else text
+        head = f'{self.layer or "read"}: "{_shorten(self.question.text)}" needs {self.description}{chunk}'
+        return "\n  ".join((head, self.reason, *([self.tried] if self.tried else [])))
+
+    @property
+    def tried(self) -> str:
+        """The settings that were tried and the advice, in a line."""
+        return "; ".join((*map(str, self.remedies), *([self.advice] if self.advice else [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,9 @@ class DiagnosisReport:
     lost         pieces  what would have kept it
     over budget       1  max_tokens=800 keeps 1
     <BLANKLINE>
-    over budget: "How long?" needs "two hours" of a#0: a#0 was dropped: budget. max_tokens=800 keeps it
+    over budget: "How long?" needs "two hours" of a#0
+      a#0 was dropped: budget
+      max_tokens=800 keeps it
     """
 
     rows: tuple[Diagnosis, ...]
@@ -146,7 +151,9 @@ class DiagnosisReport:
         """Return the rows that are printed: the layer, the pieces lost there, and the settings that keep them."""
         rows: list[tuple[str, str, str]] = []
         for layer, count in self.counts.items():
-            tried = [f"{setting} keeps {kept}" for setting, kept in self.remedies(layer).items()]
+            remedies = self.remedies(layer)
+            tried = [f"{setting} keeps {kept}" for setting, kept in remedies.items() if kept]
+            tried += ["no setting that was tried"] if remedies and not tried else []
             advice = {row.advice: None for row in self.lost if row.layer == layer and row.advice}
             rows.append((layer, f"{count:,}", "; ".join((*tried, *advice))))
         return rows
@@ -201,7 +208,7 @@ class DiagnosisReport:
                 row.description,
                 row.chunk_id or "",
                 row.reason,
-                "; ".join((*map(str, row.remedies), *([row.advice] if row.advice else []))),
+                row.tried,
             )
             for row in self.lost
         ]

@@ -171,7 +171,8 @@ class _Examination:
     def find_loss(self, evidence: Evidence, run: Run) -> Loss:
         """Return where the evidence, which isn't in the context, was lost."""
         hits = [hit.chunk for hit in run.hits]
-        known = [*hits, *self.system.find_chunks(self.question, evidence)]
+        found = (*hits, *self.system.find_chunks(self.question, evidence))
+        known = list({chunk.identity: chunk for chunk in found}.values())
         if self._is_stale(evidence, known):
             return _stale_span(evidence)
         if in_hits := furthest(loss_in_assembly(chunk, run.context) for chunk in holders_of(evidence, hits)):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from ctxassembly.comparison.align import SHORTENING_REASONS
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
@@ -114,9 +115,10 @@ def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:
         found = decisions.get(found.because_of, found)
     if found is None:
         return Loss("over budget", chunk.id, "it is in no decision of the trace")
-    named = f"{chunk.id} " if found.chunk_id == chunk.id else f"its copy {found.chunk_id} "
+    named = chunk.id if found.chunk_id == chunk.id else f"its copy {found.chunk_id}"
     because = f", because of {found.because_of}" if found.because_of else ""
-    reason = f"{named}was {found.outcome}: {found.reason}{because}"
+    words = SHORTENING_REASONS.get(found.reason) if found.outcome in ("cut", "compressed") else None
+    reason = f"{named} was {found.outcome}: {words or found.reason}{because}"
     if found.outcome in ("duplicate", "contained") or found.reason == REPEATED:
         return Loss("deduplicated", chunk.id, reason)
     if found.outcome == "dropped":

@@ -75,8 +75,9 @@ def _retrieval_changes(config: RetrievalConfig, *, can_embed: bool) -> Mapping[L
 
 def _assembly_changes(config: AssemblyConfig) -> Mapping[Layer, Sequence[Mapping[str, Any]]]:
     """Return the changes to try for each layer, the most likely first."""
+    roomier = {"max_tokens": 2 * config.token_limit}
     return {
-        "split apart": [{"window": 3}, {"candidate_window": 8}],
+        "split apart": [{"window": 3}, {"candidate_window": 8}, roomier],
         "deduplicated": [{"dedup": "exact"}, {"dedup_sentences": False}, {"dedup": "none"}],
         "not relevant enough": [
             {"min_chunk_tokens": 0},
@@ -88,6 +89,6 @@ def _assembly_changes(config: AssemblyConfig) -> Mapping[Layer, Sequence[Mapping
             {"max_characters": None},
             {"max_chunk_tokens": None},
             {"granularity": "auto"},
-            {"max_tokens": 2 * config.token_limit},
+            roomier,
         ],
     }

@@ -98,7 +98,7 @@ def test_split_apart(evidence: Evidence):
     assert "no single chunk has it; parts are in " in row.reason
     assert "lab#0 (read)" in row.reason
     assert "lab#1 (no hit)" in row.reason
-    assert kept(row) == {"window=3": True, "candidate_window=8": False}
+    assert kept(row) == {"window=3": True, "candidate_window=8": False, "max_tokens=16000": False}
     assert row.advice == "split into larger chunks or with more overlap"
 
 
@@ -320,8 +320,13 @@ def test_the_report_counts_by_layer_and_shows_an_example_of_each():
         "4 questions with 4 pieces of evidence: 1 read, 3 lost; 1 question without marked evidence left out"
     )
     assert lines[1].split() == ["lost", "pieces", "what", "would", "have", "kept", "it"]
-    assert lines[3] == "ranked out       2  limit=2 keeps 2; candidates=16 keeps 0"
-    assert lines[-1].startswith(f'ranked out: "{ASKED} 1" needs diet of diet#0: place 2 after fuse, where 1 are kept.')
+    assert lines[2].startswith("not found        1  no setting that was tried; the question has other words")
+    assert lines[3] == "ranked out       2  limit=2 keeps 2"
+    assert lines[-3:] == [
+        f'ranked out: "{ASKED} 1" needs diet of diet#0',
+        "  place 2 after fuse, where 1 are kept",
+        "  limit=2 keeps it; candidates=16 does not help",
+    ]
 
 
 def test_nothing_lost_is_said_in_a_line():
