@@ -39,7 +39,7 @@ def questions(tmp_path: Path) -> str:
 def test_it_prints_the_table_of_evaluate(folder: Path, questions: str, capsys: pytest.CaptureFixture[str]):
     assert main([questions, "--store", str(folder)]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("2 questions, 95 % intervals\n")
+    assert printed.startswith("2 systems on 2 questions, 95 % intervals\n")
     assert "evidence recall" in printed
     assert "Difference from hits in order, question by question" in printed
 
