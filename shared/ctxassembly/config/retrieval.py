@@ -20,23 +20,32 @@ OnSearchError = Literal["degrade", "raise"]
 @config_class
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """A score factor for chunks whose metadata matches the query or the conversation.
+    """A score factor for chunks whose metadata matches the query or the conversation, or that are recent.
 
-    >>> Boost("category", 1.2, {"category": "practical"})
-    Boost(name='category', factor=1.2, where={'category': 'practical'})
+    >>> Boost("category", 1.2, {"category": "practical"}).factor
+    1.2
+    >>> Boost("recent", 1.2, half_life_days=365).date_key
+    'updated_at'
     """
 
     name: Annotated[str, NonBlank()]
     """The name in the trace."""
     factor: Annotated[float, Range(above=0)]
     """The factor, above 0; 1.2 is +20 %."""
-    where: Mapping[str, Any] = field(hash=False)
+    where: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The condition: metadata keys (dotted paths too), each with a required value, a collection of accepted values, or
-    operators as in a filter, `{"updated": {"$gte": "2026-01-01"}}`. "id" and "document_id" are the chunk's own."""
+    operators as in a filter, `{"updated": {"$gte": "2026-01-01"}}`. "id" and "document_id" are the chunk's own. It may
+    be left out with `half_life_days`."""
+    half_life_days: Annotated[float, Range(above=0)] | None = None
+    """The age in days at which half of the factor's effect is left: with a factor of 1.2 and 365 days a chunk of today
+    has 1.2, one of a year ago 1.1, one of two years ago 1.05. A chunk without a date has 1. None: age doesn't
+    matter."""
+    date_key: Annotated[str, NonBlank()] = "updated_at"
+    """The metadata key, or dotted path, of the date for `half_life_days`."""
 
     def __post_init__(self) -> None:
         check_fields(self, "boost.")
-        if not isinstance(self.where, Mapping) or not self.where:
+        if not isinstance(self.where, Mapping) or not (self.where or self.half_life_days):
             raise ConfigError("boost.where", "a non-empty mapping of metadata keys to values", self.where)
         for key, wanted in self.where.items():
             if isinstance(wanted, Mapping):

@@ -49,7 +49,11 @@ from ctxassembly.data.chunks import Chunk, Hit, Identity, separate_shared_ids
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.data.retrieval import AFFINITY_PREFIX, SINGLE_OCCURRENCE, Channel, RetrievedChunk, ScoredChunk
+from ctxassembly.retrieval.taxonomy import Node
 
+CATEGORY_BOOST, ENTITY_TYPE_BOOST = 1.2, 1.1
+"""The published factors."""
+SECONDS_PER_DAY = 86_400
 RRF_K = 60.0
 """The published constant of "rrf". The larger it is, the more two mediocre ranks outweigh one top rank."""
 Position = str | tuple[str, int]
@@ -262,14 +266,43 @@ def category_in_metadata(chunk: Chunk) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def apply_boosts(found: Sequence[RetrievedChunk], boosts: Sequence[Boost]) -> list[RetrievedChunk]:
-    """Return `found` with each boost's factor applied to its chunks, best first."""
+def apply_boosts(found: Sequence[RetrievedChunk], boosts: Sequence[Boost], now: float = 0.0) -> list[RetrievedChunk]:
+    """Return `found` with each boost's factor applied to its chunks, best first. `now` is in seconds since 1970."""
     for boost in boosts:
+        factors = [boost_factor(one.chunk, boost, now) for one in found]
         found = [
-            multiply_score(one, boost.name, boost.factor) if _matches_conditions(one.chunk, boost.where) else one
-            for one in found
+            one if factor == 1 else multiply_score(one, boost.name, factor)
+            for one, factor in zip(found, factors, strict=True)
         ]
     return sort_by_score(found)
+
+
+def boost_factor(chunk: Chunk, boost: Boost, now: float) -> float:
+    """Return the factor of `boost` for `chunk`; 1 if it isn't meant, or has no date for one that decays by age."""
+    if not _matches_conditions(chunk, boost.where):
+        return 1.0
+    if boost.half_life_days is None:
+        return boost.factor
+    from ctxassembly.text.dates import parse_date  # here, so that importing retrieval stays light
+
+    date = parse_date(get_path(chunk.metadata, boost.date_key))
+    age_days = math.inf if date is None else max(now - date, 0.0) / SECONDS_PER_DAY
+    return 1 + (boost.factor - 1) * 0.5 ** (age_days / boost.half_life_days)
+
+
+def resolved_boosts(intent: str | None, nodes: Iterable[Node]) -> list[Boost]:
+    """Return the boosts that fire by themselves: for what the question is about, as far as that is known.
+
+    A chunk's "category" may be the intent, its metadata under a node's type may name that node, such as a campus, and
+    its "entity_type" may be the type of a node.
+    """
+    names: dict[str, list[str]] = {"category": [intent]} if intent else {}
+    types: list[str] = []
+    for node in nodes:
+        names.setdefault(node.type, []).extend((node.name, *node.aliases, node.id))
+        types.append(node.type)
+    boosts = [Boost(key, CATEGORY_BOOST, {key: values}) for key, values in names.items()]
+    return [*boosts, Boost("entity_type", ENTITY_TYPE_BOOST, {"entity_type": types})] if types else boosts
 
 
 def apply_affinity(

@@ -7,6 +7,7 @@ It yields requests and is sent replies.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
@@ -54,9 +55,15 @@ def retrieve_flow(
     if not entity_answers.found and _has_too_little_evidence(config, ranked, log):
         return retrieved(())
 
-    if boosts := (*config.boosts, *question.boosts):
+    now = time.time()
+    fired = [
+        boost
+        for boost in fusion.resolved_boosts(question.intent, resolution.nodes)
+        if any(fusion.boost_factor(one.chunk, boost, now) != 1 for one in found)
+    ]
+    if boosts := (*config.boosts, *question.boosts, *fired):
         yield from log.begin("boost", len(found))
-        found = fusion.apply_boosts(found, boosts)
+        found = fusion.apply_boosts(found, boosts, now)
         yield from log.end(found)
     if capabilities.reranker_count and found:
         found = yield from _rerank(question, found, capabilities.reranker_count, config, log)

@@ -96,7 +96,8 @@ class Question:
     """The user's intent, by the labels of your own classifier. Affinity and lists depend on it."""
     boosts: tuple[Boost, ...] = ()
     """Factors for this question only, applied after the boosts of the config: for the category that it is about, or the
-    documents of the conversation. Published: category 1.2, type of entity 1.1, conversation 1.25."""
+    documents of the conversation. Published: category 1.2, type of entity 1.1, conversation 1.25. The first two fire
+    by themselves for the intent and what the taxonomy resolves, the third one in an answer chain."""
     filter: Any = None
     """The filter, in the form of the index. It holds in every channel, in rescue and among the chunks of lists."""
 
