@@ -89,7 +89,7 @@ def database_url(server_url: str, way: str, request: pytest.FixtureRequest) -> I
 @pytest.fixture
 def index(database_url: str, stocked: PostgresIndex) -> PostgresIndex:
     """An index over the chunks of the samples."""
-    server = migrate.make_server(database_url, stocked.server.ef_search, pickles_password=False)
+    server = migrate.make_server(database_url, stocked.server.ef_search)
     return replace(stocked, server=server)
 
 

@@ -34,7 +34,7 @@ _ANALYZE_DIVISOR = 10
 """Statistics are updated once a tenth of the rows has changed, as autovacuum does it a minute later."""
 
 
-def make_server(url: Any, ef_search: int, *, pickles_password: bool) -> Server:
+def make_server(url: Any, ef_search: int, *, pickles_password: bool = False) -> Server:
     """Return the server of a URL for any driver.
 
     Raises:
