@@ -57,6 +57,8 @@ def says(messages: Sequence[tuple[str, str]]) -> str:
     """The understanding of each question as above; the answer quotes the last label and one that nobody has."""
     if messages[0][1].startswith("Prepare a user's question"):
         return json.dumps(UNDERSTOOD[json.loads(messages[-1][1])["question"]])
+    if messages[0][1].startswith("Summarize this conversation"):
+        return "The user asked where to park."
     labels = re.findall(r"^\[(\d+)\] Source", messages[-1][1], re.MULTILINE)
     return f'After {len(messages)} messages: "two hours before" [{labels[0]}]. See also [{labels[-1]}], and [99].'
 
@@ -252,6 +254,19 @@ def test_all_three_think_harder_after_a_weak_answer(streamed: bool) -> None:
     assert expected["notes"] == [
         "think harder: 1 unknown labels, 0 quotes not found; answered once more in mode 'escalated'"
     ]
+    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_all_three_summarize_what_is_left_out_of_the_conversation(streamed: bool) -> None:
+    """The published rule: older history is summarized."""
+    config = AnswerConfig(rewrite="off", summarize_history=True, history_exchanges=1)
+    earlier = [("Where do I park?", "Here."), ("And eat?", "Nothing.")]
+    answers = answers_of_all_three(config, DRINK, earlier, streamed=streamed)
+    expected = compared(answers[0])
+    assert ("summarize", "1 exchange in 7 tokens") in expected["steps"]
+    assert expected["notes"] == ["history: 2 messages summarized, beyond 1 exchanges or 8,000 tokens"]
+    assert expected["answer"].startswith("After 6 messages")
     assert [compared(answer) for answer in answers[1:]] == [expected] * 2
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ctxassembly.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerStep, Quality
+    from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerStep, Quality, TokenUsage, total_usage
     from ctxassembly.answering.requests import AskModel, Exchange, ModelReply
     from ctxassembly.config.answering import AnswerConfig, Intent, Mode
     from ctxassembly.data.retrieval import QueryUnderstanding
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
         "ModelReply",
         "Quality",
         "QueryUnderstanding",
+        "TokenUsage",
+        "total_usage",
     ]
 else:
     _HOMES = {
-        "ctxassembly.answering.answer": "Answer AnswerPiece AnswerStep Quality",
+        "ctxassembly.answering.answer": "Answer AnswerPiece AnswerStep Quality TokenUsage total_usage",
         "ctxassembly.answering.requests": "AskModel Exchange ModelReply",
         "ctxassembly.config.answering": "AnswerConfig Intent Mode",
         "ctxassembly.data.retrieval": "QueryUnderstanding",

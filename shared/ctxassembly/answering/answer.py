@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -87,13 +87,52 @@ class AnswerStep:
     """
 
     name: str
-    """"understand", "retrieve", "assemble" or "answer"."""
+    """"understand", "retrieve", "assemble", "summarize" or "answer"; "recall" for an answer from the cache."""
     outcome: str
     """One line for a reader."""
     elapsed_ms: float = field(default=0.0, compare=False)
     tokens_in: int | None = None
     """Tokens that the model read; None if it doesn't say, or wasn't asked."""
     tokens_out: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Calls of models, and the tokens that they read and wrote.
+
+    >>> usage = TokenUsage(calls=2, tokens_in=240, tokens_out=10)
+    >>> usage.tokens_in + usage.tokens_out
+    250
+    """
+
+    calls: int = 0
+    """Calls whose tokens are known: some models don't report them."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    elapsed_ms: float = field(default=0.0, compare=False, repr=False)
+    """The time of all steps, searches included."""
+
+
+def total_usage(answers: Iterable[Answer]) -> TokenUsage:
+    """Return the totals over several answers, such as all of a conversation.
+
+    >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
+    >>> from ctxassembly.answering import ModelReply
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> def model(request):
+    ...     return ModelReply("In the morning [1].", tokens_in=120, tokens_out=5)
+    >>> chain = AnswerChain.from_index(index, model, RetrievalConfig(strategy="keyword"))
+    >>> total_usage(chain.answer("When is ferritin measured?") for _ in range(3))
+    TokenUsage(calls=3, tokens_in=360, tokens_out=15)
+    """
+    steps = [step for answer in answers for step in answer.steps]
+    known = [step for step in steps if step.tokens_in is not None or step.tokens_out is not None]
+    return TokenUsage(
+        calls=len(known),
+        tokens_in=sum(step.tokens_in or 0 for step in known),
+        tokens_out=sum(step.tokens_out or 0 for step in known),
+        elapsed_ms=sum(step.elapsed_ms for step in steps),
+    )
 
 
 @dataclass(slots=True)

@@ -30,6 +30,7 @@ from ctxassembly.answering.requests import (
     NextPiece,
 )
 from ctxassembly.answering.search import Evidence, evidence_flow
+from ctxassembly.answering.summary import RESERVED_TOKENS, summary_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
 from ctxassembly.answering.weakness import find_weakness, strength
 from ctxassembly.answering.window import fit_context, fit_history, free_tokens, history_messages
@@ -251,8 +252,9 @@ def _ask_model(
 ) -> Generator[Any, Any, GeneratedAnswer]:
     """Return the model's answer, which names the parts of the question whose search failed."""
     unanswered_lines = _unanswered_lines(call, evidence)
-    messages, notes = build_prompt(call, context, unanswered_lines, config)
-    log.notes += notes
+    system, user = build_prompt(call, context, unanswered_lines, config)
+    history = yield from _history_flow(call, context, (system, user), config, log)
+    messages = (system, *history, user)
     request = AskModel(
         "answer",
         messages,
@@ -266,27 +268,43 @@ def _ask_model(
 
 def build_prompt(
     call: AnswerCall, context: Context, unanswered_lines: Sequence[str], config: AnswerConfig
-) -> tuple[tuple[Message, ...], list[str]]:
-    """Return the messages to send, and a note if messages of the conversation are left out.
+) -> tuple[Message, Message]:
+    """Return the system message and the user message to send.
 
-    The conversation gets its zone, or what the other messages leave of the window if that is less. The rules are in the
-    language of the answer. The question may be a stranger's: lines of it that could pass for ours, such as a forged
-    source, are neutralized like such lines of documents.
+    The rules are in the language of the answer. The question may be a stranger's: lines of it that could pass for ours,
+    such as a forged source, are neutralized like such lines of documents.
     """
     form = context.format if context.format in FORMATS else "numbered"
     rules = (*config.extra_rules, *unanswered_lines)
     safe_question = escape_labels(call.question, form)
     worded = replace(context, language=call.language)
     system, user = worded.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
-    free = free_tokens(call, config, (system, user))
+    return system, user
+
+
+def _history_flow(
+    call: AnswerCall, context: Context, prompt: tuple[Message, Message], config: AnswerConfig, log: AnswerRecorder
+) -> Generator[AskModel, ModelReply, tuple[Message, ...]]:
+    """Return the messages of the conversation to send, and note if some are left out.
+
+    The conversation gets its zone, or what the other messages leave of the window if that is less.
+    """
+    free = free_tokens(call, config, prompt)
     limit = config.history_tokens if free is None else max(0, min(free, config.history_tokens))
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
     messages = history_messages(call.history[-config.history_exchanges :])
-    trimmed = trim_history(messages, limit, count, keep_exchanges=config.history_exchanges)
-    left_out = 2 * len(call.history) - len(trimmed.messages)
-    zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
-    notes = [f"history: {left_out:,} messages left out, beyond {zone}"] if left_out else []
-    return (system, *trimmed.messages, user), notes
+    kept = trim_history(messages, limit, count, keep_exchanges=config.history_exchanges).messages
+    summary: list[Message] = []
+    if len(kept) < 2 * len(call.history) and config.summarize_history and limit >= RESERVED_TOKENS:
+        kept = trim_history(messages, limit - RESERVED_TOKENS, count, keep_exchanges=config.history_exchanges).messages
+        left_out = call.history[: len(call.history) - len(kept) // 2]
+        summary = yield from summary_flow(left_out, limit, call.mode, count, log)
+    if left_out_count := 2 * len(call.history) - len(kept):
+        zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
+        log.notes.append(
+            f"history: {left_out_count:,} messages {'summarized' if summary else 'left out'}, beyond {zone}"
+        )
+    return (*summary, *kept)
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:

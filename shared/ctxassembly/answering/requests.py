@@ -16,7 +16,7 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.languages import guess_language
 
-Purpose = Literal["understand", "answer", "enrich"]
+Purpose = Literal["understand", "summarize", "answer", "enrich"]
 Message = Mapping[str, str]
 """A message with `role` ("system", "user" or "assistant") and `content`."""
 

@@ -134,6 +134,9 @@ class AnswerConfig:
     history_tokens: Annotated[int, Range(0)] = 8_000
     """The maximum number of tokens of the conversation in the prompt, counted from its end; at least 0. Published:
     8,000."""
+    summarize_history: bool = False
+    """Whether the model summarizes the exchanges that are left out, in at most 300 tokens of `history_tokens`. That is
+    one more call for each question of a conversation that is longer than the other two settings allow."""
     forbidden: Forbidden = ()
     """What an answer must not say: regular expressions, which ignore case, such as `r"\\b\\d+ ?(mg|tablets)\\b"`; or a
     function from an answer to True if it is forbidden. Labels between words don't hide them."""

@@ -1,0 +1,86 @@
+"""A summary of the exchanges that have no room in the prompt, and totals over the calls of a conversation."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from chain_parts import Scripted, chain
+from ctxassembly import AssemblyConfig, TokenBudget
+from ctxassembly.answering import AnswerConfig, Exchange, Mode, TokenUsage, total_usage
+from ctxassembly.tokens.counter import counter_for
+
+A = {"tenant": "a"}
+HISTORY = [Exchange(f"question {number}", f"answer {number}") for number in range(12)]
+SUMMARY = "The user asked seven questions."
+
+
+def asked(config: AnswerConfig, history=HISTORY, summary=SUMMARY, **given):
+    model = Scripted(understand={"question": None})
+    model.script["summarize"] = summary
+    return chain(model, config, **given).answer("Is parking free?", history=history, filter=A), model
+
+
+def test_the_exchanges_left_out_are_summarized_by_option():
+    """The published rule: older history is summarized."""
+    answer, model = asked(AnswerConfig(summarize_history=True))
+    [request] = model.prompts("summarize")
+    told = [json.loads(line) for line in request.messages[1]["content"].splitlines()]
+    assert told == [{"user": one.question, "assistant": one.answer} for one in HISTORY[:7]]
+    assert (request.max_tokens, request.is_streamed) == (300, False)
+    system, *history, _ = model.prompts("answer")[0].messages
+    assert [message["role"] for message in history] == ["user", "assistant"] * 6
+    assert history[1]["content"] == SUMMARY
+    assert history[2]["content"] == "question 7"
+    assert SUMMARY not in system["content"]
+    assert answer.notes == ("history: 14 messages summarized, beyond 5 exchanges or 8,000 tokens",)
+    assert [step.name for step in answer.steps] == ["understand", "retrieve", "assemble", "summarize", "answer"]
+    assert answer.steps[3].outcome == "7 exchanges in 6 tokens"
+
+
+@pytest.mark.parametrize("history", [(), HISTORY[:5]])
+def test_nothing_is_summarized_where_nothing_is_left_out(history):
+    _, model = asked(AnswerConfig(summarize_history=True), history)
+    assert model.prompts("summarize") == []
+
+
+def test_nothing_is_summarized_without_the_option_nor_without_room_for_it():
+    for config in (AnswerConfig(), AnswerConfig(summarize_history=True, history_tokens=399)):
+        answer, model = asked(config)
+        assert model.prompts("summarize") == []
+        assert "left out" in answer.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("summary", "note"),
+    [
+        (ConnectionError("429"), "summarize: ConnectionError: 429"),
+        (" ", "summarize: no summary of 1 to 400 tokens came"),
+        ("word " * 500, "summarize: no summary of 1 to 400 tokens came"),
+    ],
+)
+def test_without_a_summary_there_is_an_answer_and_a_note(summary, note):
+    answer, model = asked(AnswerConfig(summarize_history=True), summary=summary)
+    assert note in answer.notes
+    assert answer.notes[-1].startswith("history: 14 messages left out")
+    assert model.prompts("answer")[0].messages[1]["content"] == "question 7"
+
+
+def test_a_summary_and_what_it_reads_fit_the_window():
+    long = [Exchange(f"question {number}", "word " * 150) for number in range(30)]
+    budget = TokenBudget(window=2_000, system=200, query=50, conversation=800, generation=300, buffer=64)
+    config = AnswerConfig(summarize_history=True, modes={"normal": Mode(answer_tokens=300)})
+    answer, model = asked(config, long, assembly=AssemblyConfig(max_tokens=budget))
+    count = counter_for("cl100k_base").count
+    for request in model.asked:
+        assert sum(count(message["content"]) for message in request.messages) + 300 + 64 <= 2_000
+    assert "summarized" in answer.notes[-1]
+
+
+def test_totals_over_the_calls_of_a_conversation():
+    """The published rule: tokens are summed over calls."""
+    answers = [asked(AnswerConfig(summarize_history=True), HISTORY[:length])[0] for length in (0, 3, 9)]
+    assert total_usage(answers) == TokenUsage(calls=6, tokens_in=600, tokens_out=60)
+    assert total_usage([]) == TokenUsage()
+    assert total_usage(answers).elapsed_ms > 0
