@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from ctxassembly.config.field_docs import config_class
@@ -84,6 +84,8 @@ choice."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerConfig:
     """The settings of an answer chain. By default it calls the model once, for the answer.
+
+    `published` returns the published settings.
 
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking, visiting hours."),), default_intent="practical")
     >>> config.modes["escalated"].answer_tokens
@@ -176,6 +178,17 @@ class AnswerConfig:
         if self.default_intent is not None and self.default_intent not in labels:
             raise ConfigError("default_intent", "None or the label of one of intents", self.default_intent)
         object.__setattr__(self, "intents", tuple(self.intents))
+
+    @classmethod
+    def published(cls) -> AnswerConfig:
+        """Return the published settings: every question is rewritten, and weak answers are given again by themselves.
+
+        >>> published = AnswerConfig.published()
+        >>> published.rewrite, published.think_harder, published.modes["full"].candidates
+        ('always', 'escalated', 20)
+        """
+        full = replace(PUBLISHED_MODES["full"], candidates=20)
+        return cls(rewrite="always", think_harder="escalated", modes={**PUBLISHED_MODES, "full": full})
 
     @property
     def is_held(self) -> bool:
