@@ -1,12 +1,11 @@
 """The documents that evidence is marked in, and the place of evidence and of results in them.
 
-Without a corpus the documents are put together from what the systems return: text that no piece of a result covers is
-then unknown.
+A document that isn't in the corpus has no text: its offsets are compared as they are, white space included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,8 +18,8 @@ from ctxassembly.evaluate.results import Piece, read_chunk
 from ctxassembly.evaluate.spans import DocumentSpan, without_blanks
 from ctxassembly.safe_repr import safe_repr
 
-UNKNOWN = "\ufffd"
-"""In place of each character of a document that no piece of a result has."""
+MAX_GAP_CHARS = 1_000_000
+"""Characters between two chunks from which a document isn't put together: an offset is wrong, or chunks are missing."""
 _STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 _LOOSE = "\0"
 """The beginning of the id of a text without a place in a document."""
@@ -50,7 +49,12 @@ class Corpus:
             )
         chunks = [read_chunk(item) for item in source]
         slices = [(chunk.document_id, chunk.start, chunk.text) for chunk in chunks if type(chunk.start) is int]
-        return cls(restored(slices, _blanks), {chunk.id: chunk for chunk in chunks})
+        return cls(restored(slices), {chunk.id: chunk for chunk in chunks})
+
+    @cached_property
+    def without_text(self) -> set[str]:
+        """The documents whose chunks have no offsets, or offsets that contradict each other."""
+        return {chunk.document_id for chunk in self.chunks.values()} - self.texts.keys()
 
     @cached_property
     def _comparable(self) -> dict[str, str]:
@@ -73,29 +77,43 @@ def _blanks(length: int) -> str:
     return " " if length == 1 else "\n" * length
 
 
-def restored(slices: Iterable[tuple[str, int, str]], fill: Callable[[int], str]) -> dict[str, str]:
-    """Return the documents that `slices` (id, start, text) are from; `fill` gives what none of them has, by its length.
+def restored(slices: Iterable[tuple[str, int, str]]) -> dict[str, str]:
+    """Return the documents that `slices` (id, start, text) are from, with blanks where none has a character.
 
     A document whose slices contradict each other, as pages do that each count from 0, is left out.
 
-    >>> restored([("a", 0, "Drink"), ("a", 6, "water."), ("b", 0, "x"), ("b", 0, "y")], " ".__mul__)
+    >>> restored([("a", 0, "Drink"), ("a", 6, "water."), ("b", 0, "x"), ("b", 0, "y")])
     {'a': 'Drink water.'}
     """
-    documents: dict[str, list[tuple[int, str]]] = {}
-    for document_id, start, text in slices:
-        documents.setdefault(document_id, []).append((start, text))
     texts = {}
-    for document_id, parts in documents.items():
+    for document_id, parts in _by_document(slices).items():
         text = ""
         for start, part in sorted(parts):
-            text += fill(max(start - len(text), 0))
-            shared = min(len(text) - start, len(part))
-            if text[start : start + shared] != part[:shared]:
+            gap = max(start - len(text), 0)
+            if gap > MAX_GAP_CHARS or text[start : start + len(part)] != part[: max(len(text) - start, 0)]:
                 break
-            text += part[shared:]
+            text += _blanks(gap) + part[max(len(text) - start, 0) :]
         else:
             texts[document_id] = text
     return texts
+
+
+def _by_document(slices: Iterable[tuple[str, int, str]]) -> dict[str, list[tuple[int, str]]]:
+    documents: dict[str, list[tuple[int, str]]] = {}
+    for document_id, start, text in slices:
+        documents.setdefault(document_id, []).append((start, text))
+    return documents
+
+
+def _agree(parts: Iterable[tuple[int, str]]) -> bool:
+    """Return True if slices (start, text) of a document don't contradict each other where they overlap."""
+    begin, longest = 0, ""
+    for start, part in sorted(parts):
+        if longest[start - begin : start - begin + len(part)] != part[: max(begin + len(longest) - start, 0)]:
+            return False
+        if start + len(part) > begin + len(longest):
+            begin, longest = start, part
+    return True
 
 
 class Located(NamedTuple):
@@ -104,65 +122,73 @@ class Located(NamedTuple):
     meter: Meter
     evidence: list[DocumentSpan]
     runs: list[DocumentSpan]
-    """The place of each piece, in reading order."""
+    """The text of each piece, in reading order: in a document of the corpus, else a text of its own."""
+    places: list[DocumentSpan]
+    """The place of each piece: the same, or its offsets in a document that isn't in the corpus."""
     marks: list[DocumentSpan]
-    """The same, with a mark of each chunk and document where evidence is marked by their ids alone."""
+    """Runs and places, with a mark of each chunk and document where evidence is marked by their ids alone."""
     is_placed: bool
     """True if all runs are in documents of the corpus."""
 
 
 def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus) -> Located:
     """Return `evidence` and `pieces` as spans."""
-    known = {piece.document_id for piece in pieces if piece.document_id} - corpus.texts.keys()
-    slices = [(p.document_id, p.start, p.text) for p in pieces if p.document_id in known and p.start is not None]
-    texts = restored(slices, UNKNOWN.__mul__)
-    for one in evidence:
-        if one.document_id is not None and one.end is not None and one.document_id not in corpus.texts:
-            texts[one.document_id] = texts.get(one.document_id, "").ljust(one.end, UNKNOWN)
-    runs = [_piece_span(piece, corpus, texts) for piece in pieces]
-    wanted = [span for one in evidence if (span := _evidence_span(one, pieces, corpus, texts))]
+    texts: dict[str, str] = {}
+    wanted = [_evidence_span(one, pieces, corpus, texts) for one in evidence]
     marked = {span.document_id for span in wanted if span.document_id.startswith(_LOOSE)}
+    outside = [(one.document_id, one.start, one.text) for one in pieces if one.document_id and one.start is not None]
+    unknown = _by_document(each for each in outside if each[0] not in corpus.texts)
+    known_offsets = {document_id for document_id, parts in unknown.items() if _agree(parts)}
+    runs: list[DocumentSpan] = []
+    places: list[DocumentSpan] = []
     marks: list[DocumentSpan] = []
-    for piece, run in zip(pieces, runs, strict=True):
-        ids = (f"{_LOOSE}chunk {piece.chunk_id}", f"{_LOOSE}document {piece.document_id}")
-        marks += [run, *(DocumentSpan(each, 0, 1) for each in ids if each in marked and texts[each] == UNKNOWN)]
-        chunk = corpus.chunks.get(piece.chunk_id or "")
-        if ids[0] in marked and chunk and piece.chunk_start is not None:
-            marks.append(DocumentSpan(ids[0], piece.chunk_start, piece.chunk_start + len(piece.text)))
+    for piece in pieces:
+        run = place = _corpus_span(piece, corpus) or _loose(f"{_LOOSE}text {piece.text}", piece.text, texts)
+        if piece.document_id in known_offsets and piece.start is not None:
+            place = DocumentSpan(piece.document_id, piece.start, piece.start + len(piece.text))
+        runs.append(run)
+        places.append(place)
+        marks += [run, place, *_id_marks(piece, marked, texts)]
     is_placed = all(run.document_id in corpus.texts for run in runs)
-    return Located(Meter(texts, corpus.meter), wanted, runs, marks, is_placed)
+    return Located(Meter(texts, corpus.meter), wanted, runs, places, marks, is_placed)
 
 
-def _piece_span(piece: Piece, corpus: Corpus, texts: dict[str, str]) -> DocumentSpan:
-    """Return the place of a piece: by its own offset, by its chunk's, by its words; else a text of its own."""
+def _id_marks(piece: Piece, marked: Container[str], texts: Mapping[str, str]) -> Iterator[DocumentSpan]:
+    """Yield the part of a chunk or a document, marked by its id, that `piece` is."""
+    chunk, document = f"{_LOOSE}chunk {piece.chunk_id}", f"{_LOOSE}document {piece.document_id}"
+    if document in marked:
+        yield DocumentSpan(document, 0, 1)
+    if chunk in marked and chunk not in texts:
+        yield DocumentSpan(chunk, 0, 1)
+    elif chunk in marked and piece.chunk_start is not None:
+        yield DocumentSpan(chunk, piece.chunk_start, min(piece.chunk_start + len(piece.text), len(texts[chunk])))
+
+
+def _corpus_span(piece: Piece, corpus: Corpus) -> DocumentSpan | None:
+    """Return the place of a piece in the corpus: by its own offset, by its chunk's, by its words."""
     chunk = corpus.chunks.get(piece.chunk_id or "")
-    starts = [piece.start]
-    if chunk and type(chunk.start) is int and piece.chunk_start is not None:
-        starts.append(chunk.start + piece.chunk_start)
-    document_id = piece.document_id or (chunk.document_id if chunk else "")
-    text = corpus.texts.get(document_id, texts.get(document_id, ""))
-    if document_id in corpus.texts:
-        starts.append(text.find(piece.text))
-    for start in starts:
-        if start is not None and start >= 0 and text.startswith(piece.text, start):
-            return DocumentSpan(document_id, start, start + len(piece.text))
-    if not document_id:
-        for other, whole in corpus.texts.items():
-            if (at := whole.find(piece.text)) >= 0:
+    document_id = piece.document_id or (chunk.document_id if chunk else None)
+    if document_id is not None and document_id in corpus.texts:
+        text = corpus.texts[document_id]
+        starts = [piece.start]
+        if chunk and type(chunk.start) is int and piece.chunk_start is not None:
+            starts.append(chunk.start + piece.chunk_start)
+        known = (at for at in starts if at is not None and at >= 0 and text.startswith(piece.text, at))
+        at = next(known, -1)
+        if at >= 0 or (at := text.find(piece.text)) >= 0:
+            return DocumentSpan(document_id, at, at + len(piece.text))
+    elif document_id is None:
+        for other, text in corpus.texts.items():
+            if (at := text.find(piece.text)) >= 0:
                 return DocumentSpan(other, at, at + len(piece.text))
-    loose = f"{_LOOSE}text {piece.text}"
-    texts[loose] = piece.text
-    return DocumentSpan(loose, 0, len(piece.text))
+    return None
 
 
-def _evidence_span(
-    evidence: Evidence, pieces: Sequence[Piece], corpus: Corpus, texts: dict[str, str]
-) -> DocumentSpan | None:
-    """Return the place of a piece of evidence; of its words or its id if it has none. None if it is empty."""
-    document_id = evidence.document_id or ""
-    if evidence.start is not None and evidence.end is not None:
-        length = len(corpus.texts.get(document_id, texts.get(document_id, "")))
-        return DocumentSpan(document_id, evidence.start, min(evidence.end, length))
+def _evidence_span(evidence: Evidence, pieces: Sequence[Piece], corpus: Corpus, texts: dict[str, str]) -> DocumentSpan:
+    """Return the place of a piece of evidence; if it has none, its words or its id as a text of its own."""
+    if evidence.document_id is not None and evidence.start is not None and evidence.end is not None:
+        length = len(corpus.texts.get(evidence.document_id, ())) or evidence.end
+        return DocumentSpan(evidence.document_id, evidence.start, min(evidence.end, length))
     if evidence.quotation is not None:
         if found := find_quotation(evidence, corpus):
             return found
@@ -170,11 +196,12 @@ def _evidence_span(
         return _loose(f"{_LOOSE}text {quotation}", quotation, texts)
     if evidence.chunk_id is not None:
         chunk = corpus.chunks.get(evidence.chunk_id)
-        text = corpus.texts.get(chunk.document_id, "") if chunk else ""
-        if chunk and type(chunk.start) is int and text.startswith(chunk.text, chunk.start):
-            return DocumentSpan(chunk.document_id, chunk.start, chunk.start + len(chunk.text))
-        return _loose(f"{_LOOSE}chunk {evidence.chunk_id}", chunk.text if chunk else UNKNOWN, texts)
-    return _loose(f"{_LOOSE}document {document_id}", UNKNOWN, texts)
+        name = f"{_LOOSE}chunk {evidence.chunk_id}"
+        if chunk is None or not chunk.text.strip():
+            return DocumentSpan(name, 0, 1)
+        own = Piece(chunk.text, chunk.document_id, chunk.start, chunk.id, 0)
+        return _corpus_span(own, corpus) or _loose(name, chunk.text, texts)
+    return DocumentSpan(f"{_LOOSE}document {evidence.document_id}", 0, 1)
 
 
 def _loose(name: str, text: str, texts: dict[str, str]) -> DocumentSpan:
@@ -217,10 +244,15 @@ def comparable(text: str) -> str:
 
 
 def is_in_corpus(evidence: Evidence, corpus: Corpus) -> bool:
-    """Return True if `evidence` is in the corpus, or nobody can know, since there is none."""
+    """Return True if `evidence` is in the corpus, or there is none."""
+    if not corpus.texts and not corpus.chunks:
+        return True
     if evidence.quotation is not None:
-        return not corpus.texts or find_quotation(evidence, corpus) is not None
+        words = comparable(without_blanks(evidence.quotation))
+        loose = (chunk.text for chunk in corpus.chunks.values() if chunk.document_id in corpus.without_text)
+        in_chunk = any(words in comparable(without_blanks(text)) for text in loose)
+        return in_chunk or find_quotation(evidence, corpus) is not None
     if evidence.chunk_id is not None:
         return not corpus.chunks or evidence.chunk_id in corpus.chunks
     text = corpus.texts.get(evidence.document_id or "")
-    return not corpus.texts or (text is not None and len(text) >= (evidence.end or 0))
+    return evidence.document_id in corpus.without_text if text is None else len(text) >= (evidence.end or 0)

@@ -72,7 +72,7 @@ class Measuring:
             "tokens": float(tokens),
             "recall_per_1000_tokens": None if recall is None else 1000 * recall / tokens if tokens else 0.0,
             **{f"within_{most}": reached for most, reached in zip(DEPTHS, is_reached, strict=False)},
-            "duplicates": located.meter.duplicates(located.runs) if result.pieces else None,
+            "duplicates": located.meter.duplicates(located.places) if result.pieces else None,
             "clean": self.corpus.meter.clean_share(located.runs) if located.is_placed else None,
             "over_budget": None if self.budget is None else float(tokens > self.budget),
             "citations": _right_citations(question.evidence, result, located),
@@ -118,7 +118,8 @@ def _right_citations(evidence: Sequence[Evidence], result: SystemResult, located
     right = 0
     for label in labels:
         cited = [piece for piece in result.pieces if piece.label == label]
-        own = [run for piece, run in zip(result.pieces, located.runs, strict=True) if piece.label == label]
+        spans = zip(result.pieces, located.runs, located.places, strict=True)
+        own = [span for piece, *both in spans if piece.label == label for span in both]
         by_id = any(
             (one.kind == "document" and piece.document_id == one.document_id)
             or (one.kind == "chunk" and piece.chunk_id == one.chunk_id)

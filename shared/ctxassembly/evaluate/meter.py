@@ -31,10 +31,10 @@ class Meter:
         self._borders = Borders(texts)
 
     def text(self, span: DocumentSpan) -> str:
-        """Return the text of `span`."""
+        """Return the text of `span`; empty for a document without a text."""
         if self._parent and span.document_id not in self._texts:
             return self._parent.text(span)
-        return self._texts[span.document_id][span.start : span.end]
+        return self._texts.get(span.document_id, "")[span.start : span.end]
 
     def recall(self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], least: int | None = None) -> float:
         """Return the share of the characters of `evidence` that `runs` have, without white space.

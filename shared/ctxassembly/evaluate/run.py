@@ -109,6 +109,10 @@ class Evaluation:
             f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: {', '.join(missing[:5])}"
             if missing
             else "",
+            f"{pluralize(len(corpus.without_text), 'document')} of the corpus can't be put together, since offsets are "
+            "missing or begin anew on each page; pass corpus={document id: text} to check borders"
+            if corpus.without_text
+            else "",
             "without corpus=, spans are only found in results that give the offsets of their text"
             if not corpus.texts and any(one.kind == "span" for question in self.questions for one in question.evidence)
             else "",

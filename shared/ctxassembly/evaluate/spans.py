@@ -23,7 +23,10 @@ class DocumentSpan(NamedTuple):
 
 
 class Dense:
-    """Texts without white space, by document id; each is computed once, on first use."""
+    """Texts without white space, by document id; each is computed once, on first use.
+
+    A document without a text keeps its offsets, and has no words.
+    """
 
     def __init__(self, texts: Mapping[str, str], parent: Dense | None = None) -> None:
         """`parent` has the documents that `texts` hasn't."""
@@ -32,12 +35,18 @@ class Dense:
 
     def span(self, span: DocumentSpan) -> DocumentSpan:
         """Return the same characters by dense offsets."""
+        if not self.has(span.document_id):
+            return span
         before = self.of(span.document_id)[1]
         return DocumentSpan(span.document_id, int(before[span.start]), int(before[span.end]))
 
     def text(self, dense: DocumentSpan) -> str:
         """Return the text at dense offsets."""
-        return self.of(dense.document_id)[0][dense.start : dense.end]
+        return self.of(dense.document_id)[0][dense.start : dense.end] if self.has(dense.document_id) else ""
+
+    def has(self, document_id: str) -> bool:
+        """Return True if the document has a text."""
+        return document_id in self._texts or (self._parent is not None and self._parent.has(document_id))
 
     def of(self, document_id: str) -> tuple[str, NDArray[np.int32]]:
         """Return a document without white space, and for each offset the number of such characters before it."""

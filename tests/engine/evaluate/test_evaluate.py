@@ -74,6 +74,22 @@ def test_a_span_counts_from_another_place_if_the_documents_are_given():
     assert measured(returning(copy), marked(**SPAN))["recall"] == 0
 
 
+@pytest.mark.parametrize("corpus", [False, True])
+def test_offsets_of_any_size_cost_nothing(corpus: bool):
+    far = 10**12
+    chunks = [Chunk("a", "leaflet", DRINK, start=0), Chunk("b", "leaflet", EAT, start=far)]
+    question = marked(document_id="leaflet", start=far, end=far + len(EAT))
+    assert measured(returning(chunks), question, corpus=chunks if corpus else None)["recall"] == 1
+    assert measured(returning(chunks[:1]), question)["recall"] == 0
+
+
+def test_offsets_that_begin_anew_on_each_page_are_no_duplicates():
+    pages = [Chunk(f"leaflet#{at}", "leaflet", text, start=0) for at, text in enumerate((DRINK, EAT))]
+    for corpus in (None, pages, {"leaflet": f"{DRINK}\n{EAT}"}):
+        assert measured(returning(pages), corpus=corpus)["duplicates"] == 0
+        assert measured(returning([*pages, pages[0]]), corpus=corpus)["duplicates"] == pytest.approx(30 / 82)
+
+
 def test_a_slice_of_a_chunk_counts_by_its_characters():
     context = assemble([Hit(CHUNKS[1])], AssemblyConfig(max_tokens=12, format="minimal"), query="eat nothing")
     found = measured(returning(context), marked(chunk_id="leaflet#1"), corpus=[Chunk("leaflet#1", "l", LEAFLET[20:82])])
@@ -324,6 +340,10 @@ def test_the_report_notes_what_limits_it():
     text = str(evaluate(asked, {"ours": returning(LEAFLET)}, corpus={"leaflet": LEAFLET}, progress=False))
     assert "- 1 question written by a model" in text
     assert "- 2 questions with evidence that isn't in the corpus: drink, b" in text
+    pages = [Chunk(f"leaflet#{at}", "leaflet", text, start=0) for at, text in enumerate((DRINK, EAT))]
+    text = str(evaluate([QUESTION], {"ours": returning(LEAFLET)}, corpus=pages, progress=False))
+    assert "- 1 document of the corpus can't be put together" in text
+    assert "isn't in the corpus" not in text
     assert "without corpus=, spans" in str(evaluate(asked, {"ours": returning(LEAFLET)}, progress=False))
 
 
