@@ -19,6 +19,25 @@ DEPTHS = (125, 250, 500, 1_000, 2_000, 4_000)
 """Tokens from the beginning of a context."""
 
 
+ABSTENTIONS = tuple(
+    map(
+        normalize_wording,
+        (
+            *(
+                "i don't know",
+                "i do not know",
+                "empty response",
+                "ik weet het niet",
+                "ich weiß es nicht",
+                "das weiß ich nicht",
+            ),
+            *("je ne sais pas", "no lo sé"),
+        ),
+    )
+)
+"""The beginnings of answers that prompts of others ask for; LlamaIndex answers "Empty Response" without nodes."""
+
+
 class Measure(NamedTuple):
     """The name of a measure in tables, and how its values are written."""
 
@@ -142,13 +161,15 @@ def _right_abstention(question: LabeledQuestion, result: SystemResult) -> float 
 
 
 def has_abstained(result: SystemResult) -> bool:
-    """Return True if the answer of `result` is that there is none: it is empty, or the sentence our prompts ask for.
+    """Return True if the answer of `result` is that there is none.
 
-    >>> has_abstained(SystemResult("", answer="I don't have enough information in the provided context to answer "
-    ...                                       "this question."))
-    True
+    That is an empty answer, the sentence that our prompts ask for, or one that begins with one of `ABSTENTIONS`.
+
+    >>> [has_abstained(SystemResult("", answer=answer)) for answer in ("I don't know.", "Two hours.")]
+    [True, False]
     """
     if result.abstained is not None:
         return result.abstained
     answer = normalize_wording(result.answer or "")
-    return not answer or any(normalize_wording(one.not_enough).rstrip(".") in answer for one in LANGUAGES.values())
+    asked_for = (normalize_wording(one.not_enough).rstrip(".") for one in LANGUAGES.values())
+    return not answer or answer.startswith(ABSTENTIONS) or any(sentence in answer for sentence in asked_for)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ def read_questions(source: Any) -> tuple[LabeledQuestion, ...]:
     optional, other fields are ignored. Lists in a CSV file are JSON.
 
     Args:
-        source: the path of a JSONL or CSV file (UTF-8), a list of dicts or of `LabeledQuestion`, a pandas DataFrame,
-            examples of LangSmith (objects or dicts with `inputs` and `outputs`), or a data set of RAGAS.
+        source: the path of a JSONL, JSON or CSV file (UTF-8), a list of dicts or of `LabeledQuestion`, a pandas
+            DataFrame, examples of LangSmith (objects or dicts with `inputs` and `outputs`), or a data set of RAGAS.
 
     Raises:
         InputError: a row can't be read; the message names the row and the field. Or two rows share an id.
@@ -51,7 +52,7 @@ def read_questions(source: Any) -> tuple[LabeledQuestion, ...]:
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
         if question.id in places:
-            raise InputError(f"{place}: id {question.id!r} is already used by {places[question.id]}")
+            raise InputError(f"{place}: id {question.id!r} is already used by {places[question.id]}: give each its own")
         places[question.id] = place
         questions.append(question)
     if not questions:
@@ -77,22 +78,38 @@ def _rows(source: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
+    """Yield the rows of a file with JSON on each line, or with one JSON list."""
+    text = _read_text(path)
+    if text.lstrip()[:1] == "[":
+        yield from ((f"{path.name}, question {number}", row) for number, row in enumerate(_parsed(text, path.name), 1))
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
             place = f"{path.name}, line {number}"
-            try:
-                yield place, json.loads(line)
-            except ValueError as error:
-                raise InputError(f"{place}: no JSON: {error}") from None
+            yield place, _parsed(line, place)
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{place}: no JSON: {error}") from None
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.DictReader(lines)
-        for row in rows:
-            yield f"{path.name}, line {rows.line_num}", {key: _cell(value) for key, value in row.items() if key}
+    """Yield the rows of a table whose first line has the fields, separated by commas, semicolons or tabs."""
+    text = _read_text(path)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    rows = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
+    for row in rows:
+        yield f"{path.name}, line {rows.line_num}", {key: _cell(value) for key, value in row.items() if key}
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name}: save it as UTF-8: {error}") from None
 
 
 def _cell(text: str) -> Any:
@@ -132,7 +149,9 @@ def _is_missing(value: Any) -> bool:
     """Return True for None, blank text, an empty list and the NaN of a data frame."""
     if isinstance(value, str):
         return not value.strip()
-    return value is None or (isinstance(value, float) and value != value) or (isinstance(value, list) and not value)  # noqa: PLR0124
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return (isinstance(value, float) and value != value) or (isinstance(value, list) and not value)  # noqa: PLR0124
 
 
 def _question(row: Mapping[str, Any]) -> LabeledQuestion:

@@ -27,6 +27,8 @@ from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 
 FORMAT = 1
 """Part of the digest of a row: rows of another format are measured again."""
+MAX_QUESTION_CHARS = 100_000
+"""Characters of a question with its evidence that a digest depends on."""
 Task = tuple[LabeledQuestion, System]
 
 
@@ -45,7 +47,7 @@ class Evaluation:
 
     def digest_of(self, question: LabeledQuestion) -> str:
         """Return the digest of what a row of `question` depends on, but its system."""
-        fields = json.dumps(asdict(question), default=repr, sort_keys=True)
+        fields = safe_repr(question, MAX_QUESTION_CHARS)
         return sha256(f"{self.digest}{fields}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def row(self, task: Task) -> EvaluationRow:
@@ -161,7 +163,8 @@ def evaluate(
         resume: a JSONL file. Each row is appended as soon as it is measured, and rows in the file aren't measured
             again. A row belongs to its question, the arguments and the name of its system, not to the code of the
             system: give a changed system another name. Rows with an error are tried again.
-        workers: the maximum number of questions asked at once. With 1 the times are undisturbed.
+        workers: the maximum number of questions asked at once: systems are called from so many threads. With 1 the
+            times are undisturbed.
         progress: True shows a bar of tqdm, if that is installed.
 
     Raises:

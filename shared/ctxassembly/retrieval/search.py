@@ -154,7 +154,7 @@ class Capabilities:
 
 
 def channels_to_search(config: RetrievalConfig, capabilities: Capabilities) -> frozenset[Channel]:
-    """Return the channels of the strategy; a custom channel of questions joins those of "hybrid"."""
+    """Return the channels of the strategy; a custom channel of questions joins the channels of "hybrid"."""
     questions = capabilities.external_channels & {"questions"} if config.strategy == "hybrid" else frozenset()
     return CHANNELS_BY_STRATEGY[config.strategy] | questions
 

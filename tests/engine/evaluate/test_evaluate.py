@@ -139,6 +139,8 @@ NO_ANSWER = "I don't have enough information in the provided context to answer t
         (False, {"context": LEAFLET, "answer": "On Friday."}, 0),
         (True, {"context": LEAFLET, "answer": f"Sorry. {NO_ANSWER}"}, 0),
         (True, {"context": LEAFLET, "answer": "Two hours."}, 1),
+        (False, {"context": LEAFLET, "answer": "I don’t know."}, 1),
+        (False, {"context": LEAFLET, "answer": "Das weiß ich nicht."}, 1),
         (False, "", 1),
         (False, LEAFLET, 0),
         (True, LEAFLET, None),
@@ -237,6 +239,22 @@ def test_rows_of_other_arguments_are_measured_again(tmp_path: Path, options: dic
     system = Counting()
     evaluate(ASKED, {"ours": system}, resume=tmp_path / "rows", progress=False, **options)
     assert len(system.asked) == 6
+
+
+class Filter:
+    """A filter whose repr differs from process to process."""
+
+
+def test_a_filter_of_any_class_has_a_digest(tmp_path: Path):
+    def filtered(question: str, filters: Any) -> str:
+        asked.append(filters)
+        return LEAFLET
+
+    asked: list[Any] = []
+    for _ in range(2):
+        question = {**QUESTION, "filter": Filter()}
+        evaluate([question], {"ours": filtered}, resume=tmp_path / "rows", progress=False)
+    assert len(asked) == 1
 
 
 def test_rows_with_an_error_are_tried_again(tmp_path: Path):

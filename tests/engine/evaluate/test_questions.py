@@ -90,6 +90,26 @@ def test_csv_and_data_frames_give_the_same_questions(tmp_path: Path):
     assert read_questions(frame) == asked
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "question;quotation\nWhy?;because, so\n"),
+        ("a.csv", "\ufeffquestion\tquotation\r\nWhy?\tbecause, so\r\n"),
+        ("a.json", '[{"question": "Why?",\n"quotation": "because, so"}]'),
+        ("a.jsonl", '{"question": "Why?", "quotation": "because, so"}'),
+    ],
+)
+def test_files_of_several_forms_are_read(tmp_path: Path, name: str, content: str):
+    (tmp_path / name).write_bytes(content.encode())
+    assert read_questions(tmp_path / name) == (LabeledQuestion("Why?", (Evidence(quotation="because, so"),)),)
+
+
+def test_a_file_of_another_encoding_is_an_error(tmp_path: Path):
+    (tmp_path / "a.csv").write_bytes("question,answer\nWarum?,Maße\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"a\.csv: save it as UTF-8"):
+        read_questions(tmp_path / "a.csv")
+
+
 @dataclass
 class Example:
     """An example of LangSmith."""
