@@ -86,7 +86,7 @@ def _open_index(url: str, table: str, language: str) -> Any:
     from ctxassembly.stores.postgres.migrate import make_server
     from ctxassembly.stores.postgres.table import describe_table
 
-    with open_maintenance(make_server(url, 200), 10.0) as work:
+    with open_maintenance(make_server(url, 200, pickles_password=False), 10.0) as work:
         info = describe_table(work.connection, "public", table)
     dimensions = info.dimensions.get("embedding")
     if not info.exists or dimensions is None:

@@ -29,7 +29,7 @@ Layer = Literal[
 
 - "not in the corpus": no chunk has it, whole or in parts
 - "stale": the source has it, and the chunks of its document have another text
-- "split apart": several chunks have it together, no single one does
+- "split apart": several chunks have it together, no single one does, although it isn't longer than they are
 - "filtered": the caller's filter excludes its chunk
 - "not found": no channel has its chunk among the best 1,000; or a retriever of another make didn't return it
 - "not fused": its similarity is below `min_similarity`

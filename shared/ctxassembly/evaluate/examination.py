@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ctxassembly.config.assembly import AssemblyConfig
@@ -180,9 +181,9 @@ class _Examination:
         holders = holders_of(evidence, known)
         if self.system.index is None:
             return self._loss_before_hits(evidence, [*known, *self.corpus.chunks.values()], run)
-        if in_retrieval := furthest(self._loss_of_chunk(evidence, chunk, run) for chunk in holders[:MAX_HOLDERS]):
+        if in_retrieval := furthest(self._loss_of_chunk(chunk, run) for chunk in holders[:MAX_HOLDERS]):
             return in_retrieval
-        if split := loss_of_split(evidence, known, lambda chunk: self._fate(chunk, run)):
+        if split := loss_of_split(evidence, known, partial(self._loss_of_part, run)):
             return split
         if hidden := self.system.hidden_holder(self.question, evidence):
             return Loss("filtered", hidden, "the filter excludes it")
@@ -197,7 +198,7 @@ class _Examination:
         """Return the loss where only the hits of a retriever can be seen, and maybe a store or the corpus."""
         if holders := holders_of(evidence, known):
             return Loss("not found", holders[0].id, "the retriever didn't return it")
-        if split := loss_of_split(evidence, known, lambda chunk: self._fate(chunk, run)):
+        if split := loss_of_split(evidence, known, partial(self._loss_of_part, run)):
             return split
         if not is_in_corpus(evidence, self.corpus):
             return Loss("not in the corpus", None, "the documents don't have it")
@@ -205,22 +206,23 @@ class _Examination:
             return Loss("not found", None, "no hit of the retriever has it")
         return self._loss_outside(evidence, known)
 
-    def _loss_of_chunk(self, evidence: Evidence, chunk: Chunk, run: Run) -> Loss:
+    def _loss_of_chunk(self, chunk: Chunk, run: Run) -> Loss:
         """Return the loss of a chunk that isn't a hit."""
         trace = run.retrieved and run.retrieved.explain(chunk.id)
-        if trace and trace.lost_at != "search":
-            explanation = self.system.explain(self.question, chunk.id, self.current)
-        else:  # by its text, which finds it outside the best 1,000 as well
-            explanation = self.system.explain(self.question, evidence.quotation or chunk.text or chunk.id, self.current)
+        # By its text, a chunk outside the best 1,000 is found as well.
+        expect = chunk.id if trace and trace.lost_at != "search" else chunk.text
+        explanation = self.system.explain(self.question, expect, self.current)
         return loss_in_retrieval(explanation)._replace(chunk_id=chunk.id)
 
-    def _fate(self, chunk: Chunk, run: Run) -> str:
-        """Return what became of a chunk, in words."""
-        if any(decision.chunk_id == chunk.id and decision.is_in_context for decision in run.context.trace.decisions):
-            return "read"
+    def _loss_of_part(self, run: Run, chunk: Chunk, part: Evidence) -> Loss | None:
+        """Return the loss of a part of split evidence, None if the context has it."""
+        if self._share(part, run) >= READ_SHARE:
+            return None
         if any(hit.chunk.id == chunk.id for hit in run.hits):
-            return loss_in_assembly(chunk, run.context).layer
-        return "no hit"
+            return loss_in_assembly(chunk, run.context)
+        if self.system.index is None:
+            return Loss("not found", chunk.id, "the retriever didn't return it")
+        return self._loss_of_chunk(chunk, run)
 
     def _loss_outside(self, evidence: Evidence, known: Sequence[Chunk]) -> Loss:
         """Return the loss of evidence that no chunk has, alone or with others."""

@@ -40,8 +40,6 @@ _RETRIEVAL_LAYERS: dict[str | None, Layer] = {
 }
 """The layers of the steps of retrieval. At all other steps a chunk is ranked out."""
 _NOT_RELEVANT = (TOO_SHORT, BELOW_FLOOR, IRRELEVANT, BELOW_CUTOFF)
-_MAX_PARTS = 4
-"""Most parts of split evidence that a reason names."""
 
 
 class Loss(NamedTuple):
@@ -67,7 +65,10 @@ def share_read(evidence: Evidence, context: Context, corpus: Corpus) -> float:
         return max(share, float(any(wanted in without_blanks(passage.text) for passage in own)))
     if evidence.start is not None and evidence.end is not None:
         missing = (1 - share) * (evidence.end - evidence.start)
-        return 1.0 if missing <= MAX_GAP_CHARS * (max(len(one.pieces) for one in own) - 1 if own else 0) else share
+        if evidence.document_id in corpus.texts:
+            return share
+        parts = sum(held_span(evidence, "", piece.candidate.chunk) is not None for one in own for piece in one.pieces)
+        return 1.0 if missing <= MAX_GAP_CHARS * (parts - 1) else share
     return share
 
 
@@ -135,25 +136,36 @@ def furthest(losses: Iterable[Loss]) -> Loss | None:
     return max(losses, key=lambda loss: LAYERS.index(loss.layer), default=None)
 
 
-def loss_of_split(evidence: Evidence, chunks: Sequence[Chunk], fate: Callable[[Chunk], str]) -> Loss | None:
+def loss_of_split(
+    evidence: Evidence, chunks: Sequence[Chunk], loss_of_part: Callable[[Chunk, Evidence], Loss | None]
+) -> Loss | None:
     """Return the loss of evidence that several chunks of one document have together, None if they haven't.
 
-    `fate` is a function from a chunk to what became of it, in words.
+    Evidence that is longer than each of them was lost where the first of its parts was. `loss_of_part` is a function
+    from a chunk and its part of the evidence to the loss, None if the context has it.
     """
     wanted = without_blanks(evidence.quotation or "")
     for of_document in _by_document(chunks):
-        parts = [chunk for chunk in of_document if held_span(evidence, wanted, chunk)]
-        if evidence.kind in ("span", "quotation") and len(parts) > 1 and has_all(evidence, parts):
-            # The parts that matter most are those with the longest piece of the evidence.
-            parts.sort(key=lambda chunk: _part_length(evidence, wanted, chunk), reverse=True)
-            fates = ", ".join(f"{chunk.id} ({fate(chunk)})" for chunk in parts[:_MAX_PARTS])
-            return Loss("split apart", parts[0].id, f"no single chunk has it; parts are in {fates}")
+        parts = [(chunk, *span) for chunk in of_document if (span := held_span(evidence, wanted, chunk))]
+        if evidence.kind not in ("span", "quotation") or len(parts) < 2 or not has_all(evidence, of_document):
+            continue
+        parts.sort(key=lambda part: part[1] - part[2])  # the longest first
+        losses = {chunk.id: loss_of_part(chunk, _part(evidence, wanted, *span)) for chunk, *span in parts}
+        size = len(wanted) if wanted else (evidence.end or 0) - (evidence.start or 0)
+        lost = [loss for loss in losses.values() if loss]
+        if lost and size > max(len(without_blanks(chunk.text) if wanted else chunk.text) for chunk, *_ in parts):
+            first = min(lost, key=lambda loss: LAYERS.index(loss.layer))
+            return first._replace(reason=f"a part of it: {first.reason}")
+        fates = [f"{id_} ({loss.layer if loss else 'read'})" for id_, loss in losses.items()]
+        return Loss("split apart", next(iter(losses)), f"no single chunk has it; parts are in {', '.join(fates)}")
     return None
 
 
-def _part_length(evidence: Evidence, wanted: str, chunk: Chunk) -> int:
-    first, last = held_span(evidence, wanted, chunk) or (0, 0)
-    return last - first
+def _part(evidence: Evidence, wanted: str, first: int, last: int) -> Evidence:
+    """Return the part of a span, or of a quotation without its white space, as evidence."""
+    if wanted:
+        return Evidence(quotation=wanted[first:last])
+    return Evidence(evidence.document_id, first, last)
 
 
 def _by_document(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:

@@ -65,6 +65,7 @@ def _retrieval_changes(config: RetrievalConfig, *, can_embed: bool) -> Mapping[L
     elif can_embed:
         search.append({"strategy": "hybrid"})
     return {
+        "split apart": [wider],
         "not found": search,
         "not fused": [{"min_similarity": None}],
         "reranked away": [wider],
@@ -76,14 +77,15 @@ def _retrieval_changes(config: RetrievalConfig, *, can_embed: bool) -> Mapping[L
 def _assembly_changes(config: AssemblyConfig) -> Mapping[Layer, Sequence[Mapping[str, Any]]]:
     """Return the changes to try for each layer, the most likely first."""
     roomier = {"max_tokens": 2 * config.token_limit}
+    filled = {"fill": True, "min_relevance": DEFAULT_MIN_RELEVANCE}
     return {
-        "split apart": [{"window": 3}, {"candidate_window": 8}, roomier],
+        "split apart": [{"window": 3}, {"candidate_window": 8}, roomier, filled],
         "deduplicated": [{"dedup": "exact"}, {"dedup_sentences": False}, {"dedup": "none"}],
         "not relevant enough": [
             {"min_chunk_tokens": 0},
             {"relevance_floor": None},
             {"min_relevance": config.min_relevance / 2},
-            {"fill": True, "min_relevance": DEFAULT_MIN_RELEVANCE},
+            filled,
         ],
         "over budget": [
             {"max_characters": None},

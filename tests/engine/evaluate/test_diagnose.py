@@ -97,9 +97,25 @@ def test_split_apart(evidence: Evidence):
     assert row.layer == "split apart"
     assert "no single chunk has it; parts are in " in row.reason
     assert "lab#0 (read)" in row.reason
-    assert "lab#1 (no hit)" in row.reason
-    assert kept(row) == {"window=3": True, "candidate_window=8": False, "max_tokens=16000": False}
+    assert "lab#1 (not found)" in row.reason
+    assert [setting for setting, keeps in kept(row).items() if keeps] == ["window=3"]
+    assert {"limit=2", "candidate_window=8", "max_tokens=16000"} < kept(row).keys()
     assert row.advice == "split into larger chunks or with more overlap"
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        Evidence(quotation="is measured early in the morning, before breakfast"),
+        Evidence("lab", start=9, end=59),
+    ],
+    ids=lambda one: one.kind,
+)
+def test_evidence_longer_than_its_chunks_is_lost_where_its_part_is(evidence: Evidence):
+    retrieval = RetrievalConfig(strategy="keyword", limit=1, rescue="off")
+    row = examine(evidence, index=MemoryIndex(SPLIT), retrieval=retrieval, assembly=AssemblyConfig(window=0))
+    assert (row.layer, row.chunk_id) == ("not found", "lab#1")
+    assert row.reason == "a part of it: not among the best 1,000 of any channel"
 
 
 def test_split_evidence_that_is_joined_is_read():
