@@ -337,7 +337,8 @@ class Retrieved:
 
         `score` is the one with the factor, `place` that among the hits, from 0, and None for a chunk that isn't one.
         The order is that before affinity. Chunks that a rescue left out for their category aren't among them. pandas
-        makes a DataFrame of the list, and SQLAlchemy inserts it: `connection.execute(insert(table), rows)`.
+        makes a DataFrame of the list, and SQLAlchemy inserts it if it isn't empty:
+        `connection.execute(insert(table), rows)`.
         """
         ranks = {found.chunk.identity: place for place, found in enumerate(self.chunks)}
         return [

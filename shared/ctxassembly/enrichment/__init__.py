@@ -12,6 +12,7 @@ from ctxassembly.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ctxassembly.config.enrichment import EnrichmentConfig
+    from ctxassembly.enrichment.categories import classify_by_examples
     from ctxassembly.enrichment.questions import question_channel, question_chunks
     from ctxassembly.enrichment.run import EnrichmentEstimate, EnrichmentResult, aenrich, enrich, estimate_enrichment
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         "EnrichmentEstimate",
         "EnrichmentResult",
         "aenrich",
+        "classify_by_examples",
         "enrich",
         "estimate_enrichment",
         "question_channel",
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "ctxassembly.config.enrichment": "EnrichmentConfig",
+        "ctxassembly.enrichment.categories": "classify_by_examples",
         "ctxassembly.enrichment.questions": "question_channel question_chunks",
         "ctxassembly.enrichment.run": "EnrichmentEstimate EnrichmentResult aenrich enrich estimate_enrichment",
     }

@@ -1,0 +1,91 @@
+"""The category of a chunk by labeled examples, and the factors of categories by default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig, retrieve
+from ctxassembly.enrichment import classify_by_examples
+from ctxassembly.retrieval import Question
+
+EXAMPLES = {"practical": ["We are open at night.", "The open door is on the left."], "instructions": ["Drink water."]}
+ROUTE = Chunk("route#0", "route", "Route 12 is open.")
+WATER = Chunk("water#0", "water", "Do not drink.")
+
+
+class Letters:
+    """Vectors by two words, and a count of the texts embedded."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        self.texts += texts
+        return [[float("open" in text), float("rink" in text), 0.1] for text in texts]
+
+
+def test_a_chunk_has_the_category_of_its_nearest_examples():
+    """Published: content is classified by metadata, a function, or a few labeled examples."""
+    embed = Letters()
+    category_of = classify_by_examples(EXAMPLES, embed)
+    assert (category_of(ROUTE), category_of(WATER), category_of(ROUTE)) == ("practical", "instructions", "practical")
+    assert embed.texts == [*EXAMPLES["practical"], *EXAMPLES["instructions"], ROUTE.text, WATER.text]
+
+
+def test_metadata_and_vectors_come_first():
+    embed = Letters()
+    category_of = classify_by_examples(EXAMPLES, embed.embed_documents)
+    asked = len(embed.texts)
+    assert category_of(Chunk("a", "a", WATER.text, metadata={"category": "rules"})) == "rules"
+    assert category_of(Chunk("a", "a", WATER.text, vector=(1.0, 0.0, 0.0))) == "practical"
+    assert category_of(Chunk("a", "a", WATER.text, vector=(0.0, 0.0, 0.0))) is None
+    assert len(embed.texts) == asked
+
+
+def test_affinity_goes_by_it():
+    index = MemoryIndex([ROUTE, WATER])
+    asked = Question("drink route", intent="practical")
+    found = retrieve(
+        asked, RetrievalConfig(strategy="keyword"), index=index, category_of=classify_by_examples(EXAMPLES, Letters())
+    )
+    assert [(one.chunk.id, one.factors) for one in found.chunks] == [
+        ("route#0", ()),
+        ("water#0", (("affinity:instructions", 0.8),)),
+    ]
+    assert [row["chunk_id"] for row in found.mismatches()] == ["water#0"]
+
+
+@pytest.mark.parametrize("examples", [{}, {"a": []}, {"a": "text"}, {"a": [3]}, ["a"], None])
+def test_examples_are_texts_by_category(examples: Any):
+    with pytest.raises(ConfigError, match="examples must be a mapping of categories to texts"):
+        classify_by_examples(examples, Letters())
+
+
+def test_embed_has_to_embed():
+    with pytest.raises(InputError, match="embed must be a function from texts to vectors"):
+        classify_by_examples(EXAMPLES, "model")
+    with pytest.raises(ConfigError, match="a vector with a direction for each example"):
+        classify_by_examples(EXAMPLES, lambda texts: [[0.0] for _ in texts])
+
+
+@pytest.mark.parametrize(
+    ("intent", "category", "factors"),
+    [
+        ("practical", "rules", (("affinity:rules", 0.8),)),
+        ("practical", "practical", (("category", 1.2),)),
+        ("practical", "other", ()),
+        ("other", "rules", ()),
+        (None, "rules", ()),
+    ],
+)
+def test_the_default_factors_lower_other_kinds_of_content(intent: Any, category: str, factors: Any):
+    index = MemoryIndex([Chunk("a", "a", "Parking.", metadata={"category": category})])
+    found = retrieve(Question("parking", intent=intent), RetrievalConfig(strategy="keyword"), index=index)
+    assert found.chunks[0].factors == factors
+
+
+def test_the_published_settings_have_no_factors_of_categories():
+    assert not RetrievalConfig.published().affinity
