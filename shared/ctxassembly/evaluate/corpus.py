@@ -57,6 +57,11 @@ class Corpus:
         return {chunk.document_id for chunk in self.chunks.values()} - self.texts.keys()
 
     @cached_property
+    def quotations(self) -> dict[Evidence, DocumentSpan | None]:
+        """The places of quotations found so far."""
+        return {}
+
+    @cached_property
     def _comparable(self) -> dict[str, str]:
         return {}
 
@@ -214,6 +219,12 @@ def find_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
 
     White space, capitals and the form of quotation marks don't count.
     """
+    if evidence not in corpus.quotations:  # each system is asked the same questions
+        corpus.quotations[evidence] = _search_quotation(evidence, corpus)
+    return corpus.quotations[evidence]
+
+
+def _search_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
     words = comparable(without_blanks(evidence.quotation or ""))
     for document_id in (evidence.document_id,) if evidence.document_id else corpus.texts:
         if document_id in corpus.texts and (at := corpus.comparable_text(document_id).find(words)) >= 0:
