@@ -307,9 +307,10 @@ def answer_chain(
     the engine's `Answer`. All but `result` survive the checkpoint of a graph.
 
     A stream yields `{"answer": piece}` first, labels whole, and then everything else in one dict. Their sum is the
-    output. Each step is a run below the chain's: "understand", "retrieve", "assemble" and "answer". Below these are
-    the searches of a `ContextRetriever`, their steps, and the stages of the assembly. Each answer sends the custom
-    event `question_answered` with its trace.
+    output. Each step is a run below the chain's: "understand", "retrieve", "assemble", "answer", and by option
+    "summarize". Below these are the searches of a `ContextRetriever`, their steps, and the stages of the assembly. Each
+    answer sends the custom event `question_answered` with its trace. With `forbidden` or `think_harder` a stream is
+    held back until the answer is whole.
 
     Args:
         llm: a chat model, also with `with_fallbacks`, `with_retry`, bound arguments or configurable alternatives, or

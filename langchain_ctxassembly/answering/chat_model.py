@@ -20,6 +20,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tokens.budget import model_info
 
 
 def check_model(name: str, llm: Any) -> None:
@@ -139,6 +140,11 @@ class AnswerModels:
         async with aclosing(cast(Any, llm.astream(_to_messages(request), config))) as pieces:
             async for piece in pieces:
                 yield reply_of(piece)
+
+    def window_for(self, mode: str) -> int | None:
+        """Return the window of the model of `mode`, if its profile says it."""
+        info = model_info(self.models.get(mode, self.llm))
+        return info.window if info else None
 
     def _prepare_model(self, request: AskModel) -> tuple[Runnable[Any, Any], RunnableConfig]:
         """Return the model for `request`, and the config of its run."""

@@ -13,6 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.errors import ConfigError
+from ctxassembly.tokens.budget import model_info
 from llamaindex_ctxassembly.convert.models import is_blocking
 
 INPUT_TOKEN_KEYS = ("prompt_tokens", "input_tokens", "prompt_token_count")
@@ -39,6 +40,11 @@ class SyncLLM:
             for piece in pieces:
                 yield ModelReply(end.read(piece))
         yield end.reply()
+
+    def window_for(self, mode: str) -> int | None:
+        """Return the window of the LLM of `mode`, if its metadata says it."""
+        info = model_info(self._models.get(mode, self._llm))
+        return info.window if info else None
 
     def _model_for(self, request: AskModel) -> BaseLLM:
         llm = self._models.get(request.mode, self._llm)

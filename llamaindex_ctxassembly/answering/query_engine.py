@@ -111,8 +111,8 @@ class AnswerQueryEngine(BaseQueryEngine):
     the answer uses, its quotes, the trace of all that led to it (plain data), and `result`, the engine's `Answer`. With
     `streaming=True`, the source nodes are there with the first piece, and the metadata after the last one.
 
-    Each step is a span: understand, retrieve, assemble, answer. Below them are the searches of a `ContextRetriever`,
-    its steps, and the stages of the assembly. An answer is a `QuestionAnsweredEvent`.
+    Each step is a span: understand, retrieve, assemble, answer, and by option summarize. Below them are the searches of
+    a `ContextRetriever`, its steps, and the stages of the assembly. An answer is a `QuestionAnsweredEvent`.
 
     LlamaIndex has no fallbacks for LLMs. An `llm` of yours that asks another one may switch before its first token: the
     pieces given on can't be taken back.

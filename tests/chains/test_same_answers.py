@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
@@ -232,6 +233,29 @@ def test_all_three_hold_the_prompt_to_the_window_alike() -> None:
     expected = compared(answers[0])
     assert expected["notes"] == ["history: 2 messages left out, beyond 5 exchanges or 35 tokens"]
     assert [compared(answer) for answer in answers[1:]] == [expected] * 2
+
+
+def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() -> None:
+    """The published rule: system prompt, query, history, context and answer share one window."""
+
+    class Sized(LlamaIndexModel):
+        @property
+        def metadata(self) -> LLMMetadata:
+            return LLMMetadata(is_chat_model=True, context_window=400)
+
+    config = AnswerConfig(modes={"normal": Mode(answer_tokens=100)}, rewrite="off")
+    long = "word " * 150
+    sized = FakeListChatModel(responses=["Water [1]."], profile={"max_input_tokens": 400})
+    history = [HumanMessage("Where do I park?"), AIMessage(long)]
+    chain = answer_chain(sized, LangChainRetriever(INDEX, config=RETRIEVAL), config)
+    first = chain.invoke({"input": DRINK, "chat_history": history})["result"]
+    engine = AnswerQueryEngine(Sized(), LlamaIndexRetriever(INDEX, config=RETRIEVAL), config)
+    messages = [ChatMessage(content="Where do I park?", role="user"), ChatMessage(content=long, role="assistant")]
+    second = engine.answer(DRINK, chat_history=messages)
+    assert first.notes == second.notes
+    assert first.notes[0].startswith("history: 2 messages left out, beyond 5 exchanges or ")
+    assert first.context.text == second.context.text
+    assert first.context.trace.max_tokens == second.context.trace.max_tokens < 200
 
 
 @pytest.mark.parametrize("streamed", [False, True])

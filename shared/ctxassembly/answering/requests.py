@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -180,6 +180,8 @@ class AnswerCall:
     """The labels of the conversation: a cached answer has to have the same ones."""
     assembly: AssemblyConfig = field(default_factory=AssemblyConfig)
     """The settings of the assembly: its language, and the window that it shares."""
+    window_for: Callable[[str], int | None] | None = None
+    """From a mode to the window of its model, in tokens; None if it is unknown."""
 
     @property
     def language(self) -> str:

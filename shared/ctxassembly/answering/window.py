@@ -1,8 +1,8 @@
 """What a model's window has room for: the prompts, the conversation and the context of one question together.
 
-The zones of a `TokenBudget` are estimates. Here the system prompt and the question are counted as they are sent. Where
-they, or the answer, take more than their zones, the context gets that much less. The conversation gets what the context
-leaves.
+The window is taken from the assembly's `TokenBudget`, or from the model if it says its window. The zones of a budget
+are estimates. Here the system prompt and the question are counted as they are sent. Where they, or the answer, take
+more than their zones, the context gets that much less. The conversation gets what the context leaves.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 from ctxassembly.answering.requests import AnswerCall, Exchange, Message
 from ctxassembly.answering.understand import understanding_messages
 from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.wording.prompts import system_prompt, user_prompt
@@ -26,10 +27,34 @@ def history_messages(history: Iterable[Exchange]) -> list[Message]:
     return messages
 
 
+BUFFER_TOKENS = 64
+"""Tokens of the model's window that are kept for role markers and the like, as `TokenBudget.for_model` does."""
+
+
+def _window_budget(call: AnswerCall, config: AnswerConfig) -> TokenBudget | None:
+    """Return the assembly's budget, or one for the model's window; None if that is unknown or has no room."""
+    limit = call.assembly.max_tokens
+    if isinstance(limit, TokenBudget):
+        return limit
+    window = call.window_for(call.mode) if call.window_for else None
+    generation = config.mode(call.mode).answer_tokens
+    if window is None or window <= generation + BUFFER_TOKENS:
+        return None
+    return TokenBudget(
+        window=window,
+        system=0,
+        query=0,
+        conversation=0,
+        generation=generation,
+        buffer=BUFFER_TOKENS,
+        context_cap=limit,
+    )
+
+
 def free_tokens(call: AnswerCall, config: AnswerConfig, messages: Iterable[Message]) -> int | None:
-    """Return the tokens that `messages` and the answer leave of the window; None if the assembly has no TokenBudget."""
-    budget = call.assembly.max_tokens
-    if not isinstance(budget, TokenBudget):
+    """Return the tokens that `messages` and the answer leave of the window; None if it is unknown."""
+    budget = _window_budget(call, config)
+    if budget is None:
         return None
     count = counter_for(call.assembly.encoding).count
     generation = max(budget.generation, config.mode(call.mode).answer_tokens)
@@ -38,7 +63,7 @@ def free_tokens(call: AnswerCall, config: AnswerConfig, messages: Iterable[Messa
 
 def fit_history(call: AnswerCall, config: AnswerConfig) -> Sequence[Exchange]:
     """Return the exchanges that the model can read to understand the question, the last ones."""
-    if not isinstance(call.assembly.max_tokens, TokenBudget):
+    if _window_budget(call, config) is None:
         return call.history
     history = call.history[-config.history_exchanges :]
     while history:
@@ -55,10 +80,10 @@ def fit_context(call: AnswerCall, config: AnswerConfig, rules: Sequence[str]) ->
     `rules` come last in the system prompt.
 
     Raises:
-        ConfigError: the prompts and the answer leave nothing.
+        ConfigError: the prompts and the answer leave nothing of the assembly's TokenBudget.
     """
-    budget = call.assembly.max_tokens
-    if not isinstance(budget, TokenBudget):
+    budget = _window_budget(call, config)
+    if budget is None:
         return None
     count = counter_for(call.assembly.encoding).count
     form = call.assembly.format if isinstance(call.assembly.format, str) else "custom"
@@ -67,12 +92,17 @@ def fit_context(call: AnswerCall, config: AnswerConfig, rules: Sequence[str]) ->
     user = user_prompt("", call.question, language=language, template=config.template)
     history = history_messages(call.history[-config.history_exchanges :])
     said = sum(count(message["content"]) for message in history)
-    counted = replace(
-        budget,
-        system=count(system),
-        query=count(user),
-        conversation=min(said, budget.conversation, config.history_tokens),
-        generation=max(budget.generation, config.mode(call.mode).answer_tokens),
-        context_cap=budget.context,
-    )
-    return counted if counted.context < budget.context else None
+    try:
+        counted = replace(
+            budget,
+            system=count(system),
+            query=count(user),
+            conversation=min(said, budget.conversation, config.history_tokens),
+            generation=max(budget.generation, config.mode(call.mode).answer_tokens),
+            context_cap=call.assembly.token_limit,
+        )
+    except ConfigError:
+        if budget is call.assembly.max_tokens:
+            raise
+        return None  # a model may take more than its description says
+    return counted if counted.context < call.assembly.token_limit else None

@@ -220,7 +220,8 @@ class AnswerRun(AnswerServices):
         if parts.cache is not None and (call.labels is None or call.labels.next == 1):
             reach = parts.evidence.reach(call.filter).warn(parts.warnings, filter_remedy)
         assembly = getattr(parts.evidence, "assembly", None) or AssemblyConfig()
-        self.call = replace(call, today=today(), reach=reach, assembly=assembly)
+        window_for = getattr(parts.model, "window_for", None)
+        self.call = replace(call, today=today(), reach=reach, assembly=assembly, window_for=window_for)
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:

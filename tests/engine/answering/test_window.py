@@ -91,3 +91,31 @@ def test_a_follow_up_that_was_understood_without_all_of_the_conversation_is_not_
     follow_up = replace(made, model=Scripted(understand={"question": None}))
     assert "recall" not in [step.name for step in follow_up.answer(QUESTION, history=HISTORY).steps]
     assert "recall" in [step.name for step in follow_up.answer(QUESTION, history=[Exchange("a", "b")]).steps]
+
+
+class Sized(Scripted):
+    """A scripted model that knows its window."""
+
+    def __init__(self, window):
+        super().__init__(understand={"question": None})
+        self.window = window
+
+    def window_for(self, mode):
+        return self.window
+
+
+@pytest.mark.parametrize("window", [500, 700, 1_000, 4_000])
+def test_a_model_that_knows_its_window_needs_no_budget(window):
+    model, assembly = Sized(window), AssemblyConfig(fill=True)
+    answer = chain(model, AnswerConfig(modes=SHORT), index=PARKING, assembly=assembly).answer(QUESTION, history=HISTORY)
+    for request in model.asked:
+        assert tokens(request) + 100 + 64 <= window
+    assert answer.context.trace.notes[0].startswith("budget: 8,000 tokens cut to the ")
+
+
+@pytest.mark.parametrize("window", [None, 100, 200, 100_000])
+def test_a_window_that_is_unknown_large_or_too_small_to_be_true_changes_nothing(window):
+    model, assembly = Sized(window), AssemblyConfig(fill=True)
+    answer = chain(model, AnswerConfig(modes=SHORT), index=PARKING, assembly=assembly).answer(QUESTION)
+    assert answer.context.trace.max_tokens == 8_000
+    assert answer.notes == ()
