@@ -363,7 +363,8 @@ def stream_answer(
                 yield from emit(text)
             reply = (yield NextPiece(request.timeout_seconds)) if request.is_streamed else None
     except Exception as error:
-        raise AnswerError.from_error(error, f"the model failed: {describe_error(error)}", "".join(emitted)) from error
+        partial = "" if is_held else "".join(emitted)
+        raise AnswerError.from_error(error, f"the model failed: {describe_error(error)}", partial) from error
     raw_text, last = "".join(reply.text for reply in replies), _combine_replies(replies)
     if not raw_text.strip():
         raise AnswerError(f"the model answered with nothing, and ended by {last.finish_reason!r}", "")

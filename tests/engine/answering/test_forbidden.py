@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from chain_parts import Scripted, chain
-from ctxassembly.answering import Answer, AnswerConfig, AnswerPiece
+from ctxassembly import AnswerError
+from ctxassembly.answering import Answer, AnswerConfig, AnswerPiece, ModelReply
 
 A = {"tenant": "a"}
 DOSE = (r"\b\d+ ?(mg|tablets)\b",)
@@ -72,3 +73,16 @@ def test_a_refused_answer_is_refused_from_the_cache_too():
     first, second = (made.answer("Is parking free?", filter=A) for _ in range(2))
     assert first.text == second.text == "I can't give advice on that."
     assert second.steps[0].name == "recall"
+
+
+@pytest.mark.parametrize(("settings", "partial"), [({"on_forbidden": "flag"}, "Take 20 mg "), ({}, "")])
+def test_an_error_on_the_way_has_no_more_than_was_given_on(settings, partial):
+    class Broken(Scripted):
+        def stream(self, request):
+            yield ModelReply("Take 20 mg ")
+            raise ConnectionError("lost")
+
+    made = chain(Broken(), AnswerConfig(forbidden=DOSE, **settings))
+    with pytest.raises(AnswerError) as error:
+        list(made.stream("Is parking free?", filter=A))
+    assert error.value.partial == partial
