@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly.text.words import words
-from ctxassembly.wording.languages import LANGUAGES, referring_words, stop_words
+from ctxassembly.wording.languages import LANGUAGES, guess_language, referring_words, stop_words
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,24 @@ def test_words_that_refer_back_are_of_the_language_of_the_query(query: str, word
     found = referring_words(words(query))
     assert found.issuperset(word.split())
     assert not found.intersection(others.split())
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "May I drink before a gastroscopy?"),
+        ("nl", "Welke arts werkt op campus noord?"),
+        ("nl", "Is de polikliniek van het OLVG open?"),
+        ("de", "Wo ist die Praxis von der Leyen?"),
+        ("fr", "Puis-je boire avant une gastroscopie ?"),
+        ("es", "¿Dónde está el hospital de la Cruz?"),
+        (None, "opening hours"),
+        (None, "Dr. van der Berg phone number"),
+        (None, "Ursula von der Leyen biography"),
+        (None, "who sells in die hard trilogy"),
+        (None, "В каком году открыт музей?"),
+        (None, ""),
+    ],
+)
+def test_the_language_of_a_question_is_known_by_its_function_words_or_not_at_all(language: str | None, text: str):
+    assert guess_language(text) == language
