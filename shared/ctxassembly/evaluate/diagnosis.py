@@ -102,7 +102,11 @@ class Diagnosis:
     @property
     def tried(self) -> str:
         """The settings that were tried and the advice, in a line."""
-        return "; ".join((*map(str, self.remedies), *([self.advice] if self.advice else [])))
+        useless = ", ".join(remedy.setting for remedy in self.remedies if not remedy.keeps)
+        parts = [str(remedy) for remedy in self.remedies if remedy.keeps]
+        return "; ".join(
+            (*parts, *([f"no help: {useless}"] if useless else []), *([self.advice] if self.advice else []))
+        )
 
 
 @dataclass(frozen=True, slots=True)

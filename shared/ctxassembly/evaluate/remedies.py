@@ -35,25 +35,21 @@ def settings_to_try(layer: Layer, current: Settings, *, has_rerankers: bool, can
     tried = []
     if layer in ("not found", "ranked out", "reranked away") and has_rerankers:
         tried.append(replace(current, reranks=False, name="no reranker"))
-    tried += [
-        replace(current, retrieval=replace(retrieval, **changes), name=_name(changes))
-        for changes in _retrieval_changes(retrieval, can_embed=can_embed).get(layer, ())
-        if is_change(retrieval, changes)
-    ]
-    for changes in _assembly_changes(assembly).get(layer, ()):
-        if is_change(assembly, changes):
-            with suppress(ConfigError):  # the change contradicts the other settings
-                tried.append(replace(current, assembly=replace(assembly, **changes), name=_name(changes)))
+    parts: tuple[tuple[str, Any, Mapping[Layer, Sequence[Mapping[str, Any]]]], ...] = (
+        ("retrieval", retrieval, _retrieval_changes(retrieval, can_embed=can_embed)),
+        ("assembly", assembly, _assembly_changes(assembly)),
+    )
+    for part, config, changes_by_layer in parts:
+        for changes in changes_by_layer.get(layer, ()):
+            if name := _change_name(config, changes):
+                with suppress(ConfigError):  # the change contradicts the other settings
+                    tried.append(replace(current, **{part: replace(config, **changes), "name": name}))
     return tried
 
 
-def _name(changes: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value!r}" for key, value in changes.items())
-
-
-def is_change(config: object, changes: Mapping[str, Any]) -> bool:
-    """Return True if a value of `changes` isn't the present one of `config`."""
-    return any(getattr(config, key) != value for key, value in changes.items())
+def _change_name(config: object, changes: Mapping[str, Any]) -> str:
+    """Return the values of `changes` that aren't the present ones of `config`."""
+    return ", ".join(f"{key}={value!r}" for key, value in changes.items() if getattr(config, key) != value)
 
 
 def _retrieval_changes(config: RetrievalConfig, *, can_embed: bool) -> Mapping[Layer, Sequence[Mapping[str, Any]]]:

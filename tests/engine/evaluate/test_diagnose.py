@@ -153,6 +153,13 @@ def test_ranked_out_below_the_candidates():
     assert (row.layer, row.reason) == ("ranked out", "place 3 by vector, of 2 candidates")
 
 
+def test_a_change_that_contradicts_another_setting_is_not_tried():
+    """There may not be more hits than candidates."""
+    config = RetrievalConfig(limit=2, candidates=2, rescue="off")
+    row = examine(Evidence(quotation="a lift for wheelchairs"), retrieval=config)
+    assert [*kept(row)] == ["candidates=8", "keyword_weight=0.3", "keyword_weight=0.9"]
+
+
 def test_not_fused():
     config = RetrievalConfig(min_similarity=0.4, rescue="off")
     row = examine(Evidence(quotation="a lift for wheelchairs"), retrieval=config)
@@ -341,7 +348,7 @@ def test_the_report_counts_by_layer_and_shows_an_example_of_each():
     assert lines[-3:] == [
         f'ranked out: "{ASKED} 1" needs diet of diet#0',
         "  place 2 after fuse, where 1 are kept",
-        "  limit=2 keeps it; candidates=16 does not help",
+        "  limit=2 keeps it; no help: candidates=16",
     ]
 
 
