@@ -9,7 +9,8 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, RetrievalConfig
 from ctxassembly.evaluate import Evidence, LabeledQuestion, tune
-from ctxassembly.evaluate.tuning import Score, choose
+from ctxassembly.evaluate.statistics import Estimate
+from ctxassembly.evaluate.tuning import Score, _is_better, choose
 
 NUMBERS = range(24)
 CHUNKS = [
@@ -130,14 +131,42 @@ def test_each_search_is_made_once():
         ([[(1.0, 900, 0)] * 4, [(1.0, 850, 0)] * 4], "recall", 0),
         ([[(1.0, 900, 0)] * 4, [(0.9, 100, 0)] * 4], "recall", 0),
         ([[(1.0, 900, 0)] * 4, [(1.0, 100, 0)] * 3 + [(0.9, 100, 0)]], "recall", 1),
+        ([[(1.0, 900, 1.0)] * 4, [(1.0, 100, 0.0)] * 4, [(1.0, 500, 1.0)] * 4], "recall", 2),
         ([[(1.0, 900, 0.5)] * 4, [(1.0, 900, 0.9)] * 4], "early", 1),
         ([[(1.0, 900, 0.5)] * 4, [(1.0, 100, 0.5)] * 4], "early", 0),
     ],
-    ids=["more recall", "fewer tokens", "not many fewer", "less recall", "within one error", "earlier", "as early"],
+    ids=[
+        "more recall",
+        "fewer tokens",
+        "not many fewer",
+        "less recall",
+        "within one error",
+        "not later",
+        "earlier",
+        "as early",
+    ],
 )
 def test_the_choice(options: Any, goal: Any, chosen: int):
     """Of the settings within one standard error of the highest recall, the one with the fewest tokens."""
     assert choose([np.array([Score(*row) for row in rows]) for rows in options], goal) == chosen
+
+
+@pytest.mark.parametrize(
+    ("recall", "tokens", "early", "better"),
+    [
+        ((0.1, 0.01, 0.2), (500, 400, 600), (-0.5, -0.6, -0.4), True),
+        ((0.0, 0.0, 0.0), (-500, -600, -400), (0.0, 0.0, 0.0), True),
+        ((0.0, 0.0, 0.0), (-500, -600, -400), (-0.2, -0.5, 0.0), False),
+        ((-0.02, -0.1, 0.0), (-500, -600, -400), (0.0, 0.0, 0.0), False),
+        ((0.0, 0.0, 0.0), (-500, -1_000, 10), (0.0, 0.0, 0.0), False),
+        ((0.0, 0.0, 0.0), (0, 0, 0), (0.2, 0.1, 0.3), True),
+        ((0.05, 0.0, 0.1), (0, 0, 0), (0.0, 0.0, 0.0), False),
+    ],
+    ids=["more", "shorter", "shorter and later", "shorter and less", "maybe shorter", "earlier", "maybe more"],
+)
+def test_the_verdict(recall: Any, tokens: Any, early: Any, better: bool):
+    gains = {"recall": Estimate(*recall), "tokens": Estimate(*tokens), "early": Estimate(*early)}
+    assert _is_better(gains) is better
 
 
 def test_wrong_arguments():
