@@ -287,7 +287,8 @@ def boost_factor(chunk: Chunk, boost: Boost, now: float) -> float:
 
     date = parse_date(get_path(chunk.metadata, boost.date_key))
     age_days = math.inf if date is None else max(now - date, 0.0) / SECONDS_PER_DAY
-    return 1 + (boost.factor - 1) * 0.5 ** (age_days / boost.half_life_days)
+    decay: float = 0.5 ** (age_days / boost.half_life_days)
+    return 1 + (boost.factor - 1) * decay
 
 
 def resolved_boosts(intent: str | None, nodes: Iterable[Node]) -> list[Boost]:
