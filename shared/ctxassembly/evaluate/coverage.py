@@ -5,7 +5,7 @@ White space doesn't count in a quotation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ctxassembly.assembly.adjacency.overlap import longest_border
 from ctxassembly.data.chunks import Chunk, Span
@@ -78,3 +78,11 @@ def held_span(evidence: Evidence, wanted: str, chunk: Chunk) -> Span | None:
 def holders_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[Chunk]:
     """Return the chunks that have all of the evidence, in their order."""
     return [chunk for chunk in chunks if has_whole(evidence, chunk)]
+
+
+def parts_of(evidence: Evidence, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return the chunks of one document that have all of a span or a quotation together; none if they haven't."""
+    if evidence.kind not in ("span", "quotation") or not has_all(evidence, chunks):
+        return []
+    wanted = without_blanks(evidence.quotation or "")
+    return [chunk for chunk in chunks if held_span(evidence, wanted, chunk)]

@@ -38,7 +38,7 @@ from ctxassembly.retrieval.taxonomy import Taxonomy
 READ_SHARE = 0.999
 """The share of a piece of evidence from which it counts as read. Below 1 for rounding alone."""
 MAX_HOLDERS = 5
-"""Most chunks with the evidence that are each looked up."""
+"""Most chunks with the evidence that are each looked up, those first that passed most steps."""
 
 
 def diagnose(
@@ -100,6 +100,7 @@ def diagnose(
         unmarked += not question.evidence
         answer = (answers or {}).get(question.id, (answers or {}).get(question.text))
         rows += _Examination(system, question, current, answer, documents).rows()
+        system.found.clear()
     return DiagnosisReport(tuple(rows), unmarked)
 
 
@@ -181,11 +182,13 @@ class _Examination:
         holders = holders_of(evidence, known)
         if self.system.index is None:
             return self._loss_before_hits(evidence, [*known, *self.corpus.chunks.values()], run)
+        steps = run.retrieved.trace.steps if run.retrieved else ()
+        holders.sort(key=lambda chunk: -sum(chunk.id in step.ids for step in steps))
         if in_retrieval := furthest(self._loss_of_chunk(chunk, run) for chunk in holders[:MAX_HOLDERS]):
             return in_retrieval
         if split := loss_of_split(evidence, known, partial(self._loss_of_part, run)):
             return split
-        if hidden := self.system.hidden_holder(self.question, evidence):
+        if hidden := self.system.hidden_holder(self.question, evidence, known):
             return Loss("filtered", hidden, "the filter excludes it")
         expect = evidence.quotation or evidence.chunk_id
         if expect and evidence.document_id is None:  # of a named document all chunks are known

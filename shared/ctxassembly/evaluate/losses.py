@@ -24,7 +24,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.data.trace import Decision
 from ctxassembly.evaluate.corpus import Corpus, locate
-from ctxassembly.evaluate.coverage import MAX_GAP_CHARS, has_all, held_span
+from ctxassembly.evaluate.coverage import MAX_GAP_CHARS, held_span, parts_of
 from ctxassembly.evaluate.diagnosis import LAYERS, Layer
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.results import read_result
@@ -146,8 +146,9 @@ def loss_of_split(
     """
     wanted = without_blanks(evidence.quotation or "")
     for of_document in _by_document(chunks):
-        parts = [(chunk, *span) for chunk in of_document if (span := held_span(evidence, wanted, chunk))]
-        if evidence.kind not in ("span", "quotation") or len(parts) < 2 or not has_all(evidence, of_document):
+        chunks_with_parts = parts_of(evidence, of_document)
+        parts = [(chunk, *span) for chunk in chunks_with_parts if (span := held_span(evidence, wanted, chunk))]
+        if len(parts) < 2:
             continue
         parts.sort(key=lambda part: part[1] - part[2])  # the longest first
         losses = {chunk.id: loss_of_part(chunk, _part(evidence, wanted, *span)) for chunk, *span in parts}

@@ -12,7 +12,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate.coverage import holders_of
+from ctxassembly.evaluate.coverage import holders_of, parts_of
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
 from ctxassembly.evaluate.systems import as_system, hits_of
 from ctxassembly.protocols import Reranker, SearchFunction
@@ -130,10 +130,12 @@ class Pipeline:
             found += store.fetch([ChunkRef("", chunk_id=evidence.chunk_id)])
         return list({chunk.identity: chunk for chunk in found}.values())
 
-    def hidden_holder(self, question: LabeledQuestion, evidence: Evidence) -> str | None:
-        """Return the id of a chunk that has the evidence and that the filter excludes; None if there is none."""
+    def hidden_holder(self, question: LabeledQuestion, evidence: Evidence, visible: Sequence[Chunk]) -> str | None:
+        """Return the id of a chunk with evidence that isn't among the `visible` ones; None if there is none."""
         store = self.index if self.store is None else self.store
         if question.filter is None or evidence.document_id is None or not hasattr(store, "fetch"):
             return None
-        holders = holders_of(evidence, store.fetch([ChunkRef(evidence.document_id)]))
-        return holders[0].id if holders else None
+        chunks = store.fetch([ChunkRef(evidence.document_id)])
+        ids = [chunk.id for chunk in holders_of(evidence, chunks) or parts_of(evidence, chunks)]
+        known = {chunk.id for chunk in visible}
+        return next((id_ for id_ in ids if id_ not in known), None)

@@ -294,6 +294,26 @@ def test_filtered_and_nobody_reads_what_the_filter_excludes(evidence: Evidence, 
     assert "December" not in shown
 
 
+def test_a_part_that_the_filter_excludes_is_filtered():
+    """The second half of the evidence is in a chunk of another level of access."""
+    halves = ("The contract of the north ends early in", "the spring, says its last page.")
+    chunks = [
+        Chunk(f"north#{at}", "north", text, at, at * 40, metadata={"level": at}) for at, text in enumerate(halves)
+    ]
+    question = ask(Evidence("north", quotation="early in the spring"), "When does it end?", filter={"level": 0})
+    report = diagnose([question], index=MemoryIndex(chunks), retrieval=KEYWORD)
+    assert (report.rows[0].layer, report.rows[0].chunk_id) == ("filtered", "north#1")
+    assert "last page" not in repr(report) + str(report) + report.to_html()
+
+
+def test_of_many_chunks_of_a_document_the_furthest_counts():
+    chunks = [Chunk(f"b#{at}", "b", f"Nothing about it, part {at}.", at) for at in range(9)]
+    chunks += [Chunk("b#9", "b", "Ferritin again.", 9), Chunk("a#0", "a", "Ferritin is measured.", 0)]
+    config = RetrievalConfig(strategy="keyword", limit=1, rescue="off")
+    row = examine(Evidence("b"), index=MemoryIndex(chunks), retrieval=config)
+    assert (row.layer, row.chunk_id, row.reason) == ("ranked out", "b#9", "place 2 after fuse, where 1 are kept")
+
+
 def test_a_store_that_knows_no_filter_is_refused():
     question = ask(Evidence("ours"), filter={"tenant": "ours"})
     index = MemoryIndex(TENANTS)
