@@ -215,7 +215,7 @@ def test_what_is_no_ordinary_table_is_an_error(engine: PGEngine, database_url: s
     store = langchain_store(engine)
     execute(database_url, "ALTER TABLE documents RENAME TO kept", instead)
     for dry_run in (True, False):
-        with pytest.raises(ConfigError, match="vectorstore must be one of an ordinary table"):
+        with pytest.raises(ConfigError, match="vectorstore must be one of a table, which may have partitions"):
             PostgresIndex.attach(store, dry_run=dry_run)
 
 

@@ -77,7 +77,7 @@ def missing_steps(table: IndexedTable, info: TableInfo, fields: schema.WordField
             f"ALTER TABLE {table_name} DROP COLUMN IF EXISTS {TSV}", "until the next step nobody searches by words"
         )
         yield from schema.words_column_steps(table, fields, info.server_version)
-        yield from schema.words_index_steps(table)
+        yield from schema.words_index_steps(table, info.leaves)
     yield schema.analyze_step(table)
 
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.data.validation import check_int
-from ctxassembly.stores.postgres.table import TSV, IndexedTable, TableInfo, quoted_name
+from ctxassembly.stores.postgres.table import (
+    TSV,
+    IndexedTable,
+    TableInfo,
+    members_sql,
+    quoted_name,
+    text_literal,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -76,15 +83,16 @@ def measure_health(
         f"SELECT count(*), count(*) FILTER (WHERE {TSV} = '' OR {TSV} IS NULL),"
         f" count(*) FILTER (WHERE {vector} IS NULL) FROM {table.full_name}"
     )
-    statistics = fetch(
-        "SELECT n_mod_since_analyze, coalesce(last_analyze, last_autoanalyze) IS NULL"
-        " FROM pg_stat_user_tables WHERE schemaname = %s AND relname = %s",
-        *(table.schema, table.name),
+    # Autovacuum analyzes the partitions, and not the whole: its statistics are as old as its number of rows.
+    is_whole = f"oid = {text_literal(table.full_name)}::regclass"
+    [(modified, is_unknown)] = fetch(
+        f"SELECT sum(n_mod_since_analyze + CASE relkind WHEN 'p' THEN abs(reltuples - {chunks}) ELSE 0 END),"
+        f" bool_or({is_whole} AND coalesce(last_analyze, last_autoanalyze) IS NULL)"
+        f" FROM pg_stat_user_tables JOIN pg_class ON oid = relid WHERE oid = ANY ({members_sql(table.full_name)})"
     )
     changed = 0.0
-    if statistics and chunks:
-        modified, is_unknown = statistics[0]
-        changed = 1.0 if is_unknown else min(modified / chunks, 1.0)
+    if chunks:
+        changed = 1.0 if is_unknown else min((modified or 0) / chunks, 1.0)
     ids: list[Any] = []
     if info.has_vector_index:
         order = f"ORDER BY md5({key}::text), {key} LIMIT {sample}"

@@ -84,6 +84,7 @@ class PostgresIndex:
         dimensions: int = 384,
         language: str = "simple",
         schema: str = "public",
+        partitions: int | None = None,
         title: str | None = "title",
         questions: str | None = "questions",
         ef_search: int = 200,
@@ -99,6 +100,8 @@ class PostgresIndex:
             dimensions: of the embeddings. HNSW indexes up to 2,000 as they are, up to 4,000 in half precision.
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             schema: the schema of the table.
+            partitions: into how many partitions a new table is divided, by a hash of the document, 2 to 1,000; None for
+                none, or for what an existing table has.
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
@@ -118,8 +121,10 @@ class PostgresIndex:
         check_number("timeout_seconds", timeout_seconds, above=0)
         server = migrate.make_server(url, ef_search, pickles_password=pickle_password)
         check_int("dimensions", dimensions, 1, 16_000)
+        if partitions is not None:
+            check_int("partitions", partitions, 2, 1_000)
         with open_maintenance(server, timeout_seconds) as work:
-            indexed_table = migrate.create_table(work, table, schema, fields, dimensions)
+            indexed_table = migrate.create_table(work, table, schema, fields, dimensions, partitions)
         return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds)
 
     @classmethod

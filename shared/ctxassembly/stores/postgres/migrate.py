@@ -18,12 +18,14 @@ from ctxassembly.stores.postgres.rows import CHUNK_COLUMNS
 from ctxassembly.stores.postgres.table import (
     MAX_DIMENSIONS,
     OWN_COLUMNS,
+    ROW_ESTIMATE,
     TITLE,
     TSV,
     IndexedTable,
     TableInfo,
-    derived_name,
     describe_table,
+    members_sql,
+    text_literal,
 )
 from ctxassembly.stores.postgres.titles import title_index_name
 from ctxassembly.user_warnings import warn, with_remedy
@@ -50,8 +52,13 @@ def create_table(
     schema_name: str,
     fields: schema.WordFields,
     dimensions: int,
+    partitions: int | None,
 ) -> IndexedTable:
-    """Return a table of our own, created if it doesn't exist."""
+    """Return a table of our own, created if it doesn't exist.
+
+    Raises:
+        ConfigError: it was made otherwise.
+    """
     table = IndexedTable(
         name=name,
         schema=schema_name,
@@ -76,16 +83,18 @@ def create_table(
 
     def create_missing() -> None:
         # Another process may have done it while this one waited.
-        for step in _own_missing_steps(describe_table(work.connection, schema_name, name), table, fields):
+        for step in _own_missing_steps(describe_table(work.connection, schema_name, name), table, fields, partitions):
             work.connection.execute(step.sql.encode())
 
-    if _own_missing_steps(info, table, fields):
+    if _own_missing_steps(info, table, fields, partitions):
         work.retry_on_lock(table.full_name, create_missing, should_take_turn=True)
     info = work.describe_table(table)
     return _with_lexeme_access(replace(table, has_titles=TITLE in info.types), info)
 
 
-def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: schema.WordFields) -> list[schema.Step]:
+def _own_missing_steps(
+    info: TableInfo, table: IndexedTable, fields: schema.WordFields, partitions: int | None
+) -> list[schema.Step]:
     """Return the steps that a table of our own still needs.
 
     Raises:
@@ -93,10 +102,12 @@ def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: schema.Word
     """
     _check_language(info, fields)
     if not info.exists:
-        steps = [schema.create_table_step(table, fields), *schema.missing_lexeme_steps(table, info)]
+        steps = [schema.create_table_step(table, fields, partitions), *schema.missing_lexeme_steps(table, info)]
         return [*steps, *_missing_title_steps(table, info)]
     if info.types.keys() < {*CHUNK_COLUMNS, table.embedding, "content_hash"}:
         raise ConfigError("table", "a new one, or one that PostgresIndex.create made", table.name)
+    if partitions not in (None, len(info.leaves)):
+        raise ConfigError("partitions", f"as the existing table has them ({len(info.leaves) or None})", partitions)
     existing = (info.dimensions[table.embedding], info.words_mark)
     if existing != (table.dimensions, schema.words_mark(table, fields)):
         raise ConfigError(
@@ -217,8 +228,8 @@ def _complete_types(table: IndexedTable, info: TableInfo, fields: schema.WordFie
     """
     if not info.exists:
         raise ConfigError("vectorstore", "one whose table exists", table.full_name)
-    if not info.is_ordinary:
-        raise ConfigError("vectorstore", "one of an ordinary table: no view, no partitions", table.full_name)
+    if not (info.is_ordinary or info.leaves):
+        raise ConfigError("vectorstore", "one of a table, which may have partitions: no view", table.full_name)
     kind = info.types.get(table.embedding)
     if kind not in ("vector", "halfvec"):
         raise ConfigError("vectorstore", f"one whose {table.embedding!r} is a vector or halfvec of pgvector", kind)
@@ -254,15 +265,18 @@ def _missing_steps(
             f"to change that: ALTER TABLE {table.full_name} DROP COLUMN {TSV}",
             str(fields),
         )
-    own_names = {derived_name(table.name, f"ctxassembly_{ending}") for ending in ("tsv", "place", "hnsw")}
-    steps += schema.drop_index_steps(table, [name for name in info.invalid_indexes if name in own_names])
-    indexes = list(schema.words_index_steps(table))
+    # An index of a partitioned table is made in one transaction: an invalid one is another client's, under way.
+    for part in info.leaves:
+        steps += schema.drop_index_steps(part, part.invalid_indexes)
+    if not info.leaves:
+        steps += schema.drop_index_steps(table, info.invalid_indexes)
+    indexes = list(schema.words_index_steps(table, info.leaves))
     position_columns = _position_columns(table, keys)
     if position_columns and not info.has_index_on(*position_columns):
-        indexes += schema.position_index_steps(table, *position_columns)
+        indexes += schema.position_index_steps(table, *position_columns, info.leaves)
     steps += [step for step in indexes if step.name not in info.indexes]
     if hnsw and not info.has_vector_index:
-        steps += schema.vector_index_steps(table, concurrently=True)
+        steps += schema.vector_index_steps(table, concurrently=True, leaves=info.leaves)
     if steps:
         steps.append(schema.analyze_step(table))
     return [*steps, *schema.missing_lexeme_steps(table, info)]
@@ -333,10 +347,14 @@ def complete_changes(work: MaintenanceConnection, table: IndexedTable, changed_r
     steps: list[schema.Step] = []
     if not work.describe_table(table).has_vector_index:
         steps += schema.vector_index_steps(table, concurrently=False)
-    estimate = work.connection.execute(
-        "SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (table.full_name,)
-    ).fetchone()
-    if changed_rows and estimate and changed_rows * _ANALYZE_DIVISOR >= max(estimate[0], 0):
+    # Autovacuum analyzes no partitioned table, so what earlier runs added to it counts, too.
+    statement = (
+        f"SELECT reltuples, (SELECT sum({ROW_ESTIMATE}) FROM pg_class"
+        f" WHERE oid = ANY ({members_sql(table.full_name)}) AND relkind = 'r')"
+        f" FROM pg_class WHERE oid = {text_literal(table.full_name)}::regclass"
+    )
+    [(analyzed_rows, rows)] = work.connection.execute(statement.encode()).fetchall()
+    if changed_rows and max(changed_rows, abs(rows - analyzed_rows)) * _ANALYZE_DIVISOR >= max(analyzed_rows, 0):
         steps += [schema.analyze_step(table), schema.update_shares_step(table)]
     if changed_rows:
         steps += schema.flush_pending_steps(table)

@@ -34,8 +34,10 @@ from ctxassembly.stores.postgres.table import (
     WITH_NOTES,
     WITH_PAIRS,
     IndexedTable,
+    Leaf,
     TableInfo,
     derived_name,
+    members_sql,
     quoted_name,
     text_literal,
 )
@@ -145,16 +147,27 @@ def _json_text(column: str, path: Sequence[str]) -> str:
     return f"({' -> '.join((quoted_name(column), *parents))} ->> {last})"
 
 
-def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
+def create_table_step(table: IndexedTable, fields: WordFields, partitions: int | None) -> Step:
     """Return the step that creates our own table; the index on vectors comes later, which is faster."""
+    key, partition_sql, partition_steps = "id", "", []
+    if partitions:
+        # A unique index of a partitioned table has to include what it is partitioned by.
+        key, partition_sql = "id, document_id", " PARTITION BY HASH (document_id)"
+        names = (quoted_name(derived_name(table.name, f"p{at}")) for at in range(partitions))
+        partition_steps = [
+            f"CREATE TABLE {quoted_name(table.schema)}.{name} PARTITION OF {table.full_name}"
+            f" FOR VALUES WITH (MODULUS {partitions}, REMAINDER {at})"
+            for at, name in enumerate(names)
+        ]
     vector = f"{table.vector_type}({table.dimensions})"
     notes = "".join(f"  {name} text,\n" for name in NOTES) if table.has_notes else ""
     create_sql = (
         f"CREATE TABLE IF NOT EXISTS {table.full_name} (\n"
-        "  id text PRIMARY KEY,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
+        "  id text NOT NULL,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
         "  prev_id text,\n  next_id text,\n  content text NOT NULL,\n  metadata jsonb NOT NULL DEFAULT '{}',\n"
         f"  content_hash text NOT NULL,\n  embedding {vector},\n{notes}"
-        f"  {TSV} tsvector GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED\n)"
+        f"  {TSV} tsvector GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED,\n"
+        f"  PRIMARY KEY ({key})\n){partition_sql}"
     )
     extra_steps = (
         comment_step(table, fields),
@@ -165,7 +178,7 @@ def create_table_step(table: IndexedTable, fields: WordFields) -> Step:
     )
     # One statement, so one transaction: nobody ever finds the table without its mark or an index.
     storage = f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STORAGE MAIN"
-    return Step(";\n".join((create_sql, storage, *(step.sql for step in extra_steps))))
+    return Step(";\n".join((create_sql, *partition_steps, storage, *(step.sql for step in extra_steps))))
 
 
 def words_column_steps(table: IndexedTable, fields: WordFields, server_version: int) -> Iterator[Step]:
@@ -198,14 +211,15 @@ def _statistics_step(table: IndexedTable) -> Step:
     return Step(f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STATISTICS 1000")
 
 
-def words_index_steps(table: IndexedTable) -> Iterator[Step]:
+def words_index_steps(table: IndexedTable, leaves: Sequence[Leaf]) -> Iterator[Step]:
     """Yield the steps that index the words of a table in use."""
-    yield from _index_steps(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True)
+    yield from _index_steps(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True, leaves=leaves)
 
 
-def position_index_steps(table: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
+def position_index_steps(table: IndexedTable, document_id: str, index: str, leaves: Sequence[Leaf]) -> Iterator[Step]:
     """Yield the steps that index document and chunk index of a table in use."""
-    yield from _index_steps(table, "place", f"({quoted_name(document_id)}, {quoted_name(index)})", concurrently=True)
+    columns = f"({quoted_name(document_id)}, {quoted_name(index)})"
+    yield from _index_steps(table, "place", columns, concurrently=True, leaves=leaves)
 
 
 def titles_step(table: IndexedTable) -> Step:
@@ -214,7 +228,7 @@ def titles_step(table: IndexedTable) -> Step:
     return Step(f"ALTER TABLE {table.full_name} ADD COLUMN IF NOT EXISTS {TITLE} text;\n{index.sql}")
 
 
-def vector_index_steps(table: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
+def vector_index_steps(table: IndexedTable, *, concurrently: bool, leaves: Sequence[Leaf] = ()) -> Iterator[Step]:
     """Yield the steps for the HNSW index. Above 2,000 dimensions it uses half precision, which costs no recall."""
     if not table.can_have_hnsw:
         return
@@ -223,7 +237,7 @@ def vector_index_steps(table: IndexedTable, *, concurrently: bool) -> Iterator[S
         column, operators = f"({column}::halfvec({table.dimensions}))", "halfvec_cosine_ops"
     given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
     memory = f"greatest({given}, {_MIN_MEMORY_MB * 1024}) || 'kB'"
-    index = _index_steps(table, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
+    index = _index_steps(table, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently, leaves=leaves)
     if concurrently:
         yield Step(f"SELECT set_config('maintenance_work_mem', {memory}, false)", kind="session")
         yield from index
@@ -237,20 +251,38 @@ def flush_pending_steps(table: IndexedTable) -> Iterator[Step]:
     """Move the last writes from the lists of the indexes to their place."""
     names = [derived_name(table.name, "ctxassembly_tsv"), derived_name(table.name, "ctxassembly_metadata")]
     for name in [*names, *([derived_name(table.name, "lexemes_trgm")] if table.has_trigrams else [])]:
-        yield Step(f"SELECT gin_clean_pending_list({text_literal(f'{quoted_name(table.schema)}.{quoted_name(name)}')})")
+        members = members_sql(f"{quoted_name(table.schema)}.{quoted_name(name)}")
+        yield Step(
+            f"SELECT gin_clean_pending_list(oid) FROM pg_catalog.pg_class WHERE oid = ANY ({members}) AND relkind = 'i'"
+        )
 
 
-def _index_steps(table: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Iterator[Step]:
+def _index_steps(
+    table: IndexedTable, ending: str, on: str, *, concurrently: bool, leaves: Sequence[Leaf] = ()
+) -> Iterator[Step]:
     name = derived_name(table.name, f"ctxassembly_{ending}")
+    if concurrently and leaves:
+        # PostgreSQL indexes no partitioned table concurrently. It takes over the indexes that its partitions have.
+        for leaf in leaves:
+            leaf_index = quoted_name(derived_name(leaf.name, f"ctxassembly_{ending}"))
+            sql = f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {leaf_index} ON {leaf.full_name} {on}"
+            yield Step(sql, name=name, kind="alone")
+        concurrently = False
     concurrently_sql = "CONCURRENTLY " if concurrently else ""
     sql = f"CREATE INDEX {concurrently_sql}IF NOT EXISTS {quoted_name(name)} ON {table.full_name} {on}"
     yield Step(sql, name=name, kind="alone" if concurrently else "transaction")
 
 
-def drop_index_steps(table: IndexedTable, names: Sequence[str]) -> Iterator[Step]:
-    """Yield the steps that drop indexes left by an interrupted build: no query uses them, and their names are taken."""
+def drop_index_steps(table: IndexedTable | Leaf, names: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps that drop those indexes of `names` that are ours, and were left by an interrupted build.
+
+    No query uses them, and their names are taken.
+    """
+    own_names = {derived_name(table.name, f"ctxassembly_{ending}") for ending in ("tsv", "place", "hnsw")}
     for name in names:
-        yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(table.schema)}.{quoted_name(name)}", kind="alone")
+        if name in own_names:
+            full_name = f"{quoted_name(table.schema)}.{quoted_name(name)}"
+            yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {full_name}", kind="alone")
 
 
 MAX_LEXEME_CHARS = 100

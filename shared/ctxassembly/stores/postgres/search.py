@@ -35,7 +35,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, TermStats
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.rows import columns_for
-from ctxassembly.stores.postgres.table import TSV, IndexedTable, text_literal
+from ctxassembly.stores.postgres.table import ROW_ESTIMATE, TSV, IndexedTable, members_sql
 from ctxassembly.text.words import separate_unspaced
 from ctxassembly.wording.unicode import is_storable, make_encodable
 
@@ -276,11 +276,10 @@ WITH asked AS (
   FROM unnest(to_tsvector(CAST(:language AS regconfig), :text))
   ORDER BY place, lexeme LIMIT :most_lexemes
 ), size AS (
-  -- As the planner estimates it, by the pages that there are now; counted if nobody has analyzed the table.
-  SELECT CASE WHEN reltuples > 0 THEN round(greatest(reltuples, reltuples / greatest(relpages, 1)
-      * (pg_relation_size(oid) / CAST(current_setting('block_size') AS float8))))
-    ELSE (SELECT count(*) FROM {table}) END AS chunks
-  FROM pg_catalog.pg_class WHERE oid = CAST({name} AS regclass)
+  -- Of the table or its partitions; counted if nobody has analyzed one that has rows.
+  SELECT CASE WHEN sum(reltuples) > 0 AND bool_and(reltuples > 0 OR pg_relation_size(oid) = 0)
+    THEN round(sum({estimate})) ELSE (SELECT count(*) FROM {table}) END AS chunks
+  FROM pg_catalog.pg_class WHERE oid = ANY ({members}) AND relkind = 'r'
 ), known AS MATERIALIZED (
   SELECT lexeme, place, CASE WHEN share IS NOT NULL THEN round(share * chunks) ELSE (
     SELECT count(*) FROM (SELECT FROM {table} AS chunk WHERE chunk.{words} @@ {quoted} LIMIT :most_counted) AS these
@@ -332,7 +331,8 @@ def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> s
 def _build_statement(table: IndexedTable, *, should_find_near: bool) -> sa.TextClause:
     values = {
         "table": table.full_name,
-        "name": text_literal(table.full_name),
+        "estimate": ROW_ESTIMATE,
+        "members": members_sql(table.full_name),
         "words": TSV,
         "quoted": _QUOTED,
         "lexemes": table.lexemes_name if table.can_read_lexemes else _NO_LEXEMES,

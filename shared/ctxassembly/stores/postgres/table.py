@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
@@ -55,6 +55,19 @@ class VectorType(UserDefinedType[Any]):
 def quoted_name(name: str) -> str:
     """Return a name quoted for SQL, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def members_sql(name: str) -> str:
+    """Return the SQL array of a table or index, of a quoted name, and of all its partitions."""
+    whole = f"CAST({text_literal(name)} AS regclass)"
+    return f"ARRAY(SELECT {whole} UNION ALL SELECT relid FROM pg_partition_tree({whole}))"
+
+
+ROW_ESTIMATE = (
+    "greatest(0, reltuples, reltuples / greatest(relpages, 1)"
+    " * (pg_relation_size(oid) / CAST(current_setting('block_size') AS float8)))"
+)
+"""The rows of a table without partitions in pg_class as the planner estimates them, by the pages that there are now."""
 
 
 def text_array(name: str) -> sa.ColumnElement[Any]:
@@ -243,7 +256,31 @@ UNION SELECT nspname || '.' || cfgname, has_pairs FROM known
 """
 
 
+_LEAVES = """
+SELECT leaf_schema.nspname, leaf.relname, ARRAY(
+  SELECT i.relname::text FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+  WHERE x.indrelid = leaf.oid AND NOT x.indisvalid
+)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace CROSS JOIN pg_partition_tree(c.oid) tree
+JOIN pg_class leaf ON leaf.oid = tree.relid JOIN pg_namespace leaf_schema ON leaf_schema.oid = leaf.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'p' AND tree.isleaf ORDER BY leaf.oid
+"""
+
+
 _VECTOR_INDEX = re.compile("USING (?:hnsw|diskann) .*cosine_ops")
+
+
+class Leaf(NamedTuple):
+    """A partition that has rows, and none below it."""
+
+    schema: str
+    name: str
+    invalid_indexes: Sequence[str] = ()
+
+    @property
+    def full_name(self) -> str:
+        """Its schema and name, quoted."""
+        return f"{quoted_name(self.schema)}.{quoted_name(self.name)}"
 
 
 @dataclass(frozen=True)
@@ -254,7 +291,9 @@ class TableInfo:
     is_owned: bool
     """True if the user may change it."""
     is_ordinary: bool
-    """True of an ordinary table; false of a view, and of one in partitions."""
+    """True of an ordinary table; false of a view, and of a partitioned table."""
+    leaves: Sequence[Leaf]
+    """The partitions of a partitioned table."""
     has_policies: bool
     """True if row-level security is on."""
     types: Mapping[str, str]
@@ -328,6 +367,7 @@ def describe_table(connection: Connection[Any], schema: str, name: str) -> Table
         exists=table_row is not None,
         is_owned=bool(table_row and table_row[0]),
         is_ordinary=bool(table_row and table_row[1] == "r"),
+        leaves=[Leaf(*leaf) for leaf in fetch(_LEAVES, schema, name)],
         has_policies=bool(table_row and table_row[2]),
         types={column: kind.rpartition(".")[2] for column, kind, *_ in columns},
         dimensions={column: _parse_dimensions(full) for column, _, full, _ in columns},
