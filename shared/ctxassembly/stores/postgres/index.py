@@ -66,6 +66,8 @@ class PostgresIndex:
     """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
     unknown. See `with_filter`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
+    read_server: Server | None = field(default=None, repr=False)
+    """The server that finds words, chunks and neighbors; None if it is the one that is written to."""
 
     def __post_init__(self) -> None:
         check_number("timeout_seconds", self.timeout_seconds, above=0)
@@ -91,6 +93,7 @@ class PostgresIndex:
         keys: MetadataKeys | None = None,
         timeout_seconds: float = 10.0,
         pickle_password: bool = False,
+        read_url: str | None = None,
     ) -> PostgresIndex:
         """Return an index over a table of its own, which is created if it doesn't exist.
 
@@ -111,6 +114,8 @@ class PostgresIndex:
             pickle_password: let a pickle of the index have the password of the URL. Otherwise pickling such an index
                 raises a ConfigError; a URL without a password works in each process that has it from elsewhere, such
                 as PGPASSWORD.
+            read_url: of a standby that answers queries; everything else goes to `url`. A query finds what the standby
+                has replayed. None sends queries to `url`.
 
         Raises:
             ConfigError: a value out of range; a table of that name that was made otherwise; no pgvector, and no right
@@ -119,13 +124,13 @@ class PostgresIndex:
         keys = MetadataKeys() if keys is None else keys
         fields = check_fields(WordFields(language, title, questions))
         check_number("timeout_seconds", timeout_seconds, above=0)
-        server = migrate.make_server(url, ef_search, pickles_password=pickle_password)
+        server, read_server = migrate.make_servers(url, read_url, ef_search, pickles_password=pickle_password)
         check_int("dimensions", dimensions, 1, 16_000)
         if partitions is not None:
             check_int("partitions", partitions, 2, 1_000)
         with open_maintenance(server, timeout_seconds) as work:
             indexed_table = migrate.create_table(work, table, schema, fields, dimensions, partitions)
-        return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds)
+        return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds, read_server=read_server)
 
     @classmethod
     async def acreate(cls, url: str, table: str = "chunks", **settings: Any) -> PostgresIndex:
@@ -153,6 +158,7 @@ class PostgresIndex:
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
         pickle_password: bool = False,
+        read_url: str | None = None,
         **settings: Any,
     ) -> PostgresIndex | Plan:
         """Return an index over the table of a LangChain or LlamaIndex PGVectorStore, adding what it lacks.
@@ -178,6 +184,7 @@ class PostgresIndex:
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index and offset.
             pickle_password: as with `create`.
+            read_url: as with `create`.
             settings: `timeout_seconds`.
 
         Raises:
@@ -189,12 +196,12 @@ class PostgresIndex:
         check_number("timeout_seconds", seconds, above=0)
         fields = check_fields(WordFields(language, title, questions))
         url, table = migrate.locate_table(vectorstore)
-        server = migrate.make_server(url, ef_search, pickles_password=pickle_password)
+        server, read_server = migrate.make_servers(url, read_url, ef_search, pickles_password=pickle_password)
         with open_maintenance(server, seconds) as work:
             table, plan = migrate.attach_table(work, table, fields, keys, hnsw=hnsw, dry_run=dry_run)
         if dry_run:
             return plan
-        return cls(server, table, fields, keys=keys, **settings)
+        return cls(server, table, fields, keys=keys, read_server=read_server, **settings)
 
     @classmethod
     async def aattach(cls, vectorstore: Any, **settings: Any) -> PostgresIndex:
@@ -373,10 +380,12 @@ class PostgresIndex:
         ]
 
     def _query(self, statement: BoundStatement | None) -> list[Row[Any]]:
-        return query_rows(self.server, statement, self.timeout_seconds) if statement else []
+        return query_rows(self.read_server or self.server, statement, self.timeout_seconds) if statement else []
 
     async def _aquery(self, statement: BoundStatement | None) -> list[Row[Any]]:
-        return await aquery_rows(self.server, statement, self.timeout_seconds) if statement else []
+        if statement is None:
+            return []
+        return await aquery_rows(self.read_server or self.server, statement, self.timeout_seconds)
 
     # Neighbors
 

@@ -46,6 +46,18 @@ def make_server(url: Any, ef_search: int, *, pickles_password: bool = False) -> 
     return Server(server_url(url), ef_search, pickles_password)
 
 
+def make_servers(url: Any, read_url: Any, ef_search: int, *, pickles_password: bool) -> tuple[Server, Server | None]:
+    """Return the server of `url`, and the one of `read_url` if it isn't None.
+
+    Raises:
+        ConfigError: as `make_server` does.
+    """
+    server = make_server(url, ef_search, pickles_password=pickles_password)
+    if read_url is None:
+        return server, None
+    return server, make_server(read_url, ef_search, pickles_password=pickles_password)
+
+
 def create_table(
     work: MaintenanceConnection,
     name: str,
