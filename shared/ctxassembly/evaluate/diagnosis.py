@@ -208,7 +208,7 @@ class DiagnosisReport:
         losses = [
             (
                 row.layer or "",
-                row.question.text,
+                _shorten(row.question.text),
                 row.description,
                 row.chunk_id or "",
                 row.reason,
@@ -219,7 +219,9 @@ class DiagnosisReport:
         return render_section(
             "What became of the evidence",
             table("Where evidence was lost", ("lost", "pieces", "what would have kept it"), self.table()),
-            table("Each loss", ("lost", "question", "evidence", "chunk", "reason", "tried"), losses, len(losses)),
+            table(
+                "Each loss", ("lost", "question", "piece of evidence", "chunk", "reason", "tried"), losses, len(losses)
+            ),
         )
 
 
