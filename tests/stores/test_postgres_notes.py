@@ -219,8 +219,9 @@ def test_a_summary_stands_once_and_what_chunks_are_found_by_nowhere(opened: Open
     assert TEXTS["lab"][1] in context.text  # a neighbor, which brings no second summary
     for hidden in HIDDEN:
         assert hidden not in context.text
-        assert hidden not in repr((context.citations, context.provenance, context.passages))
-        assert hidden not in repr([hit.chunk for hit in hits])
+        # The words of the question itself are among the matches of a hit.
+        shown = repr((context.citations, context.provenance, context.passages, [hit.chunk for hit in hits]))
+        assert hidden not in shown.replace("labkontext1", "").replace("labfrage1", "")
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -355,6 +356,26 @@ def test_a_table_of_our_own_that_is_older_gets_them(own: PostgresIndex, database
     with pytest.raises(ConfigError, match="with_enrichment"):
         enrich(index, Scripted(), progress=False)
     assert enrich(index.with_enrichment(), Scripted(), progress=False).documents == 4
+
+
+def test_a_table_whose_notes_have_no_labels_yet_gets_them(own: PostgresIndex, database_url: str):
+    enrich(own, Scripted(), progress=False)
+    execute(database_url, "ALTER TABLE chunks DROP COLUMN ctxassembly_labels")
+    index = PostgresIndex.create(database_url, dimensions=16)
+    assert retrieve("labfrage1", KEYWORD, index=index).hits[0].chunk.metadata["page_summary"] == "Überblick lab."
+    with pytest.raises(ConfigError, match="with_enrichment"):
+        enrich(index, Scripted(), progress=False)
+    index = index.with_enrichment()
+    assert enrich(index, Scripted(), progress=False).documents == 0
+    assert retrieve("labfrage1", KEYWORD, index=index).hits[0].chunk.metadata["page_summary"] == "Überblick lab."
+
+
+def test_labels_are_in_the_metadata_of_hits_and_neighbors(opened: Opened):
+    index = opened().with_enrichment()
+    enrich(index, Scripted(lambda request: {**notes_on(request), "category": "facts"}), progress=False)
+    hits = retrieve("ferritin", KEYWORD, index=index).hits
+    chunks = [hits[0].chunk, *index.fetch([ChunkRef(hits[0].chunk.document_id)])]
+    assert [chunk.metadata["category"] for chunk in chunks] == ["facts"] * 3
 
 
 def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url: str):

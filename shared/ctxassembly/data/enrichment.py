@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
@@ -14,6 +14,9 @@ from ctxassembly.safe_repr import to_text
 
 SUMMARY_KEY = "page_summary"
 """The metadata key of a chunk for the summary of its document, which `AssemblyConfig.summary_key` reads first."""
+LABEL_KEYS = ("category", "entity_type", "place", "date")
+"""The metadata keys of a chunk for what a model says that its document is. A chunk's own values are kept, and filters
+don't read a model's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class DocumentNotes:
     """A context shows it once, above the document's passages."""
     chunks: tuple[ChunkNotes, ...] = ()
     """One for each chunk, in their order."""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Its labels, by `LABEL_KEYS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +133,8 @@ def stored_document(
     )
 
 
-def with_summary(chunk: Chunk, summary: str | None) -> Chunk:
-    """Return `chunk` with `summary` in its metadata, unless there is none, or one already."""
-    if not summary or SUMMARY_KEY in chunk.metadata:
-        return chunk
-    return replace(chunk, metadata={**chunk.metadata, SUMMARY_KEY: summary})
+def with_notes(chunk: Chunk, summary: str | None, labels: Mapping[str, str]) -> Chunk:
+    """Return `chunk` with the notes on its document in its metadata, where it has none of its own."""
+    notes = {key: value for key, value in {SUMMARY_KEY: summary, **labels}.items() if value}
+    added = {key: value for key, value in notes.items() if key not in chunk.metadata}
+    return replace(chunk, metadata={**chunk.metadata, **added}) if added else chunk

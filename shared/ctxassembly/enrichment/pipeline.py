@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.answering.understand import parse_object
 from ctxassembly.config.enrichment import (
     MAX_CONTEXT_CHARS,
+    MAX_LABEL_CHARS,
     MAX_QUESTION_CHARS,
     MAX_SUMMARY_CHARS,
     EnrichmentConfig,
@@ -27,8 +29,10 @@ from ctxassembly.data.enrichment import ChunkNotes, DocumentNotes, Outline, Read
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.text.dates import parse_date
 from ctxassembly.wording.unicode import is_storable, make_encodable
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 Count = Callable[[str], int]
 PendingWork = Literal["notes", "vectors", ""]
 
@@ -60,6 +64,14 @@ _QUESTIONS = (
 )
 
 
+_LABELS = {
+    "category": "The kind of content that most of the document is.",
+    "entity_type": "The type of thing that the document is about.",
+    "place": 'The place that the document is about, such as a city or a campus, in its own words. "" if none.',
+    "date": 'The date that the document states for itself, as YYYY-MM-DD. "" if none.',
+}
+
+
 def pending_work(outline: Outline, config: EnrichmentConfig, *, has_embedder: bool) -> PendingWork:
     """Return what a document needs: "notes" (and vectors), "vectors" with its stored contexts, or "" for nothing."""
     fingerprint = notes_fingerprint(outline, config)
@@ -70,7 +82,8 @@ def pending_work(outline: Outline, config: EnrichmentConfig, *, has_embedder: bo
 
 def notes_fingerprint(outline: Outline, config: EnrichmentConfig) -> str:
     """Return the fingerprint of notes: it depends on the texts, the prompt and the settings that shape the notes."""
-    values = (_PROMPT_VERSION, outline.content_hash, config.language, config.summary, config.questions, config.context)
+    notes = (config.summary, config.questions, config.context, config.labels, config.categories, config.entity_types)
+    values = (_PROMPT_VERSION, outline.content_hash, config.language, *notes)
     return hashlib.sha256(repr(values).encode()).hexdigest()[:32]
 
 
@@ -120,11 +133,16 @@ def notes_flow(
     document_notes = DocumentNotes()
     for chunk_range in split_into_calls([count(text) for text in texts], config):
         reply = yield notes_request(document.title, document_notes.summary, chunk_range, texts, config)
-        notes = parse_notes(parse_object(reply.text) or {}, chunk_range, config)
-        if not (notes.summary or any(one.context or one.questions for one in notes.chunks)):
+        part = f"{document.title}\n" + "\n".join(texts[place] for place in chunk_range)
+        notes = parse_notes(parse_object(reply.text) or {}, chunk_range, part, config)
+        if not (notes.summary or notes.labels or any(one.context or one.questions for one in notes.chunks)):
             finish = f", which ended by {reply.finish_reason!r}" if reply.finish_reason else ""
             return f"the reply has no usable field{finish}: {safe_repr(reply.text, 80)}"
-        document_notes = DocumentNotes(notes.summary or document_notes.summary, document_notes.chunks + notes.chunks)
+        document_notes = DocumentNotes(
+            notes.summary or document_notes.summary,
+            document_notes.chunks + notes.chunks,
+            {**notes.labels, **document_notes.labels},
+        )
     return document_notes
 
 
@@ -168,6 +186,10 @@ def notes_schema(config: EnrichmentConfig) -> dict[str, Any]:
         description = _QUESTIONS.format(config.questions, MAX_QUESTION_CHARS * 2 // 3)
         chunk_properties["questions"] = {"type": "array", "items": {"type": "string"}, "description": description}
     fields: dict[str, Any] = {"summary": {"type": "string", "description": _SUMMARY}} if config.summary else {}
+    choices = {"category": config.categories, "entity_type": config.entity_types}
+    for name in config.labels:
+        enum = {"enum": list(choices[name])} if name in choices else {}
+        fields[name] = {"type": "string", **enum, "description": _LABELS[name]}
     if len(chunk_properties) > 1:
         items = {"type": "object", "properties": chunk_properties, "required": list(chunk_properties)}
         description = "One object for each chunk, in their order."
@@ -187,16 +209,29 @@ def _rules(config: EnrichmentConfig) -> str:
 
 
 def _field_line(name: str, field_schema: Mapping[str, Any]) -> str:
-    return f"- {name} ({field_schema['type']}): {field_schema['description']}"
+    kind = " | ".join(map(json.dumps, field_schema["enum"])) if "enum" in field_schema else field_schema["type"]
+    return f"- {name} ({kind}): {field_schema['description']}"
 
 
-def parse_notes(fields: Mapping[str, Any], chunk_range: range, config: EnrichmentConfig) -> DocumentNotes:
-    """Return the usable fields of a reply as notes."""
+def parse_notes(fields: Mapping[str, Any], chunk_range: range, part: str, config: EnrichmentConfig) -> DocumentNotes:
+    """Return the usable fields of a reply as notes. `part` is the text that the model has read."""
     listed = fields.get("chunks")
     entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     by_number = {one["chunk"]: one for one in reversed(entries) if type(one.get("chunk")) is int}
     chunks = tuple(_parse_chunk_notes(by_number.get(place + 1, {}), config) for place in chunk_range)
-    return DocumentNotes(_parse_text(fields.get("summary"), MAX_SUMMARY_CHARS) if config.summary else "", chunks)
+    summary = _parse_text(fields.get("summary"), MAX_SUMMARY_CHARS) if config.summary else ""
+    given = {name: _parse_text(fields.get(name), MAX_LABEL_CHARS) for name in config.labels}
+    labels = {name: value for name, value in given.items() if value and _is_usable_label(name, value, part, config)}
+    return DocumentNotes(summary, chunks, labels)
+
+
+def _is_usable_label(name: str, value: str, part: str, config: EnrichmentConfig) -> bool:
+    """Return True if `value` is one of the choices, or if `part` has the place, or the year of the date."""
+    if name in ("category", "entity_type"):
+        return value in (config.categories if name == "category" else config.entity_types)
+    if name == "date":
+        return bool(_DATE.fullmatch(value)) and parse_date(value) is not None and value[:4] in part
+    return value.casefold() in " ".join(part.split()).casefold()
 
 
 def _parse_chunk_notes(fields: Mapping[str, Any], config: EnrichmentConfig) -> ChunkNotes:

@@ -254,12 +254,13 @@ def enrich(
     limit: int | None = None,
     progress: Progress = True,
 ) -> EnrichmentResult:
-    """Have `model` write notes on the documents of `index`: a summary, and a context and questions for each chunk.
+    """Have `model` write notes on the documents of `index`: summary and labels, context and questions of chunks.
 
     Experimental.
 
     Keyword search covers questions and contexts, and a context is embedded with its chunk. Neither is ever shown; the
-    summary is shown once above the passages of its document.
+    summary is shown once above the passages of its document. Labels (category, entity type, place, date) are in the
+    metadata of hits, for boosts and affinity.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
@@ -267,7 +268,7 @@ def enrich(
     ...     return '''{"summary": "On blood tests.", "chunks": [{"chunk": 1, "context": "On the laboratory.",
     ...                "questions": ["When do they test my iron?"]}]}'''
     >>> print(enrich(index, model, progress=lambda done, estimate: done or print(estimate)))
-    documents 1, chunks 1, calls 1, tokens in 277, tokens out at most 800
+    documents 1, chunks 1, calls 1, tokens in 359, tokens out at most 890
     documents 1, chunks 1, failed 0, left 0
     >>> retrieved = retrieve("iron", RetrievalConfig(strategy="keyword"), index=index)
     >>> [(hit.chunk.text, hit.chunk.metadata["page_summary"]) for hit in retrieved.hits]

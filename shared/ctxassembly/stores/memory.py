@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxassembly.data import enrichment
@@ -267,6 +268,7 @@ class ChunkRecord(NamedTuple):
 
     notes: enrichment.ChunkNotes = enrichment.ChunkNotes()
     summary: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
     fingerprint: str = ""
     vector: Sequence[float] | None = None
 
@@ -303,9 +305,10 @@ class Corpus:
         import numpy as np  # here, so that naming a MemoryIndex loads nothing heavy
 
         self.visible_chunks = {
-            id_: enrichment.with_summary(chunk, self.record(id_).summary) for id_, chunk in self.chunks.items()
+            id_: enrichment.with_notes(chunk, self.record(id_).summary, self.record(id_).labels)
+            for id_, chunk in self.chunks.items()
         }
-        """The chunks as a search gives them: with summaries, without contexts and questions."""
+        """The chunks as a search gives them: with summaries and labels, without contexts and questions."""
         noted = {id_: record.vector for id_, record in self.records.items() if record.vector is not None}
         embedded = {**self.vectors, **noted}
         self.matrix = _unit_rows(list(embedded.values()))
@@ -462,7 +465,9 @@ class MemoryEnrichment:
         for place, id_ in enumerate(request.outline.keys):
             record = self.corpus.record(id_)._replace(fingerprint=request.fingerprint)
             if request.notes is not None:
-                record = record._replace(notes=request.notes.chunks[place], summary=request.notes.summary)
+                record = record._replace(
+                    notes=request.notes.chunks[place], summary=request.notes.summary, labels=request.notes.labels
+                )
             if request.vectors is not None:
                 record = record._replace(vector=request.vectors[place])
             self.corpus.records[id_] = record

@@ -8,6 +8,8 @@ from ctxassembly import ConfigError
 from ctxassembly.config.enrichment import REPLY_TOKENS
 from ctxassembly.enrichment import EnrichmentConfig
 
+NO_LABELS = {"categories": (), "place": False, "date": False}
+
 
 @pytest.mark.parametrize(
     ("settings", "parameter"),
@@ -19,7 +21,12 @@ from ctxassembly.enrichment import EnrichmentConfig
         ({"questions": 6}, "questions"),
         ({"questions": -1}, "questions"),
         ({"questions": True}, "questions"),
-        ({"summary": False, "questions": 0, "context": False}, "summary, questions and context"),
+        ({"summary": False, "questions": 0, "context": False, **NO_LABELS}, "summary, questions and context"),
+        ({"categories": "facts"}, "categories"),
+        ({"categories": ("facts", "")}, "categories"),
+        ({"entity_types": ["doctor"]}, "entity_types"),
+        ({"place": None}, "place"),
+        ({"date": 1}, "date"),
         ({"concurrency": 0}, "concurrency"),
         ({"concurrency": 65}, "concurrency"),
     ],
@@ -35,5 +42,5 @@ def test_a_reply_has_room_for_the_chunks_of_a_call():
         config = EnrichmentConfig(**settings)  # type: ignore[arg-type]
         assert config.max_reply_tokens(config.chunks_per_call) <= REPLY_TOKENS
         assert config.max_reply_tokens(config.chunks_per_call + 1) > REPLY_TOKENS
-    alone = EnrichmentConfig(questions=0, context=False)
+    alone = EnrichmentConfig(questions=0, context=False, **NO_LABELS)  # type: ignore[arg-type]
     assert alone.max_reply_tokens(1_000) == alone.max_reply_tokens(0) == 350

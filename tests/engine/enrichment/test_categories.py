@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig, retrieve
-from ctxassembly.enrichment import classify_by_examples
-from ctxassembly.retrieval import Question
+from ctxassembly.enrichment import EnrichmentConfig, classify_by_examples, enrich
+from ctxassembly.retrieval import Boost, Node, Question, Taxonomy
 
 EXAMPLES = {"practical": ["We are open at night.", "The open door is on the left."], "instructions": ["Drink water."]}
 ROUTE = Chunk("route#0", "route", "Route 12 is open.")
@@ -89,3 +90,37 @@ def test_the_default_factors_lower_other_kinds_of_content(intent: Any, category:
 
 def test_the_published_settings_have_no_factors_of_categories():
     assert not RetrievalConfig.published().affinity
+
+
+def test_labels_of_enrichment_are_weighed_and_boosted():
+    """Enrichment writes category, entity type, place and date; retrieval goes by them, and a filter doesn't."""
+    texts = {
+        "bus": "The bus stops at campus North.",
+        "fee": "You pay for parking since 2026.",
+        "own": "Parking is free.",
+    }
+    labels = {
+        "bus": {"category": "practical", "entity_type": "route", "place": "campus North"},
+        "fee": {"category": "rules", "date": "2026-01-01"},
+        "own": {"category": "rules"},
+    }
+
+    def model(request: Any) -> str:
+        return json.dumps(next(labels[name] for name, text in texts.items() if text in request.messages[-1]["content"]))
+
+    index = MemoryIndex([Chunk(name, name, text, metadata=OWN.get(name, {})) for name, text in texts.items()])
+    enrich(index, model, EnrichmentConfig(entity_types=("route",)), progress=False)
+    places = Taxonomy([Node("north", "place", "campus North"), Node("24", "route", "route 24")])
+    config = RetrievalConfig(strategy="keyword", boosts=(Boost("recent", 1.5, half_life_days=10**6, date_key="date"),))
+    asked = Question("parking or bus, campus North, route 24", intent="practical")
+    found = {one.chunk.id: one for one in retrieve(asked, config, index=index, taxonomy=places).chunks}
+    assert found["own"].chunk.metadata["category"] == "practical"  # its own, not the model's
+    assert {name: [factor for factor, _ in one.factors] for name, one in found.items()} == {
+        "bus": ["category", "place", "entity_type"],
+        "fee": ["recent", "affinity:rules"],
+        "own": ["category"],
+    }
+    assert not retrieve(asked, config, index=index, filter={"place": "campus North"}).hits
+
+
+OWN = {"own": {"category": "practical"}}

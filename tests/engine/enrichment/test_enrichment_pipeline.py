@@ -123,14 +123,53 @@ def test_the_first_notes_on_a_chunk_count():
     assert notes.chunks[0].context == "On iron."
 
 
+NO_LABELS: dict[str, Any] = {"categories": (), "place": False, "date": False}
+
+
+def test_labels_of_a_document_become_notes():
+    """Published: enrichment writes category, entity type, place and date beside summary, questions and context."""
+    config = EnrichmentConfig(entity_types=("test", "doctor"))
+    labels = {"category": "facts", "entity_type": "test", "place": "campus  North", "date": "2026-05-31"}
+    notes = noted(labels, "Ferritin is measured on Campus\nNorth. Of May 31, 2026.", config=config)
+    assert notes.labels == {**labels, "place": "campus North"}
+    [system, _] = notes_request("lab", "", range(1), ["Ferritin."], config).messages
+    assert '- category ("practical" | "instructions" | "facts" | "rules"): The kind of content' in system["content"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        {"category": "medical"},
+        {"category": ["facts"]},
+        {"entity_type": "doctor"},  # no types were given
+        {"place": "campus South"},  # made up
+        {"place": ""},
+        {"date": "2025-05-31"},
+        {"date": "31 May 2026"},
+        {"date": "2026-02-31"},
+        {"owner": "me"},
+    ],
+    ids=repr,
+)
+def test_a_label_that_is_no_choice_or_made_up_is_dropped(label: Any):
+    assert noted({"summary": "Iron.", **label}, "Ferritin. Campus North, 31 May 2026.").labels == {}
+
+
+def test_the_first_part_of_a_document_that_says_so_labels_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ctxassembly.enrichment.pipeline.CALL_TOKENS", 3)
+    categories = iter([{"summary": "Iron."}, {"category": "rules"}, {"category": "facts"}])
+    notes = noted(lambda _: next(categories), "One two three.", "Four five six.", "Seven eight nine.")
+    assert notes.labels == {"category": "rules"}
+
+
 def test_only_what_is_asked_for_is_taken():
-    config = EnrichmentConfig(summary=False, questions=0)
+    config = EnrichmentConfig(summary=False, questions=0, **NO_LABELS)
     notes = noted({"summary": "About iron.", "chunks": [GOOD]}, "Ferritin.", config=config)
     assert notes == DocumentNotes("", (ChunkNotes((), "On iron."),))
     fields = notes_request("lab", "", range(1), ["Ferritin."], config).schema or {}
     assert list(fields["properties"]) == ["chunks"]
     assert list(fields["properties"]["chunks"]["items"]["properties"]) == ["chunk", "context"]
-    alone = notes_request("lab", "", range(1), ["Ferritin."], EnrichmentConfig(questions=0, context=False))
+    alone = notes_request("lab", "", range(1), ["Ferritin."], EnrichmentConfig(questions=0, context=False, **NO_LABELS))
     assert list((alone.schema or {})["properties"]) == ["summary"]
     assert "chunks" not in str(alone.messages[0]["content"]).partition("Its fields:")[2]
 

@@ -6,6 +6,7 @@ made. A row whose text others have changed keeps its notes until the next run, w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +27,7 @@ from ctxassembly.stores.postgres.rows import chunk_from_row, columns_for
 from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
+    LABELS,
     NOTES,
     NOTES_MARK,
     QUESTIONS,
@@ -47,10 +49,10 @@ def add_note_columns(server: Server, table: IndexedTable, fields: schema.WordFie
     Raises:
         ConfigError: this user doesn't own the table.
     """
-    whole = replace(table, has_notes=True)
+    whole = replace(table, has_notes=True, has_labels=True)
     with open_maintenance(server, seconds) as work:
         info = work.describe_table(table)
-        if not info.has_notes:
+        if not info.has_labels:
             if not info.is_owned:
                 allowed = "one whose table this user owns; its owner calls with_enrichment() once"
                 raise ConfigError("index", allowed, table.full_name)
@@ -65,6 +67,8 @@ def missing_steps(table: IndexedTable, info: TableInfo, fields: schema.WordField
     yield schema.Step(
         f"ALTER TABLE {table_name} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES)
     )
+    if info.has_notes:
+        return
     if info.server_version >= 170_000:
         rewrites = "rewrites the table; nobody reads or writes it meanwhile"
         yield schema.Step(
@@ -92,7 +96,7 @@ class PostgresNotes:
     timeout_seconds: float
 
     def __post_init__(self) -> None:
-        if not self.table.has_notes:
+        if not self.table.has_labels:
             allowed = "one whose table has columns for notes: index = index.with_enrichment()"
             raise ConfigError("index", allowed, self.table.full_name)
 
@@ -156,6 +160,7 @@ class PostgresNotes:
         given: dict[str, Any] = {"texts": list(request.texts), NOTES_MARK: request.fingerprint}
         if request.notes is not None:
             given[SUMMARY] = request.notes.summary
+            given[LABELS] = json.dumps(dict(request.notes.labels), ensure_ascii=False)
             given[CONTEXT] = [chunk_notes.context for chunk_notes in request.notes.chunks]
             given[QUESTIONS] = ["\n".join(chunk_notes.questions) for chunk_notes in request.notes.chunks]
         if request.vectors is not None:
@@ -170,7 +175,9 @@ class PostgresNotes:
         arrays = [name for name in ("names", "texts", CONTEXT, QUESTIONS, "vectors") if name in names]
         given_rows = sa.func.unnest(*map(text_array, arrays)).table_valued(*arrays).render_derived(name="given")
         values: dict[Any, Any] = {c[name]: given_rows.c[name] for name in (CONTEXT, QUESTIONS) if name in names}
-        values |= {c[name]: sa.cast(sa.bindparam(name), sa.Text) for name in (SUMMARY, NOTES_MARK) if name in names}
+        values |= {
+            c[name]: sa.cast(sa.bindparam(name), sa.Text) for name in (SUMMARY, LABELS, NOTES_MARK) if name in names
+        }
         if "vectors" in names:
             values[c[self.table.embedding]] = sa.cast(given_rows.c.vectors, VectorType(self.table.vector_type, None))
         # The keys find the rows by the table's index, whatever their type is; as text each finds what is its own.

@@ -90,6 +90,7 @@ def create_table(
         table,
         has_trigrams="pg_trgm" in info.extensions,
         has_notes=info.has_notes or not info.exists,
+        has_labels=info.has_labels or not info.exists,
         has_pairs=info.has_pairs(fields.language),
     )
 
@@ -253,6 +254,7 @@ def _complete_types(table: IndexedTable, info: TableInfo, fields: schema.WordFie
         dimensions=info.dimensions[table.embedding],
         has_trigrams="pg_trgm" in info.extensions,
         has_notes=info.has_notes,
+        has_labels=info.has_labels,
         has_pairs=info.has_pairs(fields.language),
         can_read_lexemes=info.can_read_lexemes,
         has_titles=info.is_utf8,

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import JSON, ColumnElement, Table, Text, case, cast, func, literal, null, select
 
 from ctxassembly.data.chunks import Chunk, origin_of
-from ctxassembly.data.enrichment import with_summary
+from ctxassembly.data.enrichment import with_notes
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
 from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, ChunkTable, json_text
-from ctxassembly.stores.postgres.table import SUMMARY, TITLE, IndexedTable
+from ctxassembly.stores.postgres.table import LABELS, SUMMARY, TITLE, IndexedTable
 
 CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
 """The columns of a table of our own that make a chunk, in the order of its fields."""
@@ -23,8 +23,8 @@ _SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 
 
 def columns_for(table: IndexedTable) -> Sequence[ColumnElement[Any]]:
-    """Return the columns that a chunk is read from, plus the summary of its document if the table has notes."""
-    notes = [table.c[SUMMARY]] if table.has_notes else []
+    """Return the columns that a chunk is read from, plus the notes on its document if the table has notes."""
+    notes = [table.c[name] for name in _note_names(table)]
     if table.is_own:
         return [*(table.c[name] for name in CHUNK_COLUMNS), *notes]
     metadata = table.json() if table.metadata is None else table.c[table.metadata]
@@ -33,7 +33,9 @@ def columns_for(table: IndexedTable) -> Sequence[ColumnElement[Any]]:
 
 def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys) -> Chunk:
     """Return the chunk in a row of `columns_for`."""
-    row, summary = (row[:-1], row[-1]) if table.has_notes else (row, None)
+    names = _note_names(table)
+    length = len(row) - len(names)
+    row, notes = row[:length], dict(zip(names, row[length:], strict=True))
     if table.is_own:
         chunk = Chunk(*row)
     else:
@@ -41,7 +43,12 @@ def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys) 
         metadata = {**(metadata or {}), **dict(zip(table.columns, more, strict=True))}
         to_chunk = _llamaindex_chunk if table.dialect == "llamaindex" else _langchain_chunk
         chunk = to_chunk(id_, text, metadata, keys)
-    return with_summary(chunk, summary) if table.has_notes else chunk
+    return with_notes(chunk, notes.get(SUMMARY), json.loads(notes.get(LABELS) or "{}")) if notes else chunk
+
+
+def _note_names(table: IndexedTable) -> list[str]:
+    """Return the columns of the notes on a chunk's document."""
+    return [SUMMARY] * table.has_notes + [LABELS] * table.has_labels
 
 
 def _langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
@@ -101,7 +108,7 @@ def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnEle
     else:
         named = LangChainColumns(table.id, table.content, table.metadata, tuple(table.columns))
         chunk_table = langchain_chunk_table(table.sql_table, named, keys, condition)
-    return replace(chunk_table, rows=chunk_table.rows.add_columns(table.c[SUMMARY])) if table.has_notes else chunk_table
+    return replace(chunk_table, rows=chunk_table.rows.add_columns(*(table.c[name] for name in _note_names(table))))
 
 
 def _own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTable:

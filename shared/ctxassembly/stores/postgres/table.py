@@ -29,7 +29,8 @@ TSV = "ctxassembly_tsv"
 """The column with the words of a chunk."""
 SUMMARY, CONTEXT = "ctxassembly_page_summary", "ctxassembly_context"
 QUESTIONS, NOTES_MARK = "ctxassembly_questions", "ctxassembly_notes_mark"
-NOTES = (SUMMARY, CONTEXT, QUESTIONS, NOTES_MARK)
+LABELS = "ctxassembly_labels"
+NOTES = (SUMMARY, CONTEXT, QUESTIONS, LABELS, NOTES_MARK)
 """The columns for a model's notes on a chunk, and for the mark of what they were made of."""
 TITLE = "ctxassembly_title"
 """The column with the title of a document, at its first chunk; in a table of a framework's the key of the metadata."""
@@ -109,6 +110,8 @@ class IndexedTable:
     """False if pg_trgm is missing, so that similar words aren't found."""
     has_notes: bool = False
     """True if it has the columns for notes, and the words of a chunk include the words of its notes."""
+    has_labels: bool = False
+    """True if these are all of them; the earliest tables with notes have no column for labels."""
     has_pairs: bool = False
     """True if every two adjacent characters of a script without spaces are a word."""
     can_read_lexemes: bool = True
@@ -138,7 +141,7 @@ class IndexedTable:
         kinds: dict[str, Any] = dict.fromkeys((*self.columns, self.key, self.id))
         kinds |= {self.content: sa.Text, TSV: TSVECTOR, self.embedding: VectorType(self.vector_type, self.dimensions)}
         if self.has_notes:
-            kinds |= dict.fromkeys(NOTES, sa.Text)
+            kinds |= dict.fromkeys((name for name in NOTES if name != LABELS or self.has_labels), sa.Text)
         if self.is_own:
             kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), sa.Text)
             kinds |= dict.fromkeys(("chunk_index", "start_index"), sa.BigInteger)
@@ -329,6 +332,11 @@ class TableInfo:
     def has_notes(self) -> bool:
         """True if the column of words includes the words of a model's notes."""
         return bool(self.words_mark and self.words_mark.endswith(WITH_NOTES))
+
+    @property
+    def has_labels(self) -> bool:
+        """True if there is a column for labels, which the columns of earlier notes hadn't."""
+        return self.has_notes and LABELS in self.types
 
     def has_pairs(self, language: str) -> bool:
         """Return True if the column of words has pairs of characters, or will have them when it is made."""
