@@ -10,7 +10,18 @@ import pytest
 import ctxassembly
 import langchain_ctxassembly
 import llamaindex_ctxassembly
-from ctxassembly import answering, citations, comparison, enrichment, evaluate, protocols, retrieval, stores, testing
+from ctxassembly import (
+    answering,
+    batch,
+    citations,
+    comparison,
+    enrichment,
+    evaluate,
+    protocols,
+    retrieval,
+    stores,
+    testing,
+)
 from ctxassembly.stores import postgres
 
 POSTGRES = {
@@ -20,7 +31,7 @@ POSTGRES = {
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
 PACKAGES = (
     *(ctxassembly, answering, citations, comparison, enrichment, evaluate, protocols, retrieval),
-    *(stores, testing),
+    *(stores, testing, batch),
     *(langchain_ctxassembly, llamaindex_ctxassembly, postgres),
 )
 PUBLIC = {

@@ -77,6 +77,7 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
         "ctxassembly",
         "ctxassembly.answering",
         "ctxassembly.citations",
+        "ctxassembly.batch",
         "ctxassembly.comparison",
         "ctxassembly.enrichment",
         "ctxassembly.errors",

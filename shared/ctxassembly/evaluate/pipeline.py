@@ -107,13 +107,7 @@ class Pipeline:
     def visible_store(self, question: LabeledQuestion) -> Any:
         """Return the store restricted to the filter of `question`; None if there is no store."""
         store = self.index if self.store is None else self.store
-        if not hasattr(store, "fetch"):
-            return None
-        if question.filter is None:
-            return store
-        if not hasattr(store, "with_filter"):
-            raise InputError(f"store must have with_filter where a question has a filter, got {type(store).__name__}")
-        return store.with_filter(question.filter)
+        return restricted_store(store if hasattr(store, "fetch") else None, question.filter)
 
     def find_chunks(self, question: LabeledQuestion, evidence: Evidence) -> list[Chunk]:
         """Return the chunks that the filter allows of the documents that may have the evidence."""
@@ -139,3 +133,16 @@ class Pipeline:
         ids = [chunk.id for chunk in holders_of(evidence, chunks) or parts_of(evidence, chunks)]
         known = {chunk.id for chunk in visible}
         return next((id_ for id_ in ids if id_ not in known), None)
+
+
+def restricted_store(store: Any, filter: Any) -> Any:
+    """Return `store` restricted to `filter`, if there is one.
+
+    Raises:
+        InputError: the store can't be restricted.
+    """
+    if store is None or filter is None:
+        return store
+    if not hasattr(store, "with_filter"):
+        raise InputError(f"store must have with_filter where a question has a filter, got {type(store).__name__}")
+    return store.with_filter(filter)

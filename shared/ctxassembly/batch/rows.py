@@ -1,0 +1,239 @@
+"""Rows of a batch, and the file that keeps them: JSON lines, by question id.
+
+A Parquet file can't be appended to, so a run writes JSON lines next to it, `contexts.parquet.jsonl`, and turns them
+into the Parquet file at its end. A run that finds a Parquet file first turns it into lines again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ctxassembly.context import Context
+from ctxassembly.data import retrieval as data
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.retrieved import Retrieved
+from ctxassembly.serialization.plain import from_plain, to_plain
+
+_START = b'{"id": "'
+"""The first characters of every line: a last line without an end that begins otherwise isn't ours to cut off."""
+_ROWS_AT_ONCE = 256
+"""Rows of one group of a Parquet file, which are in memory together."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """What came of one question: a context, or what was retrieved, or an error.
+
+    >>> BatchRow("7", "May I drink?", error="StoreError: no answer within 10 s").to_dict()["error"]
+    'StoreError: no answer within 10 s'
+    """
+
+    id: str
+    question: str
+    context: Context | None = None
+    """None if it failed, and for `retrieve_many`."""
+    retrieved: Retrieved | None = None
+    """None if it failed, and for `assemble_many`."""
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain data, as the file has it, without vectors."""
+        return {
+            "id": self.id,
+            "question": to_plain(self.question),
+            "error": to_plain(self.error),
+            "context": None if self.context is None else self.context.to_dict(),
+            "retrieved": None if self.retrieved is None else to_plain(self.retrieved),
+        }
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> BatchRow:
+        """Return the row that `to_dict` turned into `row`."""
+        context, retrieved = row["context"], row["retrieved"]
+        return cls(
+            row["id"],
+            row["question"],
+            None if context is None else Context.from_dict(context),
+            None if retrieved is None else Retrieved.with_views(from_plain(data.Retrieved, retrieved)),
+            row["error"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSummary:
+    """What a batch has done so far.
+
+    >>> print(BatchSummary(made=120, resumed=30, failed=1, first_error="7: StoreError: no answer within 10 s"))
+    made 120, resumed 30, failed 1 (7: StoreError: no answer within 10 s)
+    """
+
+    made: int = 0
+    resumed: int = 0
+    """Rows read from the file."""
+    failed: int = 0
+    first_error: str | None = None
+    """The id of the first question that failed, and its error."""
+
+    def with_row(self, row: BatchRow, *, is_resumed: bool) -> BatchSummary:
+        """Return the summary with one row more."""
+        if row.error is not None:
+            first = self.first_error or f"{row.id}: {row.error}"
+            return replace(self, failed=self.failed + 1, first_error=first)
+        if is_resumed:
+            return replace(self, resumed=self.resumed + 1)
+        return replace(self, made=self.made + 1)
+
+    def __str__(self) -> str:
+        shown = f" ({self.first_error})" if self.first_error else ""
+        return f"made {self.made}, resumed {self.resumed}, failed {self.failed}{shown}"
+
+
+def lines_path(out: Any) -> Path:
+    """Return the path of the JSON lines of `out`.
+
+    Raises:
+        ConfigError: `out` has another suffix than .jsonl or .parquet, or pyarrow isn't installed for the latter.
+    """
+    suffix = Path(out).suffix.lower() if isinstance(out, (str, Path)) else ""
+    if suffix not in (".jsonl", ".parquet"):
+        raise ConfigError("out", "a path that ends in .jsonl or .parquet", out)
+    if suffix == ".parquet" and not find_spec("pyarrow"):
+        raise ConfigError("out", "a .jsonl path where pyarrow isn't installed", out, "; pip install pyarrow")
+    return Path(f"{out}.jsonl") if suffix == ".parquet" else Path(out)
+
+
+@dataclass
+class RowFile:
+    """The JSON lines of a run, open for more. Only the ids are in memory."""
+
+    file: BinaryIO
+    name: str
+    places: dict[str, tuple[int, str]]
+    """Where the row of an id begins, and the digest of what it was made of."""
+
+    @classmethod
+    @contextmanager
+    def opened(cls, out: str | Path) -> Iterator[RowFile]:
+        """Yield the rows in `out`. Rows with an error are dropped, to be made again, and so is an unfinished last line.
+
+        A Parquet file is written when the block ends without an exception.
+
+        Raises:
+            InputError: the file has something other than such rows.
+        """
+        path, target = lines_path(out), Path(out)
+        if path != target and target.exists() and not path.exists():
+            _replace(path, _parquet_lines(target))
+        if path.exists():
+            _cut_off_unfinished(path)
+            if any(row["error"] is not None for _, _, row in _lines(path)):
+                _replace(path, (line for _, line, row in _lines(path) if row["error"] is None))
+        with path.open("a+b") as file:
+            yield cls(file, path.name, {row["id"]: (place, row["digest"]) for place, _, row in _lines(path)})
+        if path != target:
+            _write_parquet(path, target)
+            path.unlink()
+
+    def claim(self, id: str, digest: str) -> bool:
+        """Return True if nobody has made the row of `id` or has claimed it: the caller then has to `add` it.
+
+        Raises:
+            InputError: there is a row of `id`, made of something else.
+        """
+        if id not in self.places:
+            self.places[id] = -1, digest
+            return True
+        if self.places[id][1] != digest:
+            raise InputError(
+                f"{self.name} has a row with id {id!r} of another question, filter or configuration, or of another "
+                "version of ctxassembly: give each question and filter an id of its own, or pass another path as out"
+            )
+        return False
+
+    def read(self, id: str) -> BatchRow:
+        """Return the row of `id`."""
+        self.file.seek(self.places[id][0])
+        return BatchRow.from_dict(json.loads(self.file.readline()))
+
+    def add(self, row: BatchRow) -> None:
+        """Write a claimed row as a line: it stays if the process is killed afterwards."""
+        values, digest = row.to_dict(), self.places[row.id][1]
+        self.places[row.id] = self.file.seek(0, 2), digest
+        line = json.dumps({"id": values.pop("id"), "digest": digest, **values}, ensure_ascii=False)
+        self.file.write(f"{line}\n".encode())
+        self.file.flush()
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+    """Yield the place of each line, the line and its row."""
+    place = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = json.loads(line)
+                found = [row[name] for name in ("id", "question", "digest", "error", "context", "retrieved")]
+            except (KeyError, TypeError, ValueError):
+                row, found = {}, []
+            if not found or not isinstance(found[0], str):
+                raise InputError(f"{path.name}, line {number}: no row of a batch; pass another path as out")
+            yield place, line, row
+            place += len(line)
+
+
+def _cut_off_unfinished(path: Path) -> None:
+    """Remove a last line without an end, which a killed process left."""
+    end = 0
+    with path.open("r+b") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                end += len(line)
+            elif not (line.startswith(_START) or _START.startswith(line)):
+                raise InputError(f"{path.name}: no rows of a batch; pass another path as out")
+            else:
+                file.truncate(end)
+                return
+
+
+def _replace(path: Path, lines: Iterator[bytes]) -> None:
+    """Write `lines` to `path` at once: whoever kills the process leaves the old file or the new one."""
+    new = path.with_name(f"{path.name}.new")
+    with new.open("wb") as file:
+        file.writelines(lines)
+    new.replace(path)
+
+
+def _parquet_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines that `_write_parquet` turned into `path`."""
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(path) as file:
+        if "json" not in file.schema_arrow.names:
+            raise InputError(f"{path.name}: no rows of a batch; pass another path as out")
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["json"]):
+            for line in batch.column(0).to_pylist():
+                yield f"{line}\n".encode()
+
+
+def _write_parquet(path: Path, target: Path) -> None:
+    """Write the lines of `path` as a Parquet file, at once: columns to read, and the whole row as JSON."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    schema = pa.schema([(name, pa.large_string()) for name in ("id", "question", "error", "text", "json")])
+    new, lines = target.with_name(f"{target.name}.new"), _lines(path)
+    with ParquetWriter(new, schema) as writer:
+        while group := [*islice(lines, _ROWS_AT_ONCE)]:
+            values = [
+                {**row, "text": (row["context"] or {}).get("text"), "json": line.decode().rstrip("\n")}
+                for _, line, row in group
+            ]
+            columns = {name: [one[name] for one in values] for name in schema.names}
+            writer.write_table(pa.table(columns, schema=schema))
+    new.replace(target)
