@@ -71,7 +71,8 @@ def question_channel(questions: Any, index: Any, embed: Any) -> Callable[[str, i
 
     Args:
         questions: an index of `question_chunks`, a MemoryIndex or a PostgresIndex.
-        index: the index of the chunks. Both have to read the same filters.
+        index: the index of the chunks, under the same `with_filter` as the one that is searched, if that has one: what
+            it excludes isn't found by its questions. Both have to read the filters of calls.
         embed: a function from a text to its vector, or an object with `embed_query`, of the model of `questions`.
     """
     port = Port.of(embed, "embed_query")

@@ -82,6 +82,11 @@ def test_a_chunk_that_may_no_longer_be_read_is_not_found_by_an_old_question():
     assert [hit.chunk.id for hit in question_channel(QUESTIONS, moved, embed)("iron?", 9, {"ward": 1})] == []
 
 
+def test_the_filter_of_the_index_holds_for_its_questions():
+    narrow = INDEX.with_filter({"ward": 1})
+    assert [hit.chunk.id for hit in question_channel(QUESTIONS, narrow, embed)("iron?", 9, None)] == ["lab#0"]
+
+
 @pytest.mark.parametrize(("strategy", "is_asked"), [("hybrid", True), ("vector", False), ("keyword", False)])
 def test_only_fusion_has_the_channel(strategy: Any, is_asked: bool):
     found = retrieve("iron?", RetrievalConfig(strategy=strategy), index=INDEX, embed=embed, channels=CHANNEL)
