@@ -101,4 +101,4 @@ answer is in two documents. All are multiplied by 1.64 so that the words make th
 (`tests/bench/README.md`, "Fused hits").
 """
 MAX_FEW_HITS = 10
-"""With 5, 8 and 10 hits `FUSED_WEIGHTS` find no more: the order of so few says no more than their words do."""
+"""With 5, 8 and 10 hits `FUSED_WEIGHTS` found no more when they were chosen."""
