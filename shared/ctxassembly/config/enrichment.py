@@ -48,7 +48,7 @@ class EnrichmentConfig:
     """The kinds of content, of which each document gets one, as "category" in the metadata of its chunks: for
     `RetrievalConfig.affinity`, whose default knows these. () asks for none."""
     entity_types: tuple[str, ...] = ()
-    """The types of things, such as those of your taxonomy, of which each document gets the one that it is about, as
+    """The types of things, such as the types of your taxonomy, of which each document gets the one that it is about, as
     "entity_type": boosts fire for it. () asks for none."""
     place: bool = True
     """True asks for the place that a document is about, as "place", in words that the document has."""
