@@ -21,7 +21,7 @@ from langchain_postgres import PGEngine, PGVectorStore
 from sqlalchemy import make_url
 
 from attached_samples import Hashed, langchain_store, names, searched
-from ctxassembly import ChunkRef, ConfigError, RetrievalConfig, StoreError, aretrieve, retrieve
+from ctxassembly import ChunkRef, ConfigError, InputError, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, ingest, schema
 from ctxassembly.stores.postgres.connection import get_engine
@@ -151,7 +151,7 @@ def test_of_two_versions_of_a_document_one_stands_whole(index: PostgresIndex):
 
     def outcome(mine: Any) -> IngestReport | StoreError:
         try:
-            return index.add(mine, progress=False)
+            return index.add(mine, replace=True, progress=False)
         except StoreError as error:
             return error
 
@@ -164,6 +164,25 @@ def test_of_two_versions_of_a_document_one_stands_whole(index: PostgresIndex):
     assert "'lab'" in str(error)
     assert {chunk.id[0] for chunk in index.fetch([ChunkRef("lab")])} in ({"a"}, {"b"})
     assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
+
+
+def test_two_loaders_of_halves_of_a_document_are_refused_and_both_halves_are_kept(index: PostgresIndex):
+    both_wrote = threading.Barrier(2)
+    written = ingest._write_rows
+
+    def write(*given: Any) -> None:
+        written(*given)
+        both_wrote.wait(60)
+
+    def load(half: Any) -> None:
+        with pytest.raises(InputError, match="document 'lab' has stored chunks"):
+            index.add(half, progress=False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "_write_rows", write)
+        together(lambda: load(chunks()[:2]), lambda: load(chunks()[2:]))
+    assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
+    assert index.add(chunks(), progress=False) == IngestReport(0, 5, 0)
 
 
 # Event loops

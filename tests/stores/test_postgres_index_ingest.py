@@ -45,12 +45,40 @@ def test_a_changed_chunk_is_written_anew_and_one_that_left_its_document_goes(ind
     index.add([*chunks(), *chunks(document_id="other")], embed=embed, progress=False)
     changed = [replace(chunks()[0], text="Juniper."), *chunks()[2:]]
     embeddings = Counted()
-    assert index.add(changed, embed=embeddings, progress=False) == IngestReport(1, 3, 1)
+    assert index.add(changed, embed=embeddings, replace=True, progress=False) == IngestReport(1, 3, 1)
     assert embeddings.texts == ["Juniper."]
     assert ids(index, "lab") == ["lab#0", "lab#2", "lab#3", "lab#4"]
     assert len(ids(index, "other")) == 5
     assert index.find_terms(FindTerms("juniper", 9, 0)).terms[0].chunk_count == 1
     assert str(IngestReport(1, 3, 1)) == "1 added, 3 unchanged, 1 deleted"
+
+
+@pytest.mark.parametrize(
+    "part", [slice(0, 2), slice(2, 5), slice(0, 1), slice(3, 4)], ids=["first", "second", "start", "one"]
+)
+def test_a_part_of_a_document_is_refused_before_anything_is_written(index: PostgresIndex, part: slice):
+    index.add([*chunks(), *chunks(document_id="other")], embed=embed, progress=False)
+    changed = [replace(chunk, text="Juniper.") for chunk in chunks()[part]]
+    embeddings = Counted()
+    with pytest.raises(InputError, match=r"'lab' has stored chunks .*\d, such as 'lab#\d'.*replace=True"):
+        index.add([*chunks(document_id="new"), *changed], embed=embeddings, progress=False)
+    assert embeddings.texts == []
+    assert ids(index, "lab", "other") == sorted(
+        chunk.id for name in ("lab", "other") for chunk in chunks(document_id=name)
+    )
+    assert ids(index, "new") == []
+    assert index.add(changed, embed=embed, replace=True, progress=False).deleted == 5 - len(changed)
+    assert ids(index, "lab") == [chunk.id for chunk in changed]
+
+
+def test_a_part_of_a_document_in_an_iterator_is_refused_at_the_end_and_nothing_is_deleted(index: PostgresIndex):
+    index.add(chunks(), embed=embed, progress=False)
+    again = [replace(chunk, id=f"v2-{chunk.id}") for chunk in chunks()]
+    with pytest.raises(InputError, match=r"'lab' has stored chunks that weren't given \(5, such as 'lab#0'"):
+        index.add(iter(again), embed=embed, progress=False)
+    assert len(ids(index, "lab")) == 10
+    assert index.add(iter(again), embed=embed, replace=True, progress=False) == IngestReport(0, 5, 5)
+    assert ids(index, "lab") == [chunk.id for chunk in again]
 
 
 def test_changed_metadata_count_as_a_change(index: PostgresIndex):

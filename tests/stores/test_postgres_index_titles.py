@@ -139,7 +139,7 @@ def test_the_title_goes_with_the_first_chunk_in_whatever_order_chunks_come(
     index.add(CHUNKS, progress=False)
     assert {text: found(index, text) for text in TEXTS} == TEXTS
     title = {"title": "Mercury Orbit"}
-    index.add([Chunk("m#1", "m", "Later.", 1, metadata=title)], progress=False)
+    index.add([Chunk("m#1", "m", "Later.", 1, metadata=title)], replace=True, progress=False)
     assert found(index, "Mercury Orbit") == {"m#1"}
     index.add([Chunk("m#1", "m", "Later.", 1, metadata=title), Chunk("m#0", "m", "Hot.", 0)], progress=False)
     assert found(index, "Mercury Orbit") == set()

@@ -11,7 +11,7 @@ from typing import Any
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.memory import MemoryIndex
 from ctxassembly.testing.filter_cases import FILTER_CASES, ROWS, UNREADABLE
 from ctxassembly.testing.stores import store_cases
@@ -237,11 +237,20 @@ def _check_added(make_index: MakeIndex) -> None:
 
 
 def _check_changed(make_index: MakeIndex) -> None:
-    """A chunk with another text replaces the old one; chunks that a document no longer has are deleted."""
+    """A chunk with another text replaces the old one.
+
+    Chunks that a document no longer has are deleted with `replace=True`; else they are an error, and are kept.
+    """
     vectors = _vectors(len(SAMPLE))
     index = make_index(SAMPLE, vectors)
     changed = replace(SAMPLE[0], text="Zeldzame migraine.")
-    index.add([changed], vectors[:1], progress=False)
+    try:
+        index.add([changed], vectors[:1], progress=False)
+    except InputError:
+        _check_all(index, MemoryIndex(SAMPLE, vectors))
+    else:
+        raise AssertionError(f"add must refuse a part of document {changed.document_id!r}, and accepted it")
+    index.add([changed], vectors[:1], replace=True, progress=False)
     kept = [chunk for chunk in SAMPLE if chunk.document_id != changed.document_id]
     kept_vectors = [vectors[SAMPLE.index(chunk)] for chunk in kept]
     _check_all(index, MemoryIndex([changed, *kept], [vectors[0], *kept_vectors]))

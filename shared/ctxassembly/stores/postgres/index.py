@@ -218,9 +218,15 @@ class PostgresIndex:
         vectors: Iterable[Sequence[float]] | None = None,
         embed: Any = None,
         *,
+        replace: bool = False,
         progress: bool = True,
     ) -> IngestReport:
-        """Store `chunks`. Unchanged chunks are kept; other stored chunks of the same documents are deleted.
+        """Store `chunks`, which are all those of their documents. Unchanged chunks are kept.
+
+        A stored chunk of one of these documents that isn't among `chunks` is an error, since a part of a document looks
+        like a document that became shorter. With `replace=True` it is deleted. If `chunks` are a sequence, such as a
+        list, the error comes before anything is written, else at the end, when the given chunks are stored; nothing is
+        deleted either way.
 
         Other vectors, or an `embed` whose model has another name, replace the vectors that are stored. A plain function
         has no name: what is stored is then kept while text and metadata are the same.
@@ -233,12 +239,13 @@ class PostgresIndex:
             vectors: one for each chunk. None takes `chunk.vector`, or else what `embed` makes of the text.
             embed: a function from a list of texts to one vector for each, or an object with `embed_documents`. It gets
                 the texts of chunks alone that aren't stored. Without vectors, chunks are found by words.
+            replace: delete stored chunks of these documents that aren't among `chunks`.
             progress: show a bar, if tqdm is installed.
 
         Raises:
             ConfigError: the table is a framework's, which writes to it itself; vectors of another length; an id that
                 a chunk of another document has.
-            InputError: a chunk with what PostgreSQL can't hold.
+            InputError: a chunk with what PostgreSQL can't hold; without `replace`, a document with other stored chunks.
             StoreError: another run wrote other chunks of the same document at the same time; the chunks of one run are
                 kept whole.
         """
@@ -250,8 +257,11 @@ class PostgresIndex:
         on_batch, close_bar = progress_bar(total) if progress else (_no_progress, _no_progress)
         with open_maintenance(self.server, self.timeout_seconds) as work:
             try:
+                if isinstance(chunks, Sequence) and not replace:
+                    ingest.check_whole(work, self.table, ingest.documents_of(chunks))
                 pairs = ingest.pair_vectors(chunks, vectors)
-                report = ingest.add_chunks(work, self.table, pairs, self.keys, embed, on_batch)
+                written = ingest.write_chunks(work, self.table, pairs, self.keys, embed, on_batch)
+                report = ingest.complete_documents(work, self.table, written, replace=replace)
             finally:
                 close_bar()
             migrate.complete_changes(work, self.table, report.added + report.deleted)

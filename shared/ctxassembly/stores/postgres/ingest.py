@@ -78,27 +78,43 @@ def get_model_name(embed: Any) -> str | None:
     return next((name for name in names if isinstance(name, str) and name), None)
 
 
-def add_chunks(
+class First(NamedTuple):
+    """The first chunk of a document: its place and id, and the title to store with it."""
+
+    place: int
+    id: str
+    title: str | None
+
+
+class Written(NamedTuple):
+    """The chunks that a run has written, or found unchanged."""
+
+    added: int
+    unchanged: int
+    documents: Mapping[str, str]
+    """By the ids of their chunks."""
+    firsts: Mapping[str, First]
+    """By the ids of documents."""
+
+
+def write_chunks(
     work: MaintenanceConnection,
     table: IndexedTable,
     pairs: Iterator[tuple[Chunk, Vector | None]],
     keys: MetadataKeys,
     embed: Any,
     on_batch: Callable[[int], object],
-) -> IngestReport:
+) -> Written:
     """Write chunks with vectors, and titles under `keys`; `on_batch` gets the number of chunks done after each batch.
 
     Raises:
         InputError: `embed` is no function, or something in a chunk can't be stored.
         ConfigError: an id is given twice, or is stored for another document; a vector that the table can't take.
-        StoreError: another run has written other chunks of a document meanwhile.
     """
     function, model = get_embed_function(embed), get_model_name(embed)
     added = unchanged = 0
     documents: dict[str, str] = {}
-    """By the ids of their chunks."""
     firsts: dict[str, First] = {}
-    """By the ids of documents."""
     while batch := list(islice(pairs, BATCH_SIZE)):
         rows = [(chunk, vector, _row_hash(chunk, vector, model, table)) for chunk, vector in batch]
         for chunk, *_ in rows:
@@ -116,10 +132,24 @@ def add_chunks(
         added += len(missing)
         unchanged += len(rows) - len(missing)
         on_batch(len(rows))
-    deleted = _delete_others(work, table, documents)
+    return Written(added, unchanged, documents, firsts)
+
+
+def complete_documents(
+    work: MaintenanceConnection, table: IndexedTable, written: Written, *, replace: bool
+) -> IngestReport:
+    """Delete what else is stored of the documents, and correct their titles.
+
+    Raises:
+        InputError: something else is stored, and `replace` is False.
+        StoreError: another run has deleted some of the chunks, as it had other chunks of a document.
+    """
+    if not replace:
+        check_whole(work, table, written.documents)
+    deleted = _delete_others(work, table, written.documents, replace=replace)
     if table.has_titles:
-        _correct_titles(work, table, firsts)
-    return IngestReport(added, unchanged, deleted)
+        _correct_titles(work, table, written.firsts)
+    return IngestReport(written.added, written.unchanged, deleted)
 
 
 _HASH_SEPARATOR = "."
@@ -192,14 +222,6 @@ def pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> I
         if chunk is absent or vector is absent:
             raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
         yield chunk, vector
-
-
-class First(NamedTuple):
-    """The first chunk of a document: its place and id, and the title to store with it."""
-
-    place: int
-    id: str
-    title: str | None
 
 
 Row = tuple[Chunk, Vector | None, str]
@@ -321,15 +343,52 @@ def _escape_percent(name: str) -> str:
     return name.replace("%", "%%")
 
 
-def _delete_others(work: MaintenanceConnection, table: IndexedTable, documents: Mapping[str, str]) -> int:
-    """Delete the chunks of `documents` that aren't among their keys; the number of those deleted.
+def _by_document(documents: Mapping[str, str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield some of `documents` at a time, and all keys of their chunks."""
+    ids_by_document: dict[str, list[str]] = defaultdict(list)
+    for id_, document in documents.items():
+        ids_by_document[document].append(id_)
+    names = iter(ids_by_document)
+    while some := list(islice(names, BATCH_SIZE)):
+        yield some, [id_ for document in some for id_ in ids_by_document[document]]
+
+
+def documents_of(chunks: Iterable[Any]) -> dict[str, str]:
+    """Return the documents of `chunks` by the ids of chunks, without those that can't be stored."""
+    names = ((chunk.id, chunk.document_id) for chunk in chunks if isinstance(chunk, Chunk))
+    return {
+        id_: document for id_, document in names if all(isinstance(n, str) and is_storable(n) for n in (id_, document))
+    }
+
+
+def check_whole(work: MaintenanceConnection, table: IndexedTable, documents: Mapping[str, str]) -> None:
+    """Check that no chunk of `documents` is stored besides their keys.
+
+    Raises:
+        InputError: one is.
+    """
+    statement = (
+        f"SELECT document_id, count(*), min(id) FROM {_escaped_table(table)} "
+        "WHERE document_id = ANY(%s) AND id <> ALL(%s) GROUP BY document_id ORDER BY document_id LIMIT 1"
+    )
+    for given in _by_document(documents):
+        select = partial(work.connection.execute, statement.encode(), given)
+        for document, count, id_ in work.retry_on_lock(table.full_name, select).fetchall():
+            raise InputError(
+                f"document {safe_repr(document)} has stored chunks that weren't given ({count}, such as "
+                f"{safe_repr(id_)}). Nothing was deleted: give all chunks of a document, or delete the others with "
+                "add(..., replace=True)"
+            )
+
+
+def _delete_others(
+    work: MaintenanceConnection, table: IndexedTable, documents: Mapping[str, str], *, replace: bool
+) -> int:
+    """With `replace`, delete the chunks of `documents` that aren't among their keys; return the number of deleted ones.
 
     Raises:
         StoreError: another run has deleted some of them, as it had other chunks of the same document. Its chunks stay.
     """
-    ids_by_document: dict[str, list[str]] = defaultdict(list)
-    for id_, document in documents.items():
-        ids_by_document[document].append(id_)
     name = _escaped_table(table)
     missing_statement = (
         "SELECT id FROM unnest(%s::text[]) AS given(id) "
@@ -337,18 +396,18 @@ def _delete_others(work: MaintenanceConnection, table: IndexedTable, documents: 
     )
     delete_statement = f"DELETE FROM {name} WHERE document_id = ANY(%s) AND id <> ALL(%s)"
 
-    def delete(document_ids: list[str]) -> int:
-        ids = [id_ for document_id in document_ids for id_ in ids_by_document[document_id]]
+    def delete(document_ids: list[str], ids: list[str]) -> int:
         lost = work.connection.execute(missing_statement.encode(), (ids,)).fetchone()
         if lost:
             raise StoreError(
                 f"another run has written other chunks of document {documents[lost[0]]!r} meanwhile, and its own "
                 "stay; add the newest ones again"
             )
+        if not replace:
+            return 0
         return work.connection.execute(delete_statement.encode(), (document_ids, ids)).rowcount
 
     deleted = 0
-    names = iter(ids_by_document)
-    while document_ids := list(islice(names, BATCH_SIZE)):
-        deleted += work.retry_on_lock(table.full_name, partial(delete, document_ids), should_take_turn=True)
+    for given in _by_document(documents):
+        deleted += work.retry_on_lock(table.full_name, partial(delete, *given), should_take_turn=True)
     return deleted
