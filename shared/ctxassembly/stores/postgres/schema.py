@@ -211,7 +211,7 @@ def _statistics_step(table: IndexedTable) -> Step:
     return Step(f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STATISTICS 1000")
 
 
-def words_index_steps(table: IndexedTable, leaves: Sequence[Leaf]) -> Iterator[Step]:
+def words_index_steps(table: IndexedTable, leaves: Sequence[Leaf] = ()) -> Iterator[Step]:
     """Yield the steps that index the words of a table in use."""
     yield from _index_steps(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True, leaves=leaves)
 
