@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.presets import BY_USE, PUBLISHED
 from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
@@ -72,7 +73,8 @@ async def test_the_text_is_the_same_everywhere(config: AssemblyConfig) -> None:
     processed = await llamaindex.apostprocess_nodes(nodes, query_str="tax")
 
     assert expected
-    assert "\n\n".join(each.page_content for each in chained) == expected
-    assert "\n\n".join(each.node.get_content(MetadataMode.LLM) for each in processed) == expected
+    separator = SEPARATORS[config.separator]
+    assert separator.join(each.page_content for each in chained) == expected
+    assert separator.join(each.node.get_content(MetadataMode.LLM) for each in processed) == expected
     assert [each.id for each in chained] == [each.node_id for each in processed]
     assert [each.metadata["scores"] for each in chained] == [each.metadata["scores"] for each in processed]
