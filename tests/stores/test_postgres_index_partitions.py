@@ -283,6 +283,25 @@ def test_what_an_interrupted_attach_left_invalid_is_made_again(engine: PGEngine,
     assert index.search(SearchChunks(3, vectors(1, 16)[0], None, None))
 
 
+def test_partitions_below_partitions_are_attached(engine: PGEngine, database_url: str):
+    store = partitioned_store(engine, database_url, [])
+    execute(
+        database_url,
+        "DROP TABLE documents_2",
+        "CREATE TABLE deep PARTITION OF documents FOR VALUES WITH (MODULUS 3, REMAINDER 2) PARTITION BY HASH (id)",
+        *(f"CREATE TABLE deep_{at} PARTITION OF deep FOR VALUES WITH (MODULUS 2, REMAINDER {at})" for at in range(2)),
+    )
+    add_texts(store, [chunk.text for chunk in made_chunks(5)])
+    index = PostgresIndex.attach(store)
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+    assert rows_of(
+        database_url,
+        "SELECT count(*), bool_and(indisvalid) FROM pg_index WHERE indrelid IN"
+        " (SELECT relid FROM pg_partition_tree('documents'))",
+    ) == [(24, True)]
+    assert index.check().chunks == index.find_terms(FindTerms("iron", 9, 0)).chunk_count == 40
+
+
 def test_columns_for_notes_are_added_to_all_partitions(engine: PGEngine, database_url: str):
     store = partitioned_store(engine, database_url, [chunk.text for chunk in made_chunks(2)])
     index = PostgresIndex.attach(store).with_enrichment()

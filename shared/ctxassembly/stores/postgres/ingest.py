@@ -362,10 +362,10 @@ def documents_of(chunks: Iterable[Any]) -> dict[str, str]:
 
 
 def check_whole(work: MaintenanceConnection, table: IndexedTable, documents: Mapping[str, str]) -> None:
-    """Check that no chunk of `documents` is stored besides their keys.
+    """Check that all stored chunks of `documents` are among their keys.
 
     Raises:
-        InputError: one is.
+        InputError: one isn't.
     """
     statement = (
         f"SELECT document_id, count(*), min(id) FROM {_escaped_table(table)} "
