@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ctxassembly.runtime.retrieve import aretrieve, explain, retrieve
     from ctxassembly.stores.memory import MemoryIndex, MemoryStore
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
+    from ctxassembly.stores.qdrant.index import QdrantIndex as QdrantIndex
     from ctxassembly.tokens.budget import History, TokenBudget, trim_history
     from ctxassembly.wording.formats import Heading
 
@@ -114,12 +115,16 @@ else:
         "ctxassembly.runtime.retrieve": "aretrieve explain retrieve",
         "ctxassembly.stores.memory": "MemoryIndex MemoryStore",
         "ctxassembly.stores.postgres.index": "PostgresIndex",
+        "ctxassembly.stores.qdrant.index": "QdrantIndex",
         "ctxassembly.tokens.budget": "History TokenBudget trim_history",
         "ctxassembly.wording.formats": "Heading",
         "ctxassembly.presets": "",
     }
 
-    _EXTRAS = {"ctxassembly.stores.postgres.index": Extra("postgres", ("sqlalchemy",))}
+    _EXTRAS = {
+        "ctxassembly.stores.postgres.index": Extra("postgres", ("sqlalchemy",)),
+        "ctxassembly.stores.qdrant.index": Extra("qdrant", ("numpy", "qdrant_client")),
+    }
     __all__, _get_name, __dir__ = lazy_names(__name__, _HOMES, extras=_EXTRAS)
 
     def __getattr__(name: str) -> Any:

@@ -86,6 +86,7 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
         "ctxassembly.retrieval",
         "ctxassembly.stores",
         "ctxassembly.stores.postgres",
+        "ctxassembly.stores.qdrant",
         "ctxassembly.testing",
         "langchain_ctxassembly",
         "llamaindex_ctxassembly",

@@ -18,6 +18,7 @@ FRAMEWORK = {
     "agents": "from langchain.agents import create_agent",
     "llamaindex": "from llama_index.core.postprocessor.types import BaseNodePostprocessor",
     "postgres": "import sqlalchemy, psycopg",
+    "qdrant": "import qdrant_client",
     "embedded": "import psycopg",
     "semantic": "import sentence_transformers",
     "models": "import genai_prices",
@@ -29,6 +30,7 @@ OURS = {
     "agents": "from langchain_ctxassembly import ContextMiddleware",
     "llamaindex": "from llamaindex_ctxassembly import ContextAssemblyPostprocessor",
     "postgres": "from ctxassembly import PostgresIndex",
+    "qdrant": "from ctxassembly import QdrantIndex",
     "embedded": "from ctxassembly.stores.embedded_server import embedded_postgres",
 }
 ENGINE = "from ctxassembly import AssemblyConfig, Chunk, Hit, assemble"

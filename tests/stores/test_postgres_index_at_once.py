@@ -23,9 +23,9 @@ from sqlalchemy import make_url
 from attached_samples import Hashed, langchain_store, names, searched
 from ctxassembly import ChunkRef, ConfigError, InputError, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
+from ctxassembly.stores.ingest import IngestReport
 from ctxassembly.stores.postgres import PostgresIndex, ingest, schema
 from ctxassembly.stores.postgres.connection import get_engine
-from ctxassembly.stores.postgres.ingest import IngestReport
 from ctxassembly.stores.postgres.migrate import make_server
 from ctxassembly.stores.postgres.schema import missing_lexeme_steps
 from postgres_samples import TEXTS, chunks, embed, embed_query, vectors

@@ -17,9 +17,10 @@ from sqlalchemy.exc import OperationalError
 
 from ctxassembly import Chunk, ChunkRef, Hit, RetrievalConfig, Retrieved, SearchError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
+from ctxassembly.stores.ingest import IngestReport
 from ctxassembly.stores.postgres import PostgresIndex, connection
 from ctxassembly.stores.postgres.connection import get_engine
-from ctxassembly.stores.postgres.ingest import BATCH_SIZE, IngestReport
+from ctxassembly.stores.postgres.ingest import BATCH_SIZE
 from own_server import Server, server_of_ones_own
 from owners import PATIENCE, wait_until
 from postgres_samples import chunks, embed, embed_query

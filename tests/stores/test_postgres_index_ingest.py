@@ -11,8 +11,8 @@ import pytest
 
 from ctxassembly import Chunk, ChunkRef, ConfigError, InputError, MemoryIndex
 from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.stores.ingest import IngestReport
 from ctxassembly.stores.postgres import PostgresIndex, ingest
-from ctxassembly.stores.postgres.ingest import IngestReport
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, vectors
 
 

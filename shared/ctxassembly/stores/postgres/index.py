@@ -19,6 +19,7 @@ from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int, check_number
 from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.ingest import IngestReport, pair_vectors
 from ctxassembly.stores.postgres import enrichment as notes
 from ctxassembly.stores.postgres import health, ingest, migrate, search
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, keep_storable
@@ -31,7 +32,6 @@ from ctxassembly.stores.postgres.connection import (
 )
 from ctxassembly.stores.postgres.filters import build_condition
 from ctxassembly.stores.postgres.health import Health
-from ctxassembly.stores.postgres.ingest import IngestReport
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.rows import chunk_from_row, neighbor_table
 from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields
@@ -259,7 +259,7 @@ class PostgresIndex:
             try:
                 if isinstance(chunks, Sequence) and not replace:
                     ingest.check_whole(work, self.table, ingest.documents_of(chunks))
-                pairs = ingest.pair_vectors(chunks, vectors)
+                pairs = pair_vectors(chunks, vectors)
                 written = ingest.write_chunks(work, self.table, pairs, self.keys, embed, on_batch)
                 report = ingest.complete_documents(work, self.table, written, replace=replace)
             finally:

@@ -1,33 +1,36 @@
-"""Chunks written into a table of our own: by COPY, in batches that commit each, and only what isn't there yet.
-
-A row is marked with a hash of the chunk and of what its vector was made from. So a run that was killed continues
-where it ended, a second one embeds nothing, and one with other vectors or another model replaces the old vectors.
-"""
+"""Chunks written into a table of our own: by COPY, in batches that commit each, and only what isn't there yet."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from itertools import islice, zip_longest
-from operator import index
-from typing import Any, NamedTuple, SupportsIndex
+from itertools import islice
+from typing import Any, NamedTuple
 
-from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.stores.ingest import (
+    IngestReport,
+    Row,
+    Vector,
+    check_documents,
+    embed_missing,
+    get_embed_function,
+    get_model_name,
+    is_stored,
+    mark_rows,
+    metadata_json,
+    plain_values,
+)
 from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
 from ctxassembly.stores.postgres.schema import MAX_LEXEME_CHARS
 from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import TITLE, TSV, IndexedTable, quoted_name
 from ctxassembly.stores.postgres.titles import stored_title
-from ctxassembly.wording.unicode import is_storable, is_storable_json
+from ctxassembly.wording.unicode import is_storable
 
 BATCH_SIZE = 512
 """Chunks a transaction; embeddings are asked for as many texts at once."""
@@ -35,47 +38,6 @@ _COLUMNS = (
     *("id", "document_id", "chunk_index", "start_index", "prev_id", "next_id"),
     *("content", "metadata", "content_hash", "embedding"),
 )
-Vector = Sequence[float]
-Embed = Callable[[list[str]], Sequence[Vector]]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestReport:
-    """The outcome of adding chunks."""
-
-    added: int
-    """New, or changed."""
-    unchanged: int
-    deleted: int
-    """Chunks of the same documents that are no longer among them."""
-
-    def __str__(self) -> str:
-        return f"{self.added} added, {self.unchanged} unchanged, {self.deleted} deleted"
-
-
-def get_embed_function(embed: Any) -> Embed | None:
-    """Return the function from texts to vectors.
-
-    Raises:
-        InputError: `embed` is not a function, or is async.
-    """
-    function: Embed | None = getattr(embed, "embed_documents", embed)
-    if is_async(function):
-        raise InputError(
-            f"embed is called in a thread and can't be awaited: give the sync function, got {safe_repr(embed)}"
-        )
-    if not (function is None or callable(function)):
-        raise InputError(
-            f"embed must be a function from texts to vectors, or have embed_documents, got {safe_repr(embed)}"
-        )
-    return function
-
-
-def get_model_name(embed: Any) -> str | None:
-    """Return the name of the model that `embed`, or the object it is a method of, embeds with; None if it has none."""
-    model = getattr(embed, "__self__", embed)
-    names = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
-    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 class First(NamedTuple):
@@ -116,7 +78,7 @@ def write_chunks(
     documents: dict[str, str] = {}
     firsts: dict[str, First] = {}
     while batch := list(islice(pairs, BATCH_SIZE)):
-        rows = [(chunk, vector, _row_hash(chunk, vector, model, table)) for chunk, vector in batch]
+        rows = mark_rows(batch, model, partial(check_vector, table=table))
         for chunk, *_ in rows:
             if chunk.id in documents:
                 raise ConfigError("chunks", "of different ids", chunk.id)
@@ -128,7 +90,7 @@ def write_chunks(
         missing = work.retry_on_lock(table.full_name, find_missing)
         if missing:
             titles = {first.id: first.title for chunk, *_ in missing for first in [firsts[chunk.document_id]]}
-            _write_rows(work, table, _embed_missing(missing, function, table), titles)
+            _write_rows(work, table, embed_missing(missing, function, partial(check_vector, table=table)), titles)
         added += len(missing)
         unchanged += len(rows) - len(missing)
         on_batch(len(rows))
@@ -152,82 +114,6 @@ def complete_documents(
     return IngestReport(written.added, written.unchanged, deleted)
 
 
-_HASH_SEPARATOR = "."
-"""Separates the hash of a chunk from the hash of what its vector was made from; neither has one."""
-
-
-def _row_hash(chunk: Chunk, vector: Vector | None, model: str | None, table: IndexedTable) -> str:
-    """Return the hash of `chunk`, and of its vector if there is one, else of the model's name."""
-    content, vector_source = hash_chunk(chunk), None if model is None else model.encode(errors="surrogatepass")
-    if vector is not None:
-        check_vector(vector, table)
-        vector_source = array("d", vector).tobytes()
-    return (
-        content
-        if vector_source is None
-        else f"{content}{_HASH_SEPARATOR}{hashlib.sha256(vector_source).hexdigest()[:32]}"
-    )
-
-
-def hash_chunk(chunk: Chunk) -> str:
-    """Return a hash of everything that is stored of a chunk.
-
-    Raises:
-        InputError: something in it can't be stored.
-    """
-    if not isinstance(chunk, Chunk):
-        raise InputError(f"chunks must be of Chunk, got {safe_repr(chunk)}")
-    for name in ("index", "start"):
-        number = getattr(chunk, name)
-        if number is not None and not (isinstance(number, SupportsIndex) and -(2**63) <= index(number) < 2**63):
-            given = safe_repr(number)
-            raise InputError(f"{name} of a chunk must be an integer from -2**63 to 2**63 - 1, got {given}")
-    for name in ("id", "document_id", "text", "prev_id", "next_id"):
-        value = getattr(chunk, name)
-        is_missing_link = value is None and name in ("prev_id", "next_id")
-        if not (is_missing_link or (isinstance(value, str) and is_storable(value))):
-            raise InputError(
-                f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {safe_repr(value)}"
-            )
-    # As JSON: joined by a separator, values that hold the separator would pass for others, and None for "None".
-    written = json.dumps((*_plain_values(chunk), _metadata_json(chunk)), ensure_ascii=False, default=str)
-    return hashlib.sha256(written.encode()).hexdigest()
-
-
-def _plain_values(chunk: Chunk) -> tuple[Any, ...]:
-    return chunk.id, chunk.document_id, chunk.index, chunk.start, chunk.prev_id, chunk.next_id, chunk.text
-
-
-def _metadata_json(chunk: Chunk) -> str:
-    try:
-        written = json.dumps(dict(chunk.metadata), ensure_ascii=False, allow_nan=False, default=str)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"metadata of chunk {chunk.id!r} can't be written as JSON: {error}") from error
-    if not is_storable_json(written):
-        raise InputError(f"metadata of chunk {chunk.id!r} contains a NUL or half a surrogate pair")
-    return written
-
-
-def pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
-    """Yield each of `chunks` with its vector if there is one: of `vectors`, else its own.
-
-    Raises:
-        InputError: `vectors` are more or fewer than the chunks.
-    """
-    if vectors is None:
-        yield from ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
-        return
-    absent: Any = object()
-    for chunk, vector in zip_longest(chunks, vectors, fillvalue=absent):
-        if chunk is absent or vector is absent:
-            raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
-        yield chunk, vector
-
-
-Row = tuple[Chunk, Vector | None, str]
-"""A chunk, its vector if there is one, and its mark."""
-
-
 def _rows_to_write(work: MaintenanceConnection, table: IndexedTable, rows: list[Row], *, can_embed: bool) -> list[Row]:
     """Return the `rows` that aren't stored unchanged.
 
@@ -239,49 +125,10 @@ def _rows_to_write(work: MaintenanceConnection, table: IndexedTable, rows: list[
     )
     ids = [chunk.id for chunk, *_ in rows]
     found = work.connection.execute(statement.encode(), (ids,)).fetchall()
-    _check_documents(((id_, document) for id_, document, *_ in found), rows)
+    check_documents(((id_, document) for id_, document, *_ in found), rows)
     stored = {id_: (was, bare) for id_, _, was, bare in found}
 
-    def is_stored(row: Row) -> bool:
-        chunk, vector, now = row
-        was, bare = stored.get(chunk.id, ("", False))
-        is_same = was == now if _HASH_SEPARATOR in now else was.partition(_HASH_SEPARATOR)[0] == now
-        return is_same and not (bare and (can_embed or vector is not None))
-
-    return [row for row in rows if not is_stored(row)]
-
-
-def _check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> None:
-    """Check that none of `rows` has the id of a chunk of another document, which it would replace.
-
-    Raises:
-        ConfigError: one has.
-    """
-    documents = {chunk.id: chunk.document_id for chunk, *_ in rows}
-    for id_, document in stored:
-        if document != documents[id_]:
-            raise ConfigError(
-                "chunks",
-                "of ids that no other document has",
-                id_,
-                f", which is stored for document {safe_repr(document)}: number_chunks() gives chunks ids of their own",
-            )
-
-
-def _embed_missing(rows: list[Row], embed: Embed | None, table: IndexedTable) -> list[Row]:
-    """Return `rows` with vectors, made by `embed` for those without one."""
-    texts = [chunk.text for chunk, vector, _ in rows if vector is None]
-    if embed is None or not texts:
-        return rows
-    vectors = embed(texts)
-    if not hasattr(vectors, "__len__"):
-        raise InputError(f"embed must return one vector for each text, got {safe_repr(vectors)}")
-    if len(vectors) != len(texts):
-        raise InputError(f"embed must return one vector for each text: {len(texts)} texts gave {len(vectors)}")
-    for vector in vectors:
-        check_vector(vector, table)
-    remaining = iter(vectors)
-    return [(chunk, next(remaining) if vector is None else vector, mark) for chunk, vector, mark in rows]
+    return [row for row in rows if not is_stored(row, *stored.get(row[0].id, ("", False)), can_embed=can_embed)]
 
 
 def _write_rows(
@@ -297,12 +144,12 @@ def _write_rows(
                 f"DELETE FROM {_escaped_table(table)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,)
             )
             # Another run may have taken an id meanwhile. The error rolls the deletion back.
-            _check_documents(cursor.fetchall(), rows)
+            check_documents(cursor.fetchall(), rows)
             with cursor.copy(f"COPY {table.full_name} ({columns}) FROM STDIN".encode()) as copy:
                 for chunk, vector, mark in rows:
                     written_vector = None if vector is None else format_vector(vector)
                     title = [titles.get(chunk.id)] if table.has_titles else []
-                    copy.write_row((*_plain_values(chunk), _metadata_json(chunk), mark, written_vector, *title))
+                    copy.write_row((*plain_values(chunk), metadata_json(chunk), mark, written_vector, *title))
             insert_words(cursor, table, ids)
 
     work.retry_on_lock(table.full_name, replace_rows, should_take_turn=True)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import JSON, ColumnElement, Table, Text, case, cast, func, literal, null, select
 
-from ctxassembly.data.chunks import Chunk, origin_of
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.enrichment import with_notes
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import to_id
+from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
 from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, ChunkTable, json_text
 from ctxassembly.stores.postgres.table import LABELS, SUMMARY, TITLE, IndexedTable
 
 CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
 """The columns of a table of our own that make a chunk, in the order of its fields."""
-_SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
-"""Relationships of a node, as LlamaIndex writes them."""
 
 
 def columns_for(table: IndexedTable) -> Sequence[ColumnElement[Any]]:
@@ -41,7 +39,7 @@ def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys) 
     else:
         id_, text, metadata, *more = row
         metadata = {**(metadata or {}), **dict(zip(table.columns, more, strict=True))}
-        to_chunk = _llamaindex_chunk if table.dialect == "llamaindex" else _langchain_chunk
+        to_chunk = llamaindex_chunk if table.dialect == "llamaindex" else langchain_chunk
         chunk = to_chunk(id_, text, metadata, keys)
     return with_notes(chunk, notes.get(SUMMARY), json.loads(notes.get(LABELS) or "{}")) if notes else chunk
 
@@ -49,54 +47,6 @@ def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys) 
 def _note_names(table: IndexedTable) -> list[str]:
     """Return the columns of the notes on a chunk's document."""
     return [SUMMARY] * table.has_notes + [LABELS] * table.has_labels
-
-
-def _langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
-    """Return the chunk in a LangChain row. Without an index, its offset is relative to the page or section it names."""
-    document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
-    return Chunk(
-        id=str(id_),
-        document_id=to_id(document_id) or str(id_),
-        text=text,
-        index=index,
-        start=keys.read(metadata, "start"),
-        metadata=metadata,
-        origin=origin_of(metadata, keys) if index is None else None,
-    )
-
-
-def _llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
-    """Return the chunk in a LlamaIndex row, whose metadata holds the node as JSON."""
-    try:
-        node = json.loads(metadata.get("_node_content") or "{}")
-    except (TypeError, ValueError):
-        node = {}
-    node = node if isinstance(node, dict) else {}
-    inner = node.get("metadata")
-    node_metadata: Mapping[str, Any] = inner if isinstance(inner, dict) else metadata
-    source, before, after, parent = (_related_id(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT, _PARENT))
-    document_id = source or keys.read_document_id(node_metadata)
-    return Chunk(
-        id=str(id_),
-        document_id=to_id(document_id) or str(id_),
-        text=text,
-        index=keys.read(node_metadata, "index"),
-        # With a parent the offset counts in that one's text, which isn't at hand here.
-        start=None if parent else node.get("start_char_idx"),
-        prev_id=before,
-        next_id=after,
-        metadata=node_metadata,
-        hidden_from_model=frozenset(
-            key for key in node.get("excluded_llm_metadata_keys") or () if isinstance(key, str)
-        ),
-    )
-
-
-def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
-    related = node.get("relationships")
-    relation = related.get(kind) if isinstance(related, dict) else None
-    name = relation.get("node_id") if isinstance(relation, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:

@@ -1,0 +1,198 @@
+"""Chunks on their way into an index: what is stored of each, which of them have changed, and their vectors.
+
+A row is marked with a hash of the chunk and of what its vector was made from. So a run that was killed continues
+where it ended, a second one embeds nothing, and one with other vectors or another model replaces the old vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from operator import index
+from typing import Any, SupportsIndex
+
+from ctxassembly.concurrency import is_async
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.wording.unicode import is_storable, is_storable_json
+
+Vector = Sequence[float]
+Embed = Callable[[list[str]], Sequence[Vector]]
+CheckVector = Callable[[Vector], None]
+"""A function that raises an error for a vector that an index can't hold."""
+Row = tuple[Chunk, Vector | None, str]
+"""A chunk, its vector if there is one, and its mark: of what is stored, and of what the vector was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """The outcome of adding chunks."""
+
+    added: int
+    """New, or changed."""
+    unchanged: int
+    deleted: int
+    """Chunks of the same documents that are no longer among them."""
+
+    def __str__(self) -> str:
+        return f"{self.added} added, {self.unchanged} unchanged, {self.deleted} deleted"
+
+
+def get_embed_function(embed: Any) -> Embed | None:
+    """Return the function from texts to vectors.
+
+    Raises:
+        InputError: `embed` is not a function, or is async.
+    """
+    function: Embed | None = getattr(embed, "embed_documents", embed)
+    if is_async(function):
+        raise InputError(
+            f"embed is called in a thread and can't be awaited: give the sync function, got {safe_repr(embed)}"
+        )
+    if not (function is None or callable(function)):
+        raise InputError(
+            f"embed must be a function from texts to vectors, or have embed_documents, got {safe_repr(embed)}"
+        )
+    return function
+
+
+def get_model_name(embed: Any) -> str | None:
+    """Return the name of the model that `embed`, or the object it is a method of, embeds with; None if it has none."""
+    model = getattr(embed, "__self__", embed)
+    names = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
+    return next((name for name in names if isinstance(name, str) and name), None)
+
+
+_HASH_SEPARATOR = "."
+"""Separates the hash of a chunk from the hash of what its vector was made from; neither has one."""
+
+
+def mark_rows(batch: Iterable[tuple[Chunk, Vector | None]], model: str | None, check_vector: CheckVector) -> list[Row]:
+    """Return chunks with their vectors and marks; `model` is the name of the one that embeds those without a vector.
+
+    Raises:
+        InputError: something in a chunk can't be stored.
+    """
+    return [(chunk, vector, _mark(chunk, vector, model, check_vector)) for chunk, vector in batch]
+
+
+def _mark(chunk: Chunk, vector: Vector | None, model: str | None, check_vector: CheckVector) -> str:
+    content, vector_source = hash_chunk(chunk), None if model is None else model.encode(errors="surrogatepass")
+    if vector is not None:
+        check_vector(vector)
+        vector_source = array("d", vector).tobytes()
+    return (
+        content
+        if vector_source is None
+        else f"{content}{_HASH_SEPARATOR}{hashlib.sha256(vector_source).hexdigest()[:32]}"
+    )
+
+
+def is_stored(row: Row, mark: str, bare: bool, *, can_embed: bool) -> bool:
+    """Return True if `row` is stored unchanged: with this `mark`, and with a vector unless it is `bare`.
+
+    A row stored without a vector counts as changed if there is one now, and so does a row whose vector came from
+    another vector or model, if the present one is known.
+    """
+    _, vector, now = row
+    is_same = mark == now if _HASH_SEPARATOR in now else mark.partition(_HASH_SEPARATOR)[0] == now
+    return is_same and not (bare and (can_embed or vector is not None))
+
+
+def hash_chunk(chunk: Chunk) -> str:
+    """Return a hash of everything that is stored of a chunk.
+
+    Raises:
+        InputError: something in it can't be stored.
+    """
+    if not isinstance(chunk, Chunk):
+        raise InputError(f"chunks must be of Chunk, got {safe_repr(chunk)}")
+    for name in ("index", "start"):
+        number = getattr(chunk, name)
+        if number is not None and not (isinstance(number, SupportsIndex) and -(2**63) <= index(number) < 2**63):
+            given = safe_repr(number)
+            raise InputError(f"{name} of a chunk must be an integer from -2**63 to 2**63 - 1, got {given}")
+    for name in ("id", "document_id", "text", "prev_id", "next_id"):
+        value = getattr(chunk, name)
+        is_missing_link = value is None and name in ("prev_id", "next_id")
+        if not (is_missing_link or (isinstance(value, str) and is_storable(value))):
+            raise InputError(
+                f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {safe_repr(value)}"
+            )
+    # As JSON: joined by a separator, values that hold the separator would pass for others, and None for "None".
+    written = json.dumps((*plain_values(chunk), metadata_json(chunk)), ensure_ascii=False, default=str)
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def plain_values(chunk: Chunk) -> tuple[Any, ...]:
+    """Return what is stored of a chunk besides its metadata."""
+    return chunk.id, chunk.document_id, chunk.index, chunk.start, chunk.prev_id, chunk.next_id, chunk.text
+
+
+def metadata_json(chunk: Chunk) -> str:
+    """Return the metadata of a chunk as JSON.
+
+    Raises:
+        InputError: they can't be written, or contain what no store holds.
+    """
+    try:
+        written = json.dumps(dict(chunk.metadata), ensure_ascii=False, allow_nan=False, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"metadata of chunk {chunk.id!r} can't be written as JSON: {error}") from error
+    if not is_storable_json(written):
+        raise InputError(f"metadata of chunk {chunk.id!r} contains a NUL or half a surrogate pair")
+    return written
+
+
+def pair_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
+    """Yield each of `chunks` with its vector if there is one: of `vectors`, else its own.
+
+    Raises:
+        InputError: `vectors` are more or fewer than the chunks.
+    """
+    if vectors is None:
+        yield from ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
+        return
+    absent: Any = object()
+    for chunk, vector in zip_longest(chunks, vectors, fillvalue=absent):
+        if chunk is absent or vector is absent:
+            raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
+        yield chunk, vector
+
+
+def check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> None:
+    """Check that none of `rows` has the id of a chunk of another document, which it would replace.
+
+    Raises:
+        ConfigError: one has.
+    """
+    documents = {chunk.id: chunk.document_id for chunk, *_ in rows}
+    for id_, document in stored:
+        if document != documents[id_]:
+            raise ConfigError(
+                "chunks",
+                "of ids that no other document has",
+                id_,
+                f", which is stored for document {safe_repr(document)}: number_chunks() gives chunks ids of their own",
+            )
+
+
+def embed_missing(rows: list[Row], embed: Embed | None, check_vector: CheckVector) -> list[Row]:
+    """Return `rows` with vectors, made by `embed` for those without one."""
+    texts = [chunk.text for chunk, vector, _ in rows if vector is None]
+    if embed is None or not texts:
+        return rows
+    vectors = embed(texts)
+    if not hasattr(vectors, "__len__"):
+        raise InputError(f"embed must return one vector for each text, got {safe_repr(vectors)}")
+    if len(vectors) != len(texts):
+        raise InputError(f"embed must return one vector for each text: {len(texts)} texts gave {len(vectors)}")
+    for vector in vectors:
+        check_vector(vector)
+    remaining = iter(vectors)
+    return [(chunk, next(remaining) if vector is None else vector, mark) for chunk, vector, mark in rows]

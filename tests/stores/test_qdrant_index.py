@@ -1,0 +1,330 @@
+"""An index on Qdrant finds what one in memory finds; here on qdrant-client's local form, without a server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_qdrant import QdrantVectorStore
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexStore
+from qdrant_client import QdrantClient, models
+
+from ctxassembly import (
+    Chunk,
+    ChunkRef,
+    ConfigError,
+    InputError,
+    MemoryIndex,
+    RetrievalConfig,
+    aretrieve,
+    assemble,
+    retrieve,
+)
+from ctxassembly.stores.qdrant import QdrantIndex
+from ctxassembly.stores.qdrant.ingest import Writer
+from ctxassembly.testing import IndexCase, index_cases
+from langchain_ctxassembly import ContextRetriever
+
+EMBEDDINGS = DeterministicFakeEmbedding(size=8)
+WORDS = RetrievalConfig(strategy="keyword")
+TEXTS = [
+    "Ferritin is measured in the morning.",
+    "Eat nothing before it.",
+    "A ferritin below 30 is low.",
+    "Iron is given then.",
+]
+CHUNKS = [
+    Chunk(f"lab#{at}", "lab", text, at, metadata={"tenant": "ours" if at % 2 else "theirs"})
+    for at, text in enumerate(TEXTS)
+]
+
+
+class Watched:
+    """A client whose calls are counted."""
+
+    def __init__(self, client: QdrantClient) -> None:
+        self.client = client
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.client, name)
+
+        def call(*values: Any, **named: Any) -> Any:
+            self.calls[name] += 1
+            return found(*values, **named)
+
+        return call if callable(found) else found
+
+
+class Awaited(Watched):
+    """The same client, awaited: in its local form two clients don't share their collections."""
+
+    def __getattr__(self, name: str) -> Any:
+        call = super().__getattr__(name)
+
+        async def awaited(*values: Any, **named: Any) -> Any:
+            return call(*values, **named)
+
+        return awaited
+
+
+def make_index(chunks: Sequence[Chunk] = CHUNKS, vectors: Any = None) -> QdrantIndex:
+    index = QdrantIndex.create(QdrantClient(":memory:"), dimensions=8)
+    vectors = EMBEDDINGS.embed_documents([chunk.text for chunk in chunks]) if vectors is None else vectors
+    index.add(chunks, vectors, progress=False)
+    return index
+
+
+@pytest.mark.parametrize("case", [*index_cases(make_index)], ids=lambda case: case.name)
+def test_all_cases_of_an_index(case: IndexCase):
+    case.check()
+
+
+async def test_awaited_calls_find_the_same():
+    index = make_index()
+    awaited = replace(index, aclient=Awaited(index.client))
+    for one in (index, awaited):
+        for filter_ in (None, {"tenant": "ours"}):
+            options = {"index": one, "embed": EMBEDDINGS.embed_query, "filter": filter_}
+            found, expected = await aretrieve("low feritin", **options), retrieve("low feritin", **options)
+            assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in expected.hits] != []
+        refs = [ChunkRef("lab", 1)]
+        assert await one.afetch(refs) == one.fetch(refs) == [CHUNKS[1]]
+    assert awaited.aclient.calls.keys() == {"retrieve", "query_batch_points", "scroll"}
+    report = await index.aadd(CHUNKS[:2], replace=True, progress=False)
+    assert str(report) == "0 added, 2 unchanged, 2 deleted"
+
+
+@pytest.mark.parametrize(
+    ("query", "condition", "trips"),
+    [
+        ("ferritin", None, 2),
+        ("ferritin and iron", {"tenant": "ours"}, 3),  # "and" is in no chunk: near words are looked up
+        ("ferritin", {"tenant": "ours"}, 2),
+        ("ferritin", {"$and": [{"tenant": {"$in": ["ours", "x"]}}, {"document_id": "lab"}]}, 2),
+        ("ferritin", {"$not": {"tenant": {"$ne": "ours"}}}, 2),
+    ],
+)
+def test_a_question_takes_two_or_three_round_trips(query: str, condition: Any, trips: int):
+    others = [Chunk(f"{at}", "others", "Ferritin, ferritin!", at, metadata={"tenant": "others"}) for at in range(60)]
+    index = make_index([*CHUNKS, *others])
+    watched = Watched(index.client)
+    found = retrieve(
+        query,
+        RetrievalConfig(limit=3),
+        index=replace(index, client=watched),
+        embed=EMBEDDINGS.embed_query,
+        filter=condition,
+    )
+    assert len(found.hits) == (2 if condition else 3)
+    assert watched.calls.total() == trips
+
+
+def test_a_function_is_a_filter_too():
+    found = retrieve("ferritin", WORDS, index=make_index(), filter=lambda chunk: chunk.index == 2)
+    assert [hit.chunk.id for hit in found.hits] == ["lab#2"]
+
+
+def test_ids_of_any_kind_come_back():
+    chunks = [
+        Chunk(id_, f"document {at}", "Ferritin.", 0) for at, id_ in enumerate(("7", "a/b#0", "é ü", "\\", "x" * 999))
+    ]
+    index = make_index(chunks)
+    assert {hit.chunk.id for hit in retrieve("ferritin", WORDS, index=index).hits} == {chunk.id for chunk in chunks}
+    assert [index.fetch([ChunkRef(one.document_id, chunk_id=one.id)]) for one in chunks] == [[one] for one in chunks]
+
+
+def test_deleted_documents_leave_no_words():
+    index = make_index([*CHUNKS, Chunk("x", "other", "Ferritin, zinc.", 0)])
+    assert index.delete(["other", "unknown"]) == 1
+    found = retrieve("zinc", WORDS, index=index)
+    assert (found.hits, index.check().chunks, index.check().counted) == ((), 4, 4)
+    assert len(retrieve("ferritin", WORDS, index=index).hits) == 2
+
+
+def test_a_killed_run_is_finished_with_the_right_counts(monkeypatch: pytest.MonkeyPatch):
+    index = make_index(CHUNKS[:1])
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "change_counts", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            index.add(CHUNKS, embed=EMBEDDINGS, progress=False)
+    assert index.check().is_interrupted
+    assert "call refresh()" in str(index.check())
+    index.add(CHUNKS, embed=EMBEDDINGS, progress=False)
+    health = index.check()
+    assert (health.is_interrupted, health.counted, health.without_words) == (False, 4, 0)
+    expected = MemoryIndex(CHUNKS)
+    one, other = (retrieve("ferritin is low", WORDS, index=index) for index in (index, expected))
+    assert [hit.score for hit in one.hits] == pytest.approx([hit.score for hit in other.hits])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        pytest.param(lambda client: QdrantIndex.create(client, dimensions=9), "8, as the collection has", id="length"),
+        pytest.param(
+            lambda client: QdrantIndex.create(client, dimensions=8, title="name"),
+            "as the collection was made",
+            id="title",
+        ),
+        pytest.param(
+            lambda client: QdrantIndex.create(client, dimensions=8).add(CHUNKS, [[1.0]] * 4),
+            "8 dimensions",
+            id="vector",
+        ),
+        pytest.param(
+            lambda client: QdrantIndex.create(client, dimensions=8).add([replace(CHUNKS[0], document_id="other")]),
+            "ids that no other document has",
+            id="another document",
+        ),
+        pytest.param(
+            lambda client: QdrantIndex.create(client, dimensions=8).add([*CHUNKS, CHUNKS[0]]),
+            "different ids",
+            id="twice",
+        ),
+    ],
+)
+def test_errors_name_the_reason(make: Callable[[QdrantClient], Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        make(make_index().client)
+
+
+def langchain_store() -> QdrantVectorStore:
+    client = QdrantClient(":memory:")
+    client.create_collection("docs", models.VectorParams(size=8, distance=models.Distance.COSINE))
+    store = QdrantVectorStore(client, "docs", EMBEDDINGS)
+    store.add_documents([document(chunk) for chunk in CHUNKS])
+    return store
+
+
+def document(chunk: Chunk) -> Document:
+    metadata = {**chunk.metadata, "document_id": chunk.document_id, "chunk_index": chunk.index}
+    return Document(page_content=chunk.text, metadata=metadata)
+
+
+def texts(found: Any) -> list[str]:
+    return [hit.chunk.text for hit in found.hits]
+
+
+def test_attach_to_a_collection_of_langchain():
+    store = langchain_store()
+    plan = QdrantIndex.attach(store, dry_run=True)
+    assert plan[0] == "create sparse vector ctxassembly_words"
+    assert plan[-2:] == ["create collection docs_lexemes", "add words and places to 4 chunks"]
+    assert not store.client.collection_exists("docs_lexemes")
+
+    index = QdrantIndex.attach(store, progress=False)
+    expected = MemoryIndex(CHUNKS)
+    for query in ("ferritin low", "mornin", "iron"):
+        assert texts(retrieve(query, WORDS, index=index)) == texts(retrieve(query, WORDS, index=expected)) != []
+    assert texts(retrieve("is", WORDS, index=index, filter={"tenant": "ours"})) == [TEXTS[3]]
+    context = ContextRetriever(index, EMBEDDINGS).context("Which ferritin is low?", filter={"tenant": "theirs"})
+    assert TEXTS[2] in context.text
+    assert not any(TEXTS[at] in context.text for at in (1, 3))
+    assert len(store.similarity_search("ferritin", k=4)) == 4
+
+    # Written, replaced and deleted by the vector store; the words are learned by the next `attach`.
+    store.add_documents([Document(page_content="Zinc.", metadata={"document_id": "zinc", "chunk_index": 0})])
+    assert index.check().without_words == 1
+    assert QdrantIndex.attach(store, dry_run=True)[-1] == "add words and places to 1 chunks"
+    index = QdrantIndex.attach(store, progress=False)
+    assert texts(retrieve("zinc", WORDS, index=index)) == ["Zinc."]
+    store.delete([hit.chunk.id for hit in retrieve("zinc", WORDS, index=index).hits])
+    index.refresh()
+    assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 0
+    for change in (lambda: index.add(CHUNKS), lambda: index.delete(["lab"])):
+        with pytest.raises(ConfigError, match="the vector store's own"):
+            change()
+
+
+def _asked(text: str) -> Any:
+    from ctxassembly.retrieval import FindTerms
+
+    return FindTerms(text, 9, 0)
+
+
+def test_attach_continues_where_a_killed_run_ended(monkeypatch: pytest.MonkeyPatch):
+    store = langchain_store()
+    monkeypatch.setattr("ctxassembly.stores.qdrant.ingest.BATCH_SIZE", 2)
+    batches = count()
+    with monkeypatch.context() as patched:
+        mark = Writer._mark_points
+        patched.setattr(Writer, "_mark_points", lambda *given: mark(*given) if not next(batches) else 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            QdrantIndex.attach(store, progress=False)
+    assert QdrantIndex.attach(store, dry_run=True)[-1] == "add words and places to 2 chunks"
+    index = QdrantIndex.attach(store, progress=False)
+    assert index.find_terms(_asked("ferritin")).terms[0].chunk_count == 2
+
+
+def test_attach_to_a_collection_of_llamaindex():
+    store = LlamaIndexStore("nodes", client=QdrantClient(":memory:"))
+    ids = [f"{at:08}-0000-0000-0000-000000000000" for at in range(4)]
+    nodes = [
+        TextNode(
+            text=chunk.text,
+            id_=id_,
+            metadata={**chunk.metadata, "chunk_index": chunk.index, "doc_id": "inner"},
+            embedding=EMBEDDINGS.embed_query(chunk.text),
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="lab")},
+        )
+        for id_, chunk in zip(ids, CHUNKS, strict=True)
+    ]
+    store.add(nodes)
+    index = QdrantIndex.attach(store, progress=False)
+    found = retrieve(
+        "ferritin", index=index, embed=EMBEDDINGS.embed_query, filter={"tenant": "theirs", "doc_id": "inner"}
+    )
+    assert sorted(texts(found)) == sorted([TEXTS[0], TEXTS[2]])
+    assert {hit.chunk.document_id for hit in found.hits} == {"lab"}
+    assert [chunk.text for chunk in index.fetch([ChunkRef("lab", 1), ChunkRef("lab", chunk_id=ids[3])])] == TEXTS[1::2]
+    context = assemble(found.hits[:1], query="ferritin", store=index.with_filter({"tenant": "theirs"}))
+    assert not any(TEXTS[at] in str(context) for at in (1, 3))
+
+
+def test_attach_refuses_what_it_cannot_search():
+    client = QdrantClient(":memory:")
+    client.create_collection("docs", models.VectorParams(size=8, distance=models.Distance.EUCLID))
+    store = QdrantVectorStore(client, "docs", EMBEDDINGS, distance=models.Distance.EUCLID)
+    with pytest.raises(ConfigError, match="by cosine"):
+        QdrantIndex.attach(store)
+    with pytest.raises(InputError, match="a QdrantVectorStore of LangChain or LlamaIndex"):
+        QdrantIndex.attach(object())
+
+
+def test_a_collection_is_of_one_kind():
+    store = langchain_store()
+    with pytest.raises(ConfigError, match=r"attach\(vectorstore\) indexes others"):
+        QdrantIndex.create(store.client, "docs", dimensions=8)
+    QdrantIndex.attach(store, progress=False)
+    with pytest.raises(ConfigError, match="one of langchain, as it was indexed"):
+        QdrantIndex.create(store.client, "docs", dimensions=8)
+
+
+def test_the_place_is_the_server_and_the_collection():
+    layout = make_index().layout
+    places = [QdrantIndex(SimpleNamespace(init_options=options), layout).place for options in OPTIONS]
+    assert places[0] == places[1] != places[2]
+    assert make_index().place != make_index().place
+
+
+OPTIONS = (
+    {"location": "http://one:6333", "port": 6333},
+    {"location": None, "url": "http://one:6333", "port": 6333},
+    {"host": "other", "port": 6333},
+)
+
+
+def test_langchain_reads_a_collection_that_create_made():
+    index = make_index()
+    store = QdrantVectorStore(index.client, "chunks", EMBEDDINGS)
+    (found,) = store.similarity_search(TEXTS[2], k=1)
+    assert (found.page_content, found.metadata["tenant"]) == (TEXTS[2], "theirs")
