@@ -221,7 +221,7 @@ class PostgresIndex:
         replace: bool = False,
         progress: bool = True,
     ) -> IngestReport:
-        """Store `chunks`, which are all those of their documents. Unchanged chunks are kept.
+        """Store `chunks`, all chunks of their documents. Unchanged ones are kept.
 
         A stored chunk of one of these documents that isn't among `chunks` is an error, since a part of a document looks
         like a document that became shorter. With `replace=True` it is deleted. If `chunks` are a sequence, such as a
