@@ -148,7 +148,7 @@ def tune(
     min_relevance: 0.2 -> 0.4
     on test      yours     fitted difference
     recall       1.000      1.000     +0.000 [+0.000, +0.000]
-    tokens          96         60        -36 [-36, -36]
+    tokens          96         36        -60 [-60, -60]
     early        1.000      1.000     +0.000 [+0.000, +0.000]
     The fitted settings are better.
 

@@ -11,7 +11,7 @@ from ctxassembly.assembly.rendering.groups import Joins, document_texts
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.tables import raise_tables
 from ctxassembly.assembly.scoring.titles import raise_linked
-from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
+from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.tokens.counter import TokenCounter
@@ -66,9 +66,7 @@ class Relevance:
 def choose_weights(candidates: Iterable[Candidate]) -> Weights:
     """Return the weights of sentences for how the hits among `candidates` were found.
 
-    They are `FUSED_WEIGHTS` for more than `MAX_FEW_HITS` hits if the metadata of some says that a keyword search found
-    them.
+    They are `FUSED_WEIGHTS` if the metadata of some says that a keyword search found them.
     """
-    hits = [candidate for candidate in candidates if candidate.is_hit]
-    is_fused = len(hits) > MAX_FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
+    is_fused = any(candidate.is_hit and "keyword_rank" in candidate.chunk.metadata for candidate in candidates)
     return FUSED_WEIGHTS if is_fused else WEIGHTS

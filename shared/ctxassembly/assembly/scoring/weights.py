@@ -93,12 +93,10 @@ WEIGHTS = Weights()
 FUSED_WEIGHTS = Weights(
     rank=1.3, neighbor=1.3, distance=0.25, chunk=2.5, sentence=1.2, surroundings=3.3, section=3.3, document=1.6
 )
-"""The weights for more than `MAX_FEW_HITS` hits of which a keyword search found some.
+"""The weights for hits of which a keyword search found some.
 
 Their order includes the words of the chunks already, weighted by all texts searched instead of those retrieved. So
 relative to the others the chunk has a quarter of its usual weight and the document two thirds, for questions whose
 answer is in two documents. All are multiplied by 1.64 so that the words make the same difference
 (`tests/bench/README.md`, "Fused hits").
 """
-MAX_FEW_HITS = 10
-"""With 5, 8 and 10 hits `FUSED_WEIGHTS` found no more when they were chosen."""

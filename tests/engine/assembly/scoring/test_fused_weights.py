@@ -9,7 +9,7 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
 from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, MAX_FEW_HITS, WEIGHTS, Weights
+from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
 
 QUERY = "Which deposit does a tenant pay?"
 TEXTS = [
@@ -17,7 +17,7 @@ TEXTS = [
     "A deposit is a deposit. The tenant who pays a deposit pays a deposit. Deposit, tenant, pay.",
     "Cats sleep. Dogs bark. Birds sing.",
 ]
-CHUNKS = [Chunk(f"c{number}", f"d{number}", f"{TEXTS[number % 3]} {number}.") for number in range(MAX_FEW_HITS + 1)]
+CHUNKS = [Chunk(f"c{number}", f"d{number}", f"{TEXTS[number % 3]} {number}.") for number in range(11)]
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
     ("strategy", "most", "weights"),
     [
         ("hybrid", 20, FUSED_WEIGHTS),
-        ("hybrid", MAX_FEW_HITS, WEIGHTS),
-        ("keyword", 20, WEIGHTS),  # too few chunks have a word of the query
+        ("hybrid", 5, FUSED_WEIGHTS),
+        ("keyword", 20, FUSED_WEIGHTS),
         ("vector", 20, WEIGHTS),
         (None, 20, WEIGHTS),
     ],
