@@ -29,22 +29,42 @@ Judge = Callable[[LabeledQuestion, SystemResult], float | None]
 def as_judge(model: Any) -> Judge:
     """Return a function that grades the answer of a result from 0 to 1; None without an answer or an expected one.
 
-    `model` is a language model, or a function (question, expected answer, answer) -> grade.
+    `model` is a language model, a metric of RAGAS, or a function (question, expected answer, answer) -> grade.
 
     >>> judge = as_judge(lambda question, expected, answer: expected in answer)
     >>> judge(LabeledQuestion("May I drink?", answer="Yes"), SystemResult("", answer="Yes, you may."))
     1.0
 
     Raises:
-        InputError: `model` is neither.
+        InputError: `model` is none of these.
         ValueError: while grading, the model replied without a number.
     """
+    if callable(getattr(model, "ascore", None)) and callable(getattr(model, "score", None)):
+        return _by_metric(model)
     ask = model if _takes_three(model) else _grader(text_model("judge", model))
 
     def grade(question: LabeledQuestion, result: SystemResult) -> float | None:
         if result.answer is None or not question.answer:
             return None
         return float(ask(question.text, question.answer, result.answer))
+
+    return grade
+
+
+def _by_metric(metric: Any) -> Judge:
+    """Return a judge by a metric of RAGAS (`ragas.metrics.collections`), given what its `ascore` takes by name."""
+    names = signature(metric.ascore).parameters
+
+    def grade(question: LabeledQuestion, result: SystemResult) -> float | None:
+        if result.answer is None or not question.answer:
+            return None
+        given = {
+            "user_input": question.text,
+            "response": result.answer,
+            "reference": question.answer,
+            "retrieved_contexts": [result.text],
+        }
+        return float(metric.score(**{name: value for name, value in given.items() if name in names}).value)
 
     return grade
 

@@ -156,7 +156,8 @@ def evaluate(
             together by their offsets. With it texts without offsets are looked up in the documents, and the borders of
             contexts are checked.
         baseline: the name of the system that the others are compared with; None means the first.
-        judge: a language model that grades answers against the expected answers.
+        judge: what grades answers against the expected answers: a language model, a metric of RAGAS
+            (`ragas.metrics.collections`), or a function (question, expected answer, answer) -> grade.
         model: the name of the model that reads the contexts, for their price: `pip install 'ctxassembly[models]'`.
         budget: the number of tokens that a context may have; None doesn't check.
         encoding: the tokenizer that counts all contexts: a name of tiktoken, or a function.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -302,6 +304,24 @@ def test_a_judge_grades_answers_against_the_expected_ones():
     report = evaluate([question], {"rag": rag}, judge=lambda prompt: "Well.", progress=False)
     assert report.rows[0].error == "judge: ValueError: the judge replied without a grade from 0 to 1: 'Well.'"
     assert report.rows[0].measures["recall"] == 1
+
+
+class Overlap:
+    """A metric in the form of RAGAS: `score` awaits `ascore`, which names what it takes."""
+
+    async def ascore(self, response: str, reference: str, retrieved_contexts: list[str]) -> SimpleNamespace:
+        return SimpleNamespace(value=float(reference in response and response in retrieved_contexts[0]))
+
+    def score(self, **given: Any) -> SimpleNamespace:
+        return asyncio.run(self.ascore(**given))
+
+
+def test_a_metric_of_ragas_is_a_judge():
+    question = {"question": "Why?", "answer": "two hours"}
+    answered = returning({"context": LEAFLET, "answer": "until two hours before"})
+    assert measured(answered, question, judge=Overlap())["answer"] == 1.0
+    assert measured(returning({"context": LEAFLET, "answer": "ever"}), question, judge=Overlap())["answer"] == 0.0
+    assert "answer" not in measured(returning(LEAFLET), question, judge=Overlap())
 
 
 def test_a_function_of_question_expected_answer_and_answer_is_a_judge():
