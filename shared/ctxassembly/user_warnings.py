@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import currentframe
 from types import FrameType
 from typing import Any, NamedTuple
@@ -47,6 +48,14 @@ def with_remedy(fact: str, remedy: str) -> str:
     """
     short = fact if len(fact) < MAX_FACT_CHARS else f"{fact[: MAX_FACT_CHARS - 4]}..."
     return f"{short}.{REMEDY}{remedy}"
+
+
+@contextmanager
+def ignored_warnings(message: str) -> Iterator[None]:
+    """Ignore warnings of a dependency that begin with `message`, for as long as the block lasts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message)
+        yield
 
 
 class _BothWarning(FilterNotSeenWarning, NothingToJoinWarning):

@@ -93,6 +93,10 @@ def ours(context: Context) -> tuple[set[int], set[int]]:
     for found in re.finditer(r"\[\.\.\.\]", context.text):
         if not any(begin < found.end() and found.start() < end for begin, end in sources):
             may.add(found.start())
+    for before, after in pairwise(context.blocks):
+        between = context.text[before.span[1] : after.span[0]]
+        if between.strip():  # the rule of `separator`
+            must.add(before.span[1] + between.index("---"))
     for block in context.blocks:
         begin, end = block.span
         if block.citation is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerRecorder, measure_quality
@@ -25,6 +26,7 @@ from ctxassembly.answering.requests import (
     Assemble,
     CacheGet,
     CacheSet,
+    Compute,
     Message,
     ModelReply,
     NextPiece,
@@ -33,7 +35,7 @@ from ctxassembly.answering.search import Evidence, evidence_flow
 from ctxassembly.answering.summary import RESERVED_TOKENS, summary_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
 from ctxassembly.answering.weakness import find_weakness, strength
-from ctxassembly.answering.window import fit_context, fit_history, free_tokens, history_messages
+from ctxassembly.answering.window import fit_context, fit_history, free_tokens, has_window, history_messages
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
@@ -157,7 +159,8 @@ def _answer(
     context: Context | None = None
     if evidence.hits:
         effective_query = understanding.rewritten or call.question
-        budget = fit_context(call, config, (*config.extra_rules, *_unanswered_lines(call, evidence)))
+        rules = (*config.extra_rules, *_unanswered_lines(call, evidence))
+        budget = (yield Compute(partial(fit_context, call, config, rules))) if has_window(call, config) else None
         query = evidence.query or effective_query
         context = yield Assemble(evidence.hits, query, evidence.supplement, call.filter, budget)
         log.record_step("assemble", context.trace.summary)
@@ -194,9 +197,10 @@ def _withhold_forbidden(answer: Answer, call: AnswerCall, config: AnswerConfig, 
 
 def _understand(
     call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
-) -> Generator[AskModel, ModelReply, tuple[QueryUnderstanding, ModelReply | None]]:
+) -> Generator[AskModel | Compute, Any, tuple[QueryUnderstanding, ModelReply | None]]:
     """Return the understanding, and the model's reply if it has read all of the conversation."""
-    history = fit_history(call, config)
+    has_limit = has_window(call, config) and bool(call.history)
+    history = (yield Compute(partial(fit_history, call, config))) if has_limit else call.history
     understanding, reply = yield from understand_flow(call.question, history, config, call.today)
     log.notes += understanding.notes
     if reply or understanding.notes:
@@ -284,12 +288,14 @@ def build_prompt(
 
 def _history_flow(
     call: AnswerCall, context: Context, prompt: tuple[Message, Message], config: AnswerConfig, log: AnswerRecorder
-) -> Generator[AskModel, ModelReply, tuple[Message, ...]]:
+) -> Generator[AskModel | Compute, Any, tuple[Message, ...]]:
     """Return the messages of the conversation to send, and note if some are left out.
 
     The conversation gets its zone, or what the other messages leave of the window if that is less.
     """
-    free = free_tokens(call, config, prompt)
+    if not call.history:
+        return ()
+    free = (yield Compute(partial(free_tokens, call, config, prompt))) if has_window(call, config) else None
     limit = config.history_tokens if free is None else max(0, min(free, config.history_tokens))
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
     messages = history_messages(call.history[-config.history_exchanges :])

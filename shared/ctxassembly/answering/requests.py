@@ -131,6 +131,13 @@ class Readmit:
 
 
 @dataclass(frozen=True, slots=True)
+class Compute:
+    """Work that may take long, such as counting tokens: it is done beside the event loop. The reply is its result."""
+
+    function: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class CacheGet:
     """Answered with the entry that a cache has under `key`; with None if it has none, or there is no cache."""
 

@@ -51,6 +51,11 @@ def _window_budget(call: AnswerCall, config: AnswerConfig) -> TokenBudget | None
     )
 
 
+def has_window(call: AnswerCall, config: AnswerConfig) -> bool:
+    """Return True if the window is known. All else here then counts tokens."""
+    return _window_budget(call, config) is not None
+
+
 def free_tokens(call: AnswerCall, config: AnswerConfig, messages: Iterable[Message]) -> int | None:
     """Return the tokens that `messages` and the answer leave of the window; None if it is unknown."""
     budget = _window_budget(call, config)

@@ -22,12 +22,13 @@ from ctxassembly.answering.requests import (
     Assemble,
     CacheGet,
     CacheSet,
+    Compute,
     ModelReply,
     NextPiece,
     Readmit,
     SearchAll,
 )
-from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
+from ctxassembly.concurrency import await_with_deadline, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
@@ -83,6 +84,8 @@ class AnswerServices:
             return _parse_piece(wait_with_deadline(request.timeout_seconds, submit(self._read_piece)))
         if isinstance(request, (CacheGet, CacheSet)):
             return _use_cache(cast(AnswerCache, self._cache), request)
+        if isinstance(request, Compute):
+            return request.function()
         port, name = self._source_ports[type(request)]
         if port.sync is None:
             raise InputError(f"{self._source_name} has no {name}(request); what can only be awaited needs aanswer()")
@@ -103,6 +106,8 @@ class AnswerServices:
             return _parse_piece(await await_with_deadline(request.timeout_seconds, piece))
         if isinstance(request, (CacheGet, CacheSet)):
             return await Port(_use_cache).acall(cast(AnswerCache, self._cache), request)
+        if isinstance(request, Compute):
+            return await run_in_worker(request.function)
         port, name = self._source_ports[type(request)]
         if not port:
             raise InputError(f"{self._source_name} has neither {name}(request) nor a{name}(request)")

@@ -7,7 +7,6 @@ finds one of another, killed run counts all words again.
 from __future__ import annotations
 
 import json
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +50,7 @@ from ctxassembly.stores.qdrant.points import (
     trigram_vector,
 )
 from ctxassembly.stores.qdrant.search import check_vector, match_any
+from ctxassembly.user_warnings import ignored_warnings
 
 BATCH_SIZE = 256
 """Chunks, or words, a request; embeddings are asked for as many texts at once."""
@@ -112,8 +112,7 @@ class Writer:
         return f"create collection {name}", partial(self.client.create_collection, name, **vectors)
 
     def _index_payload(self, path: str) -> None:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Payload indexes have no effect")  # in the client's own local form
+        with ignored_warnings("Payload indexes have no effect"):  # in the client's own local form
             self.client.create_payload_index(self.layout.collection, path, _INDEXES[path])
 
     # The words
