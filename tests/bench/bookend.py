@@ -27,7 +27,9 @@ def system(questions: QuestionSet, threshold: float, budget: int, hits: int) -> 
     config = replace(BOOKEND, semantic_threshold=threshold, max_tokens=budget)
 
     def ask(text: str, filter: str) -> Context:  # noqa: A002 - as `evaluate` passes it
-        return assemble(by_id[filter].hits[:hits], config, query=text, embeddings=embed_cached)
+        return assemble(
+            by_id[filter].hits[:hits], config, query=text, embeddings=lambda texts: embed_cached(texts).tolist()
+        )
 
     return ask
 
