@@ -35,7 +35,7 @@ from ctxassembly.answering.search import Evidence, evidence_flow
 from ctxassembly.answering.summary import RESERVED_TOKENS, summary_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
 from ctxassembly.answering.weakness import find_weakness, strength
-from ctxassembly.answering.window import fit_context, fit_history, free_tokens, has_window, history_messages
+from ctxassembly.answering.window import fit_context, fit_history, free_tokens, history_messages, window_budget
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
@@ -160,7 +160,8 @@ def _answer(
     if evidence.hits:
         effective_query = understanding.rewritten or call.question
         rules = (*config.extra_rules, *_unanswered_lines(call, evidence))
-        budget = (yield Compute(partial(fit_context, call, config, rules))) if has_window(call, config) else None
+        window = window_budget(call, config)
+        budget = (yield Compute(partial(fit_context, window, call, config, rules))) if window else None
         query = evidence.query or effective_query
         context = yield Assemble(evidence.hits, query, evidence.supplement, call.filter, budget)
         log.record_step("assemble", context.trace.summary)
@@ -199,8 +200,8 @@ def _understand(
     call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
 ) -> Generator[AskModel | Compute, Any, tuple[QueryUnderstanding, ModelReply | None]]:
     """Return the understanding, and the model's reply if it has read all of the conversation."""
-    has_limit = has_window(call, config) and bool(call.history)
-    history = (yield Compute(partial(fit_history, call, config))) if has_limit else call.history
+    window = window_budget(call, config) if call.history else None
+    history = (yield Compute(partial(fit_history, window, call, config))) if window else call.history
     understanding, reply = yield from understand_flow(call.question, history, config, call.today)
     log.notes += understanding.notes
     if reply or understanding.notes:
@@ -295,7 +296,8 @@ def _history_flow(
     """
     if not call.history:
         return ()
-    free = (yield Compute(partial(free_tokens, call, config, prompt))) if has_window(call, config) else None
+    window = window_budget(call, config)
+    free = (yield Compute(partial(free_tokens, window, call, config, prompt))) if window else None
     limit = config.history_tokens if free is None else max(0, min(free, config.history_tokens))
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
     messages = history_messages(call.history[-config.history_exchanges :])

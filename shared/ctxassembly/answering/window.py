@@ -31,7 +31,7 @@ BUFFER_TOKENS = 64
 """Tokens of the model's window that are kept for role markers and the like, as `TokenBudget.for_model` does."""
 
 
-def _window_budget(call: AnswerCall, config: AnswerConfig) -> TokenBudget | None:
+def window_budget(call: AnswerCall, config: AnswerConfig) -> TokenBudget | None:
     """Return the assembly's budget, or one for the model's window; None if that is unknown or has no room."""
     limit = call.assembly.max_tokens
     if isinstance(limit, TokenBudget):
@@ -51,35 +51,27 @@ def _window_budget(call: AnswerCall, config: AnswerConfig) -> TokenBudget | None
     )
 
 
-def has_window(call: AnswerCall, config: AnswerConfig) -> bool:
-    """Return True if the window is known. All else here then counts tokens."""
-    return _window_budget(call, config) is not None
-
-
-def free_tokens(call: AnswerCall, config: AnswerConfig, messages: Iterable[Message]) -> int | None:
-    """Return the tokens that `messages` and the answer leave of the window; None if it is unknown."""
-    budget = _window_budget(call, config)
-    if budget is None:
-        return None
+def free_tokens(budget: TokenBudget, call: AnswerCall, config: AnswerConfig, messages: Iterable[Message]) -> int:
+    """Return the tokens that `messages` and the answer leave of the window."""
     count = counter_for(call.assembly.encoding).count
     generation = max(budget.generation, config.mode(call.mode).answer_tokens)
     return budget.window - generation - budget.buffer - sum(count(message["content"]) for message in messages)
 
 
-def fit_history(call: AnswerCall, config: AnswerConfig) -> Sequence[Exchange]:
+def fit_history(budget: TokenBudget, call: AnswerCall, config: AnswerConfig) -> Sequence[Exchange]:
     """Return the exchanges that the model can read to understand the question, the last ones."""
-    if _window_budget(call, config) is None:
-        return call.history
     history = call.history[-config.history_exchanges :]
     while history:
-        free = free_tokens(call, config, understanding_messages(call.question, history, config, call.today))
-        if free is None or free >= 0:
+        messages = understanding_messages(call.question, history, config, call.today)
+        if free_tokens(budget, call, config, messages) >= 0:
             break
         history = history[1:]
     return history
 
 
-def fit_context(call: AnswerCall, config: AnswerConfig, rules: Sequence[str]) -> TokenBudget | None:
+def fit_context(
+    budget: TokenBudget, call: AnswerCall, config: AnswerConfig, rules: Sequence[str]
+) -> TokenBudget | None:
     """Return the budget of the context if the prompts leave less of the window than the assembly's; None otherwise.
 
     `rules` come last in the system prompt.
@@ -87,9 +79,6 @@ def fit_context(call: AnswerCall, config: AnswerConfig, rules: Sequence[str]) ->
     Raises:
         ConfigError: the prompts and the answer leave nothing of the assembly's TokenBudget.
     """
-    budget = _window_budget(call, config)
-    if budget is None:
-        return None
     count = counter_for(call.assembly.encoding).count
     form = call.assembly.format if isinstance(call.assembly.format, str) else "custom"
     language = call.language
