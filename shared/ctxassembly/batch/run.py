@@ -19,11 +19,11 @@ from ctxassembly.batch.rows import BatchRow, BatchSummary, RowFile, lines_path
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.validation import check_int
-from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import CtxAssemblyError, InputError
 from ctxassembly.evaluate.pipeline import restricted_store
 from ctxassembly.evaluate.questions import ID_DIGITS, LabeledQuestion
 from ctxassembly.runtime.assemble import AssemblyServices, assemble
+from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.runtime.retrieve import SearchServices, check_config, retrieve
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.serialization.plain import to_plain
@@ -247,7 +247,7 @@ def _rows(
     total = len(questions) if isinstance(questions, Sized) else None
     with ExitStack() as stack:
         file = None if out is None else stack.enter_context(RowFile.opened(out))
-        advance, close = progress_bar(total, "question", "batch") if progress else (lambda _: None, lambda: None)
+        advance, close = progress_bar(total, "question", "batch", is_shown=progress)
         stack.callback(close)
         if pool:
             stack.callback(pool.close)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 from ctxassembly.answering.requests import AskModel
@@ -24,6 +23,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings, EnrichmentTable
 from ctxassembly.runtime.answer_run import AnswerServices
 from ctxassembly.runtime.driver import Port, adrive, drive
+from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tokens.counter import counter_for
 
@@ -225,19 +225,6 @@ class EnrichmentRun:
             len(self._pending) - len(self._failures),
             self.stop_reason,
         )
-
-
-Advance = Callable[[int], object]
-
-
-def progress_bar(total: int | None, unit: str = "chunk", title: str = "") -> tuple[Advance, Callable[[], object]]:
-    """Return a function that advances a progress bar of tqdm, and one that closes it; without tqdm neither acts."""
-    if not find_spec("tqdm"):
-        return lambda _: None, lambda: None
-    from tqdm.auto import tqdm
-
-    bar = tqdm(total=total, unit=unit, desc=title or None)
-    return bar.update, bar.close
 
 
 Progress = bool | Callable[[int, EnrichmentEstimate], object]

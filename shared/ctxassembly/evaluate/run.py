@@ -12,7 +12,6 @@ from typing import Any
 
 from ctxassembly.concurrency import aiter_completed, iter_completed
 from ctxassembly.data.validation import check_int
-from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus, is_in_corpus
 from ctxassembly.evaluate.judging import Judge, Price, as_judge, price_of
@@ -23,6 +22,7 @@ from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
 from ctxassembly.evaluate.results import SystemResult
 from ctxassembly.evaluate.systems import System, as_system
 from ctxassembly.runtime.driver import Port
+from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 
 FORMAT = 1
@@ -270,7 +270,7 @@ class _Rows:
         """Yield the rows in the file `resume`, open for more; both the file and the bar are closed at the end."""
         known = {} if resume is None else _read_rows(evaluation, Path(resume))
         total = len(evaluation.questions) * len(evaluation.systems)
-        advance, close = progress_bar(total, "question", "evaluate") if progress else (lambda _: None, lambda: None)
+        advance, close = progress_bar(total, "question", "evaluate", is_shown=progress)
         try:
             advance(len(known))
             if resume is None:

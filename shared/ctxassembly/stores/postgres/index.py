@@ -17,8 +17,8 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int, check_number
-from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import ConfigError
+from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.ingest import IngestReport, pair_vectors
 from ctxassembly.stores.postgres import enrichment as notes
 from ctxassembly.stores.postgres import health, ingest, migrate, search
@@ -254,7 +254,7 @@ class PostgresIndex:
                 "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
             )
         total = len(chunks) if isinstance(chunks, Sized) else None
-        on_batch, close_bar = progress_bar(total) if progress else (_no_progress, _no_progress)
+        on_batch, close_bar = progress_bar(total, is_shown=progress)
         with open_maintenance(self.server, self.timeout_seconds) as work:
             try:
                 if isinstance(chunks, Sequence) and not replace:
@@ -444,7 +444,3 @@ class PostgresIndex:
 
     def _read_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
         return [chunk_from_row(row, self.table, self.keys) for row in rows]
-
-
-def _no_progress(*_: Any) -> None:
-    """Show no progress."""

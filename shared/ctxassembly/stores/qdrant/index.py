@@ -15,8 +15,9 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int
-from ctxassembly.enrichment.run import progress_bar
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.runtime.driver import adrive, drive
+from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.ingest import IngestReport, pair_vectors
 from ctxassembly.stores.qdrant import search
@@ -174,7 +175,7 @@ class QdrantIndex:
         if dry_run:
             new = client.count(layout.collection, count_filter=UNMARKED, exact=True).count
             return [*steps, *([f"add words and places to {new} chunks"] if new else [])]
-        on_batch, close_bar = progress_bar(None) if progress else (_no_progress, _no_progress)
+        on_batch, close_bar = progress_bar(None, is_shown=progress)
         try:
             index._writer.mark_new(on_batch)
         finally:
@@ -203,7 +204,7 @@ class QdrantIndex:
         """
         self._check_is_own("add")
         total = len(chunks) if isinstance(chunks, Sized) else None
-        on_batch, close_bar = progress_bar(total) if progress else (_no_progress, _no_progress)
+        on_batch, close_bar = progress_bar(total, is_shown=progress)
         try:
             if isinstance(chunks, Sequence) and not replace:
                 self._writer.check_whole(chunks)
@@ -319,27 +320,13 @@ class QdrantIndex:
 
     def _run(self, flow: Flow[T]) -> T:
         """Return the result of `flow`, whose calls the client makes."""
-        answer: Any = None
-        while True:
-            try:
-                name, arguments = flow.send(answer)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            answer = getattr(self.client, name)(**arguments)
+        return drive(flow, lambda call: getattr(self.client, call[0])(**call[1]))
 
     async def _arun(self, flow: Flow[T]) -> T:
         """Async version of `_run`."""
         if self.aclient is None:
             return await to_async(self._run)(flow)
-        answer: Any = None
-        while True:
-            try:
-                name, arguments = flow.send(answer)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            answer = await getattr(self.aclient, name)(**arguments)
+        return await adrive(flow, lambda call: getattr(self.aclient, call[0])(**call[1]))
 
 
 def _locate(vectorstore: Any, fields: tuple[str | None, ...]) -> tuple[Layout, Any, Any]:
@@ -378,7 +365,3 @@ def _dense_params(client: Any, collection: str, name: str) -> models.VectorParam
         found = None if params is None else params.distance
         raise ConfigError("collection", f"with embeddings {name!r} that are compared by cosine", found)
     return params
-
-
-def _no_progress(*_: Any) -> None:
-    """Show no progress."""
