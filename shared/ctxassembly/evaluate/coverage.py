@@ -12,7 +12,7 @@ from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.spans import without_blanks
 
-MAX_GAP_CHARS = 4
+MAX_STRIPPED_CHARS = 4
 """White space that splitters leave out between two chunks: a blank, an empty line."""
 
 
@@ -40,7 +40,7 @@ def has_all(evidence: Evidence, chunks: Iterable[Chunk]) -> bool:
     True
     """
     wanted = without_blanks(evidence.quotation or "")
-    most = 0 if wanted else MAX_GAP_CHARS
+    most = 0 if wanted else MAX_STRIPPED_CHARS
     spans = [span for chunk in chunks if (span := held_span(evidence, wanted, chunk))]
     end = len(wanted) if evidence.end is None else evidence.end
     reached = evidence.start or 0

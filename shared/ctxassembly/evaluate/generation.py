@@ -83,16 +83,16 @@ def _ask_about(chunk: Chunk, ask: Callable[[str], str]) -> LabeledQuestion | Non
     question, quotation = written.get("question"), written.get("quotation")
     if not isinstance(question, str) or not question.strip() or not isinstance(quotation, str):
         return None
-    verbatim = find_quotation(quotation, chunk.text)
+    verbatim = verbatim_quotation(quotation, chunk.text)
     if verbatim is None:
         return None
     return LabeledQuestion(question.strip(), (Evidence(chunk.document_id or None, quotation=verbatim),), made=True)
 
 
-def find_quotation(quotation: str, text: str) -> str | None:
+def verbatim_quotation(quotation: str, text: str) -> str | None:
     r"""Return the slice of `text` that is `quotation` but for white space; None if there is none.
 
-    >>> find_quotation("Drink water.", "First: Drink\n water. Then rest.")
+    >>> verbatim_quotation("Drink water.", "First: Drink\n water. Then rest.")
     'Drink\n water.'
     """
     words = quotation.split()

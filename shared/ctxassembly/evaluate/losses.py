@@ -24,7 +24,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.data.trace import Decision
 from ctxassembly.evaluate.corpus import Corpus, locate
-from ctxassembly.evaluate.coverage import MAX_GAP_CHARS, held_span, parts_of
+from ctxassembly.evaluate.coverage import MAX_STRIPPED_CHARS, held_span, parts_of
 from ctxassembly.evaluate.diagnosis import LAYERS, Layer
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.results import read_result
@@ -68,7 +68,7 @@ def share_read(evidence: Evidence, context: Context, corpus: Corpus) -> float:
         if evidence.document_id in corpus.texts:
             return share
         parts = sum(held_span(evidence, "", piece.candidate.chunk) is not None for one in own for piece in one.pieces)
-        return 1.0 if missing <= MAX_GAP_CHARS * (parts - 1) else share
+        return 1.0 if missing <= MAX_STRIPPED_CHARS * (parts - 1) else share
     return share
 
 
