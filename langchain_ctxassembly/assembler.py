@@ -37,7 +37,7 @@ from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import AssemblyServices, assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tokens.budget import window_warning
+from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
 from langchain_ctxassembly.convert.models import async_text_model, text_model

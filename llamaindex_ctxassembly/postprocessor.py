@@ -33,7 +33,7 @@ from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.stores.filtered import ScopedStore
-from ctxassembly.tokens.budget import window_warning
+from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, text_model
 from llamaindex_ctxassembly.convert.nodes import (

@@ -20,7 +20,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tokens.budget import model_info
+from ctxassembly.tokens.models import model_info
 
 
 def check_model(name: str, llm: Any) -> None:

@@ -13,7 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.errors import ConfigError
-from ctxassembly.tokens.budget import model_info
+from ctxassembly.tokens.models import model_info
 from llamaindex_ctxassembly.convert.models import is_blocking
 
 INPUT_TOKEN_KEYS = ("prompt_tokens", "input_tokens", "prompt_token_count")

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from ctxassembly.stores.memory import MemoryIndex, MemoryStore
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.stores.qdrant.index import QdrantIndex as QdrantIndex
-    from ctxassembly.tokens.budget import History, TokenBudget, trim_history
+    from ctxassembly.tokens.budget import TokenBudget
+    from ctxassembly.tokens.history import History, trim_history
     from ctxassembly.wording.formats import Heading
 
     __all__ = [
@@ -116,7 +117,8 @@ else:
         "ctxassembly.stores.memory": "MemoryIndex MemoryStore",
         "ctxassembly.stores.postgres.index": "PostgresIndex",
         "ctxassembly.stores.qdrant.index": "QdrantIndex",
-        "ctxassembly.tokens.budget": "History TokenBudget trim_history",
+        "ctxassembly.tokens.budget": "TokenBudget",
+        "ctxassembly.tokens.history": "History trim_history",
         "ctxassembly.wording.formats": "Heading",
         "ctxassembly.presets": "",
     }

@@ -18,7 +18,7 @@ from ctxassembly.answering.cache import Reach
 from ctxassembly.assembly.expansion.access import unseen_filter_warning
 from ctxassembly.assembly.expansion.diagnostics import diagnose
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.tokens.budget import window_warning
+from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY, WarnOnce, warn, with_remedy
 
 PACKAGES = ("ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly")

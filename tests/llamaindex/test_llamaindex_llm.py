@@ -24,7 +24,7 @@ from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime import assemble as drive
-from ctxassembly.tokens.budget import LLAMAINDEX_DEFAULT_WINDOW
+from ctxassembly.tokens.models import LLAMAINDEX_DEFAULT_WINDOW
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.convert.models import async_text_model, text_model
 

@@ -43,8 +43,8 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import AnswerError, SearchError
 from ctxassembly.safe_repr import describe_error, safe_repr
-from ctxassembly.tokens.budget import trim_history
 from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.history import trim_history
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import escape_labels
 from ctxassembly.wording.languages import language_of
