@@ -28,8 +28,8 @@ from ctxassembly import (
     assemble,
     retrieve,
 )
-from ctxassembly.stores.qdrant import QdrantIndex
-from ctxassembly.stores.qdrant.ingest import Writer
+from ctxassembly.stores.qdrant import QdrantIndex, ingest
+from ctxassembly.stores.sparse.ingest import Writer
 from ctxassembly.testing import IndexCase, index_cases
 from langchain_ctxassembly import ContextRetriever
 
@@ -256,8 +256,8 @@ def test_attach_continues_where_a_killed_run_ended(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("ctxassembly.stores.qdrant.ingest.BATCH_SIZE", 2)
     batches = count()
     with monkeypatch.context() as patched:
-        mark = Writer._mark_points
-        patched.setattr(Writer, "_mark_points", lambda *given: mark(*given) if not next(batches) else 1 / 0)
+        mark = ingest._mark_points
+        patched.setattr(ingest, "_mark_points", lambda *given: mark(*given) if not next(batches) else 1 / 0)
         with pytest.raises(ZeroDivisionError):
             QdrantIndex.attach(store, progress=False)
     assert QdrantIndex.attach(store, dry_run=True)[-1] == "add words and places to 2 chunks"

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from qdrant_client import models
 
 from ctxassembly.data.filters import Comparison, FilterGroup, parse_filter
-from ctxassembly.stores.qdrant.points import Layout, own_key
+from ctxassembly.stores.qdrant.points import own_key
+from ctxassembly.stores.sparse.rows import COLUMNS, Layout
 
-_COLUMNS: Mapping[str, str] = {
-    "document_id": own_key("document_id"),
-    "chunk_index": own_key("index"),
-    "start_index": own_key("start"),
-}
 _RESERVED = frozenset({"document_id", "doc_id", "ref_doc_id", "_node_content", "_node_type"})
 """Keys of the payload that LlamaIndex writes itself, over the same ones in the metadata."""
 _MAX_EXACT = 2.0**53
@@ -76,8 +72,8 @@ def _comparison(layout: Layout, comparison: Comparison, *, is_negated: bool) -> 
 
 def _paths(layout: Layout, key: str) -> list[str]:
     """Return the paths under which the value of a metadata key may be; none if that can't be expressed."""
-    if key in _COLUMNS:
-        return [_COLUMNS[key]]
+    if key in COLUMNS:
+        return [own_key(COLUMNS[key])]
     steps = key.split(".")
     if '"' in key or "" in steps or len(steps) > 2 or (layout.metadata is None and steps[0] in _RESERVED):
         return []

@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 from qdrant_client import QdrantClient, models
 
-from ctxassembly.concurrency import to_async
-from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.runtime.driver import adrive, drive
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.stores.filtered import chunk_predicate
-from ctxassembly.stores.ingest import IngestReport, pair_vectors
-from ctxassembly.stores.qdrant import search
-from ctxassembly.stores.qdrant.filters import engine_filter
-from ctxassembly.stores.qdrant.ingest import UNMARKED, Writer
-from ctxassembly.stores.qdrant.points import Layout
-from ctxassembly.stores.qdrant.search import Flow
-
-T = TypeVar("T")
+from ctxassembly.stores.qdrant.ingest import UNMARKED, QdrantStorage, mark_new
+from ctxassembly.stores.qdrant.search import QdrantSearcher
+from ctxassembly.stores.sparse.index import CollectionHealth, SparseIndex
+from ctxassembly.stores.sparse.rows import Layout
 
 
-@dataclass(frozen=True, slots=True)
-class QdrantHealth:
-    """What `QdrantIndex.check` found. It prints as lines."""
-
-    chunks: int
-    counted: int
-    """The number of chunks by which words are weighted."""
-    without_words: int
-    """Chunks written since `attach`: they are found by vectors alone."""
-    is_interrupted: bool
-    """True if a run that writes was killed, or is running."""
-    missing: tuple[str, ...]
-    """Vectors and payload indexes that the collections lack."""
-
-    def __str__(self) -> str:
-        lines = [f"{self.chunks} chunks, {self.counted} counted, {self.without_words} without words"]
-        lines += ["a run that writes was interrupted, or is running: call refresh() after it"] * self.is_interrupted
-        return "\n".join([*lines, *(f"missing: {one}" for one in self.missing)])
-
-
-@dataclass(frozen=True)
-class QdrantIndex:
+class QdrantIndex(SparseIndex):
     """An index over a collection of chunks in Qdrant, as `create` and `attach` give it.
 
         index = QdrantIndex.create("http://localhost:6333", dimensions=384)
@@ -62,16 +30,6 @@ class QdrantIndex:
     store of neighbors, too: `index.with_filter(filter)` is the same index whose hits and neighbors have to pass the
     filter.
     """
-
-    client: Any = field(repr=False)
-    layout: Layout
-    _: KW_ONLY
-    aclient: Any = field(default=None, repr=False)
-    """An AsyncQdrantClient for the async methods. Without one they call `client` in a thread."""
-    filters: tuple[Any, ...] | None = None
-    """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
-    unknown. See `with_filter`."""
-    keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     @classmethod
     def create(
@@ -177,89 +135,21 @@ class QdrantIndex:
             return [*steps, *([f"add words and places to {new} chunks"] if new else [])]
         on_batch, close_bar = progress_bar(None, is_shown=progress)
         try:
-            index._writer.mark_new(on_batch)
+            mark_new(index._storage, on_batch)
         finally:
             close_bar()
         return index
 
-    def add(
-        self,
-        chunks: Iterable[Chunk],
-        vectors: Iterable[Sequence[float]] | None = None,
-        embed: Any = None,
-        *,
-        replace: bool = False,
-        progress: bool = True,
-    ) -> IngestReport:
-        """Store `chunks`. Unchanged chunks are kept. Other stored chunks of their documents need `replace`.
-
-        The arguments, and when a stored vector is replaced, are as in `PostgresIndex.add`. An interrupted run continues
-        where it stopped when it is started again. Where several runs write at once, call `refresh` after them: the
-        counts of words may have missed some.
-
-        Raises:
-            ConfigError: the collection is a framework's, which writes to it itself; vectors of another length; an id
-                that a chunk of another document has.
-            InputError: a chunk with what can't be stored; without `replace`, other stored chunks of the same documents.
-        """
-        self._check_is_own("add")
-        total = len(chunks) if isinstance(chunks, Sized) else None
-        on_batch, close_bar = progress_bar(total, is_shown=progress)
-        try:
-            if isinstance(chunks, Sequence) and not replace:
-                self._writer.check_whole(chunks)
-            return self._writer.add(pair_vectors(chunks, vectors), embed, on_batch, replace=replace)
-        finally:
-            close_bar()
-
-    async def aadd(self, chunks: Iterable[Chunk], **options: Any) -> IngestReport:
-        """Async version of `add`; `options` are its other arguments."""
-        return await to_async(partial(self.add, **options))(chunks)
-
-    def delete(self, document_ids: Sequence[str]) -> int:
-        """Delete all chunks of these documents; return how many there were.
-
-        Raises:
-            ConfigError: the collection is a framework's, which deletes from it itself.
-        """
-        self._check_is_own("delete")
-        return self._writer.delete(document_ids)
-
-    def _check_is_own(self, name: str) -> None:
-        if self.layout.dialect != "own":
-            allowed = "for a collection that QdrantIndex.create made; call the vector store's own"
-            raise ConfigError(name, allowed, "attached")
-
-    def check(self) -> QdrantHealth:
+    def check(self) -> CollectionHealth:
         """Return whether all chunks are searched by words, and what the collections lack."""
         count, state = partial(self.client.count, self.layout.collection, exact=True), self._writer.state()
-        return QdrantHealth(
+        return CollectionHealth(
             count().count,
             state.get("chunks", 0),
             count(count_filter=UNMARKED).count,
             bool(state.get("is_open")),
             tuple(line.removeprefix("create ") for line in self._writer.prepare(dry_run=True)),
         )
-
-    def refresh(self) -> None:
-        """Count all words again: after several runs at once, or after a vector store has deleted chunks."""
-        self._writer.recount()
-        self._writer.write_state(is_open=False)
-
-    def with_filter(self, filter: Any) -> QdrantIndex:
-        """Return the same index whose hits and neighbors also have to pass `filter`. None: there is no filter.
-
-        A filter is a function Chunk -> bool, or a mapping of metadata keys to values or operators, as for MemoryIndex.
-        A chunk without the key doesn't pass. Qdrant narrows the search by what it reads in the same way, and each
-        chunk is tested here. A function, `$ne`, `$nin` and most of `$not` narrow nothing: combine them with others.
-
-        Raises:
-            ConfigError: it has another form.
-        """
-        filters = (*(self.filters or ()), *(() if filter is None else (filter,)))
-        chunk_predicate(*filters)
-        engine_filter(self.layout, filters)
-        return replace(self, filters=filters)
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -270,63 +160,19 @@ class QdrantIndex:
         return str(server), str(options.get("port")), self.layout.collection
 
     @property
-    def holds_filter(self) -> bool | None:
-        """True if neighbors obey the caller's filter, as `Store` describes it; None before `with_filter`."""
-        return None if self.filters is None else bool(self.filters)
-
-    @property
     def remedies(self) -> Mapping[str, str]:
         """The lines to write where neighbors can't be found."""
         if self.layout.dialect == "own":
             return {"place": "give each Chunk its index, and call index.add(chunks)"}
         return {"place": "number_chunks(documents) before they are stored", "answer": "QdrantIndex.attach(vectorstore)"}
 
-    def find_terms(self, request: FindTerms) -> QueryVocabulary:
-        """Return the words of a query with their counts in the index. One round trip, two with near words."""
-        return self._run(search.find_terms(self.layout, request))
-
-    async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
-        """Async version of `find_terms`."""
-        return await self._arun(search.find_terms(self.layout, request))
-
-    def search(self, request: SearchChunks) -> list[ScoredChunk]:
-        """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
-
-        There are more if the filter has a part that Qdrant can't read and excludes most of what was found.
-
-        Raises:
-            ConfigError: the filter can't be read, or the vector has another length than the embeddings.
-        """
-        return self._run(self._search_flow(request))
-
-    async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
-        """Async version of `search`."""
-        return await self._arun(self._search_flow(request))
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """Return the chunks that exist among `refs` and pass the filter, in any order. One round trip."""
-        return self._run(search.fetch(self.layout, self.keys, refs, self.filters or ()))
-
-    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """Async version of `fetch`."""
-        return await self._arun(search.fetch(self.layout, self.keys, refs, self.filters or ()))
+    @property
+    def _searcher(self) -> QdrantSearcher:
+        return QdrantSearcher(self.layout, self.keys)
 
     @property
-    def _writer(self) -> Writer:
-        return Writer(self.client, self.layout, self.keys)
-
-    def _search_flow(self, request: SearchChunks) -> Flow[list[ScoredChunk]]:
-        return search.search(self.layout, self.keys, request, (*(self.filters or ()), request.filter))
-
-    def _run(self, flow: Flow[T]) -> T:
-        """Return the result of `flow`, whose calls the client makes."""
-        return drive(flow, lambda call: getattr(self.client, call[0])(**call[1]))
-
-    async def _arun(self, flow: Flow[T]) -> T:
-        """Async version of `_run`."""
-        if self.aclient is None:
-            return await to_async(self._run)(flow)
-        return await adrive(flow, lambda call: getattr(self.aclient, call[0])(**call[1]))
+    def _storage(self) -> QdrantStorage:
+        return QdrantStorage(self.client, self.layout, self.keys)
 
 
 def _locate(vectorstore: Any, fields: tuple[str | None, ...]) -> tuple[Layout, Any, Any]:

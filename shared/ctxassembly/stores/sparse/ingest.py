@@ -1,0 +1,261 @@
+"""Writing into a collection: chunks in batches, and the words of the index with their counts.
+
+Counts change with each batch. A mark is set before the first write and taken away after the last, so that a run that
+finds one of another, killed run counts all words again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.stores.chunk_terms import term_counts
+from ctxassembly.stores.ingest import (
+    IngestReport,
+    Row,
+    Vector,
+    check_documents,
+    embed_missing,
+    get_embed_function,
+    get_model_name,
+    is_stored,
+    mark_rows,
+)
+from ctxassembly.stores.sparse.rows import Layout
+
+BATCH_SIZE = 256
+"""Chunks, or words, a request; embeddings are asked for as many texts at once."""
+
+
+class Stored(NamedTuple):
+    """A chunk in the collection, under the key of its row."""
+
+    key: Any
+    chunk: Chunk
+    own: Mapping[str, Any]
+    """What we keep of it; empty for one that a framework has written."""
+
+
+class Storage(Protocol):
+    """What an engine stores: chunks in one collection, and words with their counts and a state in another."""
+
+    @property
+    def layout(self) -> Layout:
+        """How the collection keeps its chunks."""
+
+    def missing(self) -> Iterable[tuple[str, Callable[[], object]]]:
+        """Return what the collections lack, as lines, each with the function that creates it."""
+
+    def read_state(self) -> Mapping[str, Any]:
+        """Return the state; empty for a new index."""
+
+    def write_state(self, state: Mapping[str, Any]) -> None:
+        """Replace the state."""
+
+    def count(self) -> int:
+        """Return the number of chunks."""
+
+    def read_counts(self, words: Sequence[str]) -> Mapping[str, int]:
+        """Return the counts of `words`, as far as there are any."""
+
+    def write_counts(self, counts: Mapping[str, int]) -> None:
+        """Set the counts of words."""
+
+    def delete_words(self, words: Sequence[str]) -> None:
+        """Delete words."""
+
+    def all_words(self) -> Iterator[str]:
+        """Yield all words."""
+
+    def read(self, chunk_ids: Sequence[str]) -> list[Stored]:
+        """Return the chunks with these ids."""
+
+    def read_all(self, documents: Sequence[str] | None = None) -> Iterator[Stored]:
+        """Yield the chunks of documents, or of all."""
+
+    def write(self, rows: Sequence[Row], words: Sequence[Mapping[str, float]]) -> None:
+        """Write chunks with their vectors and words."""
+
+    def delete(self, keys: Sequence[Any]) -> None:
+        """Delete the chunks under `keys`."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A collection that is written to."""
+
+    storage: Storage
+
+    @property
+    def layout(self) -> Layout:
+        """How the collection keeps its chunks."""
+        return self.storage.layout
+
+    def prepare(self, *, dry_run: bool = False) -> list[str]:
+        """Create what the collections lack; return what it was, or would be, as lines.
+
+        Raises:
+            ConfigError: the words of the index are made from other fields.
+        """
+        steps = [*self.storage.missing()]
+        if state := self.state():
+            if state["dialect"] != self.layout.dialect:
+                raise ConfigError("collection", f"one of {state['dialect']}, as it was indexed", self.layout.dialect)
+            if state["fields"] != list(self.layout.fields):
+                allowed = f"{state['fields']}, as the collection was made"
+                raise ConfigError("title and questions", allowed, list(self.layout.fields))
+        if not dry_run:
+            for _, make in steps:
+                make()
+        return [line for line, _ in steps]
+
+    # The words
+
+    def state(self) -> Mapping[str, Any]:
+        """Return the number of chunks, whether a run is writing, and the fields of words; empty for a new index."""
+        return self.storage.read_state()
+
+    def write_state(self, *, is_open: bool) -> None:
+        """Write the number of chunks, and whether a run is writing."""
+        state = {"chunks": self.storage.count(), "is_open": is_open, "fields": list(self.layout.fields)}
+        self.storage.write_state({**state, "dialect": self.layout.dialect})
+
+    def words(self, chunk: Chunk) -> dict[str, float]:
+        """Return the words of a chunk with their saturated counts."""
+        return term_counts(chunk, self.layout.fields)
+
+    def change_counts(self, changes: Mapping[str, int]) -> None:
+        """Add `changes` to the counts of words; a word that no chunk has is deleted."""
+        remaining = iter([word for word, change in changes.items() if change])
+        while batch := list(islice(remaining, BATCH_SIZE)):
+            known = self.storage.read_counts(batch)
+            self._write_counts({word: known.get(word, 0) + changes[word] for word in batch})
+
+    def _write_counts(self, counts: Mapping[str, int]) -> None:
+        if kept := {word: count for word, count in counts.items() if count > 0}:
+            self.storage.write_counts(kept)
+        if gone := [word for word, count in counts.items() if count <= 0]:
+            self.storage.delete_words(gone)
+
+    def recount(self) -> None:
+        """Count the words of all chunks again."""
+        counts = Counter(word for stored in self.storage.read_all() for word in self.words(stored.chunk))
+        gone = [word for word in self.storage.all_words() if word not in counts]
+        remaining = iter({**counts, **dict.fromkeys(gone, 0)}.items())
+        while batch := dict(islice(remaining, BATCH_SIZE)):
+            self._write_counts(batch)
+
+    # The chunks
+
+    def add(
+        self,
+        pairs: Iterator[tuple[Chunk, Vector | None]],
+        embed: Any,
+        on_batch: Callable[[int], object],
+        *,
+        replace: bool,
+    ) -> IngestReport:
+        """Write chunks with vectors, as far as they aren't stored; with `replace` delete the others of their documents.
+
+        Raises:
+            InputError: `embed` is no function, or something in a chunk can't be stored; without `replace`, others of
+                the documents are stored.
+            ConfigError: an id is given twice, or is stored for another document; a vector of another length.
+        """
+        function, model, check_vector = get_embed_function(embed), get_model_name(embed), self.layout.check_vector
+        must_recount = self.open()
+        documents: dict[str, str] = {}
+        added = unchanged = 0
+        while batch := list(islice(pairs, BATCH_SIZE)):
+            rows = mark_rows(batch, model, check_vector)
+            for chunk, *_ in rows:
+                if chunk.id in documents:
+                    raise ConfigError("chunks", "of different ids", chunk.id)
+                documents[chunk.id] = chunk.document_id
+            missing, replaced = self._find_missing(rows, can_embed=function is not None)
+            self._write(embed_missing(missing, function, check_vector), replaced)
+            added, unchanged = added + len(missing), unchanged + len(rows) - len(missing)
+            on_batch(len(rows))
+        others = self._others(documents)
+        deleted = self._delete(others) if replace else 0
+        self.close(must_recount=must_recount)
+        if not replace:
+            _check_none(others)
+        return IngestReport(added, unchanged, deleted)
+
+    def open(self) -> bool:
+        """Mark that a run is writing; return True if another one was interrupted."""
+        was_open = bool(self.state().get("is_open"))
+        self.write_state(is_open=True)
+        return was_open
+
+    def close(self, *, must_recount: bool) -> None:
+        """Mark that the run has ended."""
+        if must_recount:
+            self.recount()
+        self.write_state(is_open=False)
+
+    def _find_missing(self, rows: Sequence[Row], *, can_embed: bool) -> tuple[list[Row], list[Chunk]]:
+        """Return the rows that aren't stored unchanged, and the chunks that they replace."""
+        stored = {one.chunk.id: one for one in self.storage.read([chunk.id for chunk, *_ in rows])}
+        check_documents(((id_, one.chunk.document_id) for id_, one in stored.items()), rows)
+        marks = {id_: (one.own["mark"], not one.own["has_vector"]) for id_, one in stored.items()}
+        missing = [row for row in rows if not is_stored(row, *marks.get(row[0].id, ("", False)), can_embed=can_embed)]
+        return missing, [stored[chunk.id].chunk for chunk, *_ in missing if chunk.id in stored]
+
+    def _write(self, rows: Sequence[Row], replaced: Iterable[Chunk]) -> None:
+        if not rows:
+            return
+        words = [self.words(chunk) for chunk, *_ in rows]
+        changes = Counter(word for of_chunk in words for word in of_chunk)
+        for chunk in replaced:
+            changes.subtract(self.words(chunk).keys())
+        self.storage.write(rows, words)
+        self.change_counts(changes)
+
+    def check_whole(self, chunks: Iterable[Any]) -> None:
+        """Check that no other chunks of their documents are stored.
+
+        Raises:
+            InputError: some are.
+        """
+        names = ((chunk.id, chunk.document_id) for chunk in chunks if isinstance(chunk, Chunk))
+        _check_none(self._others({id_: document for id_, document in names if type(id_) is type(document) is str}))
+
+    def _others(self, documents: Mapping[str, str]) -> list[Stored]:
+        """Return the chunks of documents that aren't among the given ones."""
+        names, others = iter(dict.fromkeys(documents.values())), []
+        while some := list(islice(names, BATCH_SIZE)):
+            others += [one for one in self.storage.read_all(some) if one.chunk.id not in documents]
+        return others
+
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """Delete all chunks of documents."""
+        must_recount = self.open()
+        deleted = self._delete(list(self.storage.read_all(document_ids))) if document_ids else 0
+        self.close(must_recount=must_recount)
+        return deleted
+
+    def _delete(self, chunks: Sequence[Stored]) -> int:
+        if chunks:
+            self.storage.delete([one.key for one in chunks])
+            changes: Counter[str] = Counter()
+            for one in chunks:
+                changes.subtract(self.words(one.chunk).keys())
+            self.change_counts(changes)
+        return len(chunks)
+
+
+def _check_none(others: Sequence[Stored]) -> None:
+    for _, other, _ in others:
+        raise InputError(
+            f"document {safe_repr(other.document_id)} has stored chunks that weren't given (such as "
+            f"{safe_repr(other.id)}). Nothing was deleted: give all chunks of a document, or "
+            "delete the others with add(..., replace=True)"
+        )

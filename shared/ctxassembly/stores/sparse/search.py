@@ -1,0 +1,185 @@
+"""Searching an engine by sparse and dense vectors: what is asked for, as calls of its client, and what answers mean.
+
+A question is two round trips: one for its words, one for both channels and the similarities of what words find. There
+is a third for near words, if a word is in no chunk, and one for similarities that the second didn't have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
+from ctxassembly.stores.chunk_terms import term_counts
+from ctxassembly.stores.filtered import chunk_predicate
+from ctxassembly.stores.simple_words import MIN_WORD_CHARS, NearWords, lexemes
+from ctxassembly.stores.sparse.rows import Layout, weights_by_hash
+
+Call = tuple[str, dict[str, Any]]
+"""The name of a method of the client, and its arguments."""
+T = TypeVar("T")
+Flow = Generator[Call, Any, T]
+MAX_LEXEMES = 400
+"""The first words of a query are looked up."""
+MAX_MISSING = 16
+"""The first words of a query that no chunk has, for which near ones are looked up."""
+NEAR_CANDIDATES = 256
+"""Words with the most trigrams of a missing one, which are then compared with it."""
+GROWTH = 4
+"""Where the filter excludes what was found, so many times as many are asked for next."""
+TIES = 16
+"""So many chunks more than wanted are asked for by words: of equal scores, and within the precision of the engine, the
+first by id are kept."""
+
+
+class Channel(NamedTuple):
+    """What one channel asks for: the nearest by the embedding, or by a sparse vector of words."""
+
+    query: list[float] | dict[int, float]
+    limit: int
+    offset: int = 0
+
+
+class Found(NamedTuple):
+    """A chunk that a channel has found, under the key of its row."""
+
+    key: Any
+    chunk: Chunk
+    score: float
+
+
+class Searcher(Protocol):
+    """What an engine answers. Each method but the first makes one round trip, as a flow of calls of its client."""
+
+    @property
+    def layout(self) -> Layout:
+        """How the collection keeps its chunks."""
+
+    def condition(self, filters: Sequence[Any]) -> Any:
+        """Return conditions that pass at least the chunks that pass all `filters`; None passes all.
+
+        A function can't be sent: what is found is tested by it.
+
+        Raises:
+            ConfigError: a filter has a form that can't be read.
+        """
+
+    def read_words(self, words: Sequence[str]) -> Flow[tuple[int, Mapping[str, int]]]:
+        """Return the number of chunks, and the number that have each of `words`, as far as there are any."""
+
+    def read_near(self, words: Sequence[str]) -> Flow[list[list[str]]]:
+        """Return for each word those that share most trigrams with it."""
+
+    def read_best(
+        self, channels: Sequence[Channel], condition: Any
+    ) -> Flow[tuple[list[list[Found]], dict[Any, float]]]:
+        """Return what each channel finds, and similarities by key of what words found, as far as they are known."""
+
+    def read_similarities(self, vector: list[float], keys: Sequence[Any]) -> Flow[dict[Any, float]]:
+        """Return the similarities of the chunks under `keys` that have an embedding."""
+
+    def read_places(self, places: Mapping[str, Sequence[ChunkRef]], condition: Any) -> Flow[list[Chunk]]:
+        """Return the chunks that exist among references by document. There is a round trip for each page of them."""
+
+
+def find_terms(engine: Searcher, request: FindTerms) -> Flow[QueryVocabulary]:
+    """Return the words of a query with their counts in the index."""
+    words = list(dict.fromkeys(lexemes(request.text)))[:MAX_LEXEMES]
+    chunk_count, known = yield from engine.read_words(words)
+    counts = {word: known.get(word, 0) for word in words}
+    by_rarity = sorted(words, key=lambda word: (not counts[word], counts[word]))[: request.max_terms]
+    missing = [word for word in by_rarity if not counts[word] and len(word) >= MIN_WORD_CHARS][:MAX_MISSING]
+    near: dict[str, tuple[str, ...]] = {}
+    if missing and request.max_variants:
+        answers = yield from engine.read_near(missing)
+        for word, candidates in zip(missing, answers, strict=True):
+            near[word] = tuple(NearWords(candidates).find(word, request.max_variants))
+    kept = set(by_rarity)
+    terms = tuple(TermStats(word, counts[word], near.get(word, ())) for word in words if word in kept)
+    return QueryVocabulary(chunk_count, terms)
+
+
+def search(engine: Searcher, request: SearchChunks, filters: Sequence[Any]) -> Flow[list[ScoredChunk]]:
+    """Return the best chunks of each channel that pass all `filters`, each with its scores in all that search.
+
+    Raises:
+        ConfigError: a filter can't be read, or the vector has another length than the embeddings.
+    """
+    passes, condition = chunk_predicate(*filters), engine.condition(filters)
+    weights: Mapping[str, float] = request.vocabulary.weights if request.vocabulary else {}
+    known = {term.text for term in request.vocabulary.terms if term.chunk_count} if request.vocabulary else set()
+    channels: list[Channel] = []
+    vector: list[float] = []
+    if request.vector is not None:
+        engine.layout.check_vector(request.vector)
+        vector = [float(number) for number in request.vector]
+        channels.append(Channel(vector, request.limit))
+    if known:
+        words = weights_by_hash({word: weight for word, weight in weights.items() if word in known})
+        channels.append(Channel(words, request.limit + TIES))
+    if not channels:
+        return []
+    answers, similarities = yield from engine.read_best(channels, condition)
+    hits: dict[Any, ScoredChunk] = {}
+    for channel, answer in zip(channels, answers, strict=True):
+        found = yield from _read_passing(engine, channel, answer, passes, condition)
+        scored = {one.key: _with_words(engine.layout, one.chunk, request.vocabulary) for one in found}
+        if isinstance(channel.query, dict):
+            by_score = sorted(scored, key=lambda key: (-(scored[key].keyword_score or 0), scored[key].chunk.id))
+            scored = {key: scored[key] for key in by_score[: request.limit]}
+        else:
+            similarities |= {one.key: one.score for one in found}
+        hits |= scored
+    lacking = [key for key in hits if key not in similarities] if vector else []
+    if lacking:
+        similarities |= yield from engine.read_similarities(vector, lacking)
+    return [hit._replace(similarity=similarities.get(key)) for key, hit in hits.items()]
+
+
+def _read_passing(
+    engine: Searcher, channel: Channel, answer: Sequence[Found], passes: Callable[[Chunk], bool], condition: Any
+) -> Flow[list[Found]]:
+    """Return the best chunks that pass, with their scores; further ones are asked for if too few of `answer` do."""
+    found: list[Found] = []
+    wanted, seen = channel.limit, 0
+    while True:
+        found += [one for one in answer if passes(one.chunk)]
+        seen += len(answer)
+        if len(found) >= channel.limit or len(answer) < wanted:
+            return found[: channel.limit]
+        wanted *= GROWTH
+        following = Channel(channel.query, wanted, seen)
+        ((answer,), _) = yield from engine.read_best([following], condition)
+
+
+def _with_words(layout: Layout, chunk: Chunk, vocabulary: QueryVocabulary | None) -> ScoredChunk:
+    """Return a chunk with its keyword score and words, which are read from its text: two may have one hash."""
+    if vocabulary is None:
+        return ScoredChunk(chunk)
+    counts, weights = term_counts(chunk, layout.fields), vocabulary.weights
+    terms = tuple(word for word in weights if word in counts)
+    return ScoredChunk(chunk, None, sum(weights[word] * counts[word] for word in terms), terms)
+
+
+def fetch(engine: Searcher, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> Flow[list[Chunk]]:
+    """Return the chunks that exist among `refs` and pass all `filters`."""
+    passes, condition = chunk_predicate(*filters), engine.condition(filters)
+    places: dict[str, list[ChunkRef]] = {}
+    for ref in refs:
+        if ref.around_offset is None and ref.named_in is None:
+            places.setdefault(ref.document_id, []).append(ref)
+    if not places:
+        return []
+    chunks = yield from engine.read_places(places, condition)
+    return list(filter(passes, chunks))
+
+
+def split_places(refs: Sequence[ChunkRef]) -> Mapping[str, list[Any]] | None:
+    """Return the indexes and ids that `refs` to a document ask for, by the name of each; None for all its chunks."""
+    if any(ref.index is None and ref.chunk_id is None for ref in refs):
+        return None
+    indexes = [ref.index for ref in refs if ref.index is not None]
+    ids = [ref.chunk_id for ref in refs if ref.index is None]
+    return {name: values for name, values in (("index", indexes), ("id", ids)) if values}
