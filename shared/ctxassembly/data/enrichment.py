@@ -6,6 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
@@ -119,7 +120,7 @@ def sort_key(chunk: Chunk) -> tuple[Any, ...]:
 
 
 def stored_document(
-    outline: Outline, rows: Mapping[Any, tuple[Chunk, ChunkNotes]], keys: MetadataKeys
+    outline: Outline, rows: Mapping[Any, tuple[Chunk, ChunkNotes | StoredNotes]], keys: MetadataKeys
 ) -> StoredDocument:
     """Return the document of an outline, from its chunks with their notes by their keys."""
     stored = [rows[key] for key in outline.keys if key in rows]
@@ -131,6 +132,34 @@ def stored_document(
         title,
         tuple(notes.questions for _, notes in stored),
     )
+
+
+class StoredNotes(NamedTuple):
+    """What an index keeps with a chunk of the notes on it and on its document."""
+
+    fingerprint: str = ""
+    questions: tuple[str, ...] = ()
+    context: str = ""
+    summary: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that are searched with the chunk's own."""
+        return *self.questions, self.context
+
+    def updated(self, request: WriteNotes, place: int) -> StoredNotes:
+        """Return the notes on the chunk at `place` of the document after `request`."""
+        if request.notes is None:
+            return self._replace(fingerprint=request.fingerprint)
+        own = request.notes.chunks[place]
+        return StoredNotes(
+            request.fingerprint, own.questions, own.context, request.notes.summary, dict(request.notes.labels)
+        )
+
+    def add_to(self, chunk: Chunk) -> Chunk:
+        """Return `chunk` with the notes on its document, as searches and contexts show it."""
+        return with_notes(chunk, self.summary, self.labels)
 
 
 def with_notes(chunk: Chunk, summary: str | None, labels: Mapping[str, str]) -> Chunk:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from itertools import chain, islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxassembly.data import enrichment
@@ -266,10 +265,7 @@ class MemoryIndex(MemoryStore):
 class ChunkRecord(NamedTuple):
     """Notes kept with a chunk."""
 
-    notes: enrichment.ChunkNotes = enrichment.ChunkNotes()
-    summary: str = ""
-    labels: Mapping[str, str] = MappingProxyType({})
-    fingerprint: str = ""
+    notes: enrichment.StoredNotes = enrichment.StoredNotes()
     vector: Sequence[float] | None = None
 
 
@@ -304,10 +300,7 @@ class Corpus:
         """Index the chunks with the notes on them."""
         import numpy as np  # here, so that naming a MemoryIndex loads nothing heavy
 
-        self.visible_chunks = {
-            id_: enrichment.with_notes(chunk, self.record(id_).summary, self.record(id_).labels)
-            for id_, chunk in self.chunks.items()
-        }
+        self.visible_chunks = {id_: self.record(id_).notes.add_to(chunk) for id_, chunk in self.chunks.items()}
         """The chunks as a search gives them: with summaries and labels, without contexts and questions."""
         noted = {id_: record.vector for id_, record in self.records.items() if record.vector is not None}
         embedded = {**self.vectors, **noted}
@@ -317,8 +310,7 @@ class Corpus:
         """The place of each row of the matrix among the chunks."""
         postings: dict[str, Postings] = defaultdict(lambda: Postings(array("q"), array("d")))
         for place, id_ in enumerate(self.ids):
-            chunk, notes = self.chunks[id_], self.record(id_).notes
-            counts = term_counts(chunk, self.fields, self.words, (*notes.questions, notes.context))
+            counts = term_counts(self.chunks[id_], self.fields, self.words, self.record(id_).notes.texts)
             for word, count in counts.items():
                 postings[word].places.append(place)
                 postings[word].ranks.append(count)
@@ -450,7 +442,7 @@ class MemoryEnrichment:
     def outlines(self) -> Sequence[enrichment.Outline]:
         """Return the documents of the index."""
         return enrichment.group_outlines(
-            enrichment.StoredChunk(id_, chunk, self.corpus.record(id_).fingerprint)
+            enrichment.StoredChunk(id_, chunk, self.corpus.record(id_).notes.fingerprint)
             for id_, chunk in self.corpus.chunks.items()
             if self.is_included(chunk)
         )
@@ -461,16 +453,13 @@ class MemoryEnrichment:
         return enrichment.stored_document(outline, stored, MetadataKeys())
 
     def write(self, request: enrichment.WriteNotes) -> bool:
-        """Write the notes on a document: they are searched from `commit` on."""
+        """Write the notes on a document, if its chunks have the texts of `request`; they are found after `commit`."""
+        if [self.corpus.chunks[id_].text for id_ in request.outline.keys] != list(request.texts):
+            return False
         for place, id_ in enumerate(request.outline.keys):
-            record = self.corpus.record(id_)._replace(fingerprint=request.fingerprint)
-            if request.notes is not None:
-                record = record._replace(
-                    notes=request.notes.chunks[place], summary=request.notes.summary, labels=request.notes.labels
-                )
-            if request.vectors is not None:
-                record = record._replace(vector=request.vectors[place])
-            self.corpus.records[id_] = record
+            record = self.corpus.record(id_)
+            vector = record.vector if request.vectors is None else request.vectors[place]
+            self.corpus.records[id_] = ChunkRecord(record.notes.updated(request, place), vector)
         return True
 
     def commit(self, chunks: int) -> None:

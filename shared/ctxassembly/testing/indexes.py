@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
-from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
+from ctxassembly.data.enrichment import ChunkNotes, DocumentNotes, WriteNotes
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.runtime.retrieve import explain
 from ctxassembly.stores.memory import MemoryIndex
 from ctxassembly.testing.filter_cases import FILTER_CASES, ROWS, UNREADABLE
 from ctxassembly.testing.stores import store_cases
@@ -44,6 +47,7 @@ SAMPLE = tuple(
         name,
         f"{sentence.removesuffix('.')}.",
         at,
+        text.index(sentence),
         metadata={
             "title": name.title(),
             "level": at,
@@ -74,9 +78,11 @@ def index_cases(make_index: MakeIndex) -> Iterator[IndexCase]:
     """Yield cases for the indexes that `make_index` makes of chunks and of a vector for each.
 
     They search by words, by vectors and by both; count words and find near ones; try each operator of filters in each
-    way to search, and for neighbors; ask for the chunks of a tenant where all better ones are another's. If the index
-    has `fetch`, `store_cases` are among them, and if it has `add`, chunks added, changed, deleted, and a run that
-    failed. Scores may differ by a ten thousandth. An async index is given in a wrapper with sync methods.
+    way to search, and for neighbors; ask for the chunks of a tenant where all better ones are another's; ask why a
+    chunk is missing. If the index has `fetch`, `store_cases` are among them, and further ones if it has `finds_offsets`
+    or `finds_titles`. If it has `enrichment`, a model's notes are written, and if it has `add`, chunks are added,
+    changed, deleted, and added by a run that failed. Scores may differ by a ten thousandth. An async index is given in
+    a wrapper with sync methods.
 
     >>> from ctxassembly.testing import MemoryIndex, index_cases
     >>> for case in index_cases(MemoryIndex):
@@ -100,12 +106,24 @@ def index_cases(make_index: MakeIndex) -> Iterator[IndexCase]:
     yield IndexCase("two filters", partial(_check_two_filters, make_rows))
     yield IndexCase("tenants", partial(_check_tenants, make_index))
     yield IndexCase("empty index", partial(_check_empty, make_index))
+    for query, expect in _EXPECTED:
+        yield IndexCase(f"explanation of {expect!r}", partial(_check_explained, make_sample, expected, query, expect))
     if hasattr(make_sample(), "fetch"):
-        yield IndexCase("neighbors", partial(_check_neighbors, make_sample))
+        yield from _neighbor_cases(make_index, make_sample)
+    if hasattr(make_sample(), "enrichment"):
+        yield IndexCase("notes of a model", partial(_check_notes, make_index))
     if hasattr(make_sample(), "add"):
         yield IndexCase("added chunks", partial(_check_added, make_index))
         yield IndexCase("changed and deleted chunks", partial(_check_changed, make_index))
         yield IndexCase("resumed run", partial(_check_resumed, make_index))
+
+
+def _neighbor_cases(make_index: MakeIndex, make_sample: Callable[[], Any]) -> Iterator[IndexCase]:
+    yield IndexCase("neighbors", partial(_check_neighbors, make_sample))
+    if getattr(make_sample(), "finds_offsets", False):
+        yield IndexCase("neighbors by offset", partial(_check_fetched, make_index, _PLACED, _OFFSETS))
+    if getattr(make_sample(), "finds_titles", False):
+        yield IndexCase("documents by their titles", partial(_check_fetched, make_index, _TITLED, _MENTIONS))
 
 
 def _check_words(make: Callable[[], Any], expected: MemoryIndex, query: str) -> None:
@@ -139,7 +157,7 @@ def _check_same(request: Any, found: Iterable[ScoredChunk], wanted: Iterable[Sco
     _check_equal(request, sorted(by_id), sorted(wanted_by_id))
     for id_, one in by_id.items():
         other = wanted_by_id[id_]
-        _check_equal(request, (one.chunk.text, sorted(one.terms)), (other.chunk.text, sorted(other.terms)))
+        _check_equal(request, (one.chunk, sorted(one.terms)), (other.chunk, sorted(other.terms)))
         for score, wanted_score in ((one.similarity, other.similarity), (one.keyword_score, other.keyword_score)):
             is_equal = (
                 score is wanted_score
@@ -222,6 +240,121 @@ def _check_empty(make_index: MakeIndex) -> None:
         _check_equal(request, [*index.search(request)], [])
 
 
+_EXPECTED = (
+    ("cardioloog", "hart#2"),  # found
+    ("cardioloog", "hartfilmpje"),  # beyond the limit
+    ("cardioloog", "Rest is low."),  # in no chunk
+    ("cardioloog", "lab#0"),  # excluded by the filter
+)
+
+
+def _check_explained(make: Callable[[], Any], expected: MemoryIndex, query: str, expect: str) -> None:
+    config, vector = RetrievalConfig(limit=1), _vectors(5)[4]
+    for strategy in ("hybrid", "keyword"):
+        found, wanted = (
+            explain(
+                query,
+                expect,
+                replace(config, strategy=strategy),
+                index=index,
+                embed=lambda _: vector,
+                filter={"document_id": {"$ne": "lab"}},
+            )
+            for index in (make(), expected)
+        )
+        _check_equal((query, expect), found, wanted)
+
+
+_PLACED = tuple(
+    Chunk(f"{name}-{start}", name, f"Part {start} of {name}.", start=start)
+    for name, starts in (("one", (0, 15, 30, 45, 60)), ("two", (0, 9)))
+    for start in starts
+)
+_OFFSETS = (
+    ChunkRef("one", around_offset=OffsetRange(30, 1)),
+    ChunkRef("one", around_offset=OffsetRange(60, 1)),
+    ChunkRef("two", around_offset=OffsetRange(0, 1)),
+    ChunkRef("none", around_offset=OffsetRange(0, 1)),
+)
+_TITLED = tuple(
+    Chunk(f"{name}#{at}", name, text, at, metadata=metadata)
+    for name, texts, metadata in (
+        ("iron", ("# Iron deficiency\n\nTired.", "# Ferritin levels\n\nLow."), {}),
+        ("anemia", ("Pale.", "Iron deficiency causes it."), {"title": "Anemia of chronic disease in the old (part 2)"}),
+        ("file", ("Blood.", "More blood."), {"source": "reports/blood_counts.pdf"}),
+        ("other", ("Rest.",), {"title": "Anemia of chronic disease in the young"}),
+    )
+    for at, text in enumerate(texts)
+)
+_MENTIONS = (
+    ChunkRef("none", named_in="Iron deficiency, or anemia of chronic disease in the old?"),
+    ChunkRef("iron", named_in="Iron deficiency and Ferritin levels"),
+    ChunkRef("none", named_in="see Blood counts"),
+    ChunkRef("none", named_in=""),
+)
+
+
+def _check_fetched(make_index: MakeIndex, chunks: Sequence[Chunk], refs: Sequence[ChunkRef]) -> None:
+    vectors = _vectors(len(chunks))
+    index, expected = make_index(chunks[::-1], vectors), MemoryIndex(chunks)
+    for condition in (None, {"document_id": {"$in": ["one", "iron"]}}, {"document_id": {"$ne": "iron"}}):
+        for some in ([], *([ref] for ref in refs), [*refs, ChunkRef("iron", 1), ChunkRef("two", chunk_id="two-9")]):
+            found, wanted = (
+                sorted({chunk.id for chunk in one.with_filter(condition).fetch(some)}) for one in (index, expected)
+            )
+            _check_equal((condition, some), found, wanted)
+
+
+def _check_notes(make_index: MakeIndex) -> None:
+    """A model's notes are found and shown as in memory; filters don't read them, and a changed chunk loses them."""
+    vectors = _vectors(len(SAMPLE))
+    index, expected = make_index(SAMPLE, vectors), MemoryIndex(SAMPLE, vectors)
+    for one in (index, expected):
+        for at, outline in enumerate(one.enrichment.outlines()[:2]):
+            texts = tuple(chunk.text for chunk in one.enrichment.read(outline).chunks)
+            notes = tuple(
+                ChunkNotes((f"Is fever {place} measured?",), f"On migraine {at}.") for place in range(len(texts))
+            )
+            document = DocumentNotes(f"About {outline.document_id}.", notes, {"category": "policy"})
+            request = WriteNotes(outline, texts, document, _vectors(9)[-len(texts) :], "first model")
+            if not one.enrichment.write(request):
+                raise AssertionError(f"{request} must be written")
+            unvectored = replace(request, vectors=None, fingerprint="second model")
+            _check_equal("notes without vectors", one.enrichment.write(replace(unvectored, notes=None)), True)
+        one.enrichment.commit(2)
+    _check_enriched(index, expected)
+    stale = WriteNotes(index.enrichment.outlines()[0], ("another text",), None, None, "stale")
+    _check_equal("notes on other texts", index.enrichment.write(stale), False)
+    _check_enriched(index, expected)
+    if hasattr(index, "add"):
+        index.add(SAMPLE, vectors, progress=False)
+        _check_enriched(index, expected)
+        name = SAMPLE[0].document_id
+        index.add([replace(SAMPLE[0], text="Zink.")], vectors[:1], replace=True, progress=False)
+        marks = {one.document_id: one.fingerprints for one in index.enrichment.outlines()}
+        _check_equal("marks of a changed document", marks[name], {""})
+        words = index.find_terms(FindTerms("fever", 9, 0))
+        kept = sum(len(one.keys) for one in index.enrichment.outlines() if one.fingerprints == {"second model"})
+        _check_equal("chunks with a word of notes", [term.chunk_count for term in words.terms], [kept])
+
+
+def _check_enriched(index: Any, expected: MemoryIndex) -> None:
+    _check_all(index, expected, ("fever 1", "migraine measured", "epilepsie", "policy"))
+    found, wanted = (
+        [(one.document_id, one.content_hash, one.fingerprints) for one in of.enrichment.outlines()]
+        for of in (index, expected)
+    )
+    _check_equal("outlines", found, wanted)
+    for one, other in zip(index.enrichment.outlines(), expected.enrichment.outlines(), strict=True):
+        read, wanted_document = index.enrichment.read(one), expected.enrichment.read(other)
+        for name in ("contexts", "title", "questions"):
+            _check_equal((one, name), getattr(read, name), getattr(wanted_document, name))
+    words = index.find_terms(FindTerms("fever", 9, 0))
+    _check_equal(
+        "a filter by a model's label", [*index.search(SearchChunks(9, None, words, {"category": "policy"}))], []
+    )
+
+
 def _check_neighbors(make: Callable[[], Any]) -> None:
     for case in store_cases(SAMPLE):
         case.check(make().fetch(case.refs))
@@ -257,8 +390,8 @@ def _check_changed(make_index: MakeIndex) -> None:
     _check_equal("migraine", [term.chunk_count for term in index.find_terms(FindTerms("migraine", 9, 0)).terms], [1])
 
 
-def _check_all(index: Any, expected: MemoryIndex) -> None:
-    for query in ("epilepsie", *_QUERIES):
+def _check_all(index: Any, expected: MemoryIndex, queries: Sequence[str] = ("epilepsie", *_QUERIES)) -> None:
+    for query in queries:
         words = FindTerms(query, 32, 0)
         _check_equal(words, sorted(index.find_terms(words).terms), sorted(expected.find_terms(words).terms))
         for request in _requests(50, _vectors(3)[2], expected.find_terms(words)):

@@ -36,6 +36,14 @@ class Altered(MemoryIndex):
     def fetch(self, refs: Any) -> Any:
         return super().fetch(refs)[:1] if "fetch" in self.changes else super().fetch(refs)
 
+    @property
+    def enrichment(self) -> Any:
+        notes = super().enrichment
+        return replace(notes, on_change=self._forget_words) if "notes" in self.changes else notes
+
+    def _forget_words(self) -> None:
+        self._corpus.postings = {}
+
 
 def without_near_words(request: Any, found: Any) -> Any:
     return replace(found, terms=tuple(term._replace(variants=()) for term in found.terms))
@@ -83,7 +91,13 @@ def with_missing_keys(request: Any) -> Any:
             "tenants",
             id="too few under a filter",
         ),
+        pytest.param(
+            {"sent": lambda request: replace(request, filter=None)}, "explanation of 'lab#0'", id="no filter to explain"
+        ),
         pytest.param({"fetch": True}, "neighbors", id="too few neighbors"),
+        pytest.param({"fetch": True}, "neighbors by offset", id="too few neighbors by offset"),
+        pytest.param({"fetch": True}, "documents by their titles", id="too few documents"),
+        pytest.param({"notes": True}, "notes of a model", id="words are lost by notes"),
     ],
 )
 def test_a_broken_rule_fails_its_case(changes: dict[str, Any], failed: str):
