@@ -34,7 +34,13 @@ MAX_CHUNK_SHARE = 0.2
 SURE_SHARE = 0.9
 """Share of the room: hits that take less by estimate are assumed to fit whole, without a count."""
 SURE_EXCESS = 2.0
-"""Multiple of the room: hits that take more by estimate are assumed not to fit, without a count."""
+"""Multiple of the room: text that takes more by estimate is assumed not to fit, without a count."""
+
+
+def exceeds_by_estimate(layout: Layout, candidates: Sequence[Candidate], chars_per_token: float) -> bool:
+    """Return whether `candidates` have so much more text than fits into `layout` that nothing needs to be counted."""
+    free_chars = (layout.max_tokens - layout.token_count) * chars_per_token
+    return sum(layout.added_lengths(candidates)) > SURE_EXCESS * free_chars
 
 
 def fill_by_relevance(
@@ -126,9 +132,9 @@ def _all_fit(layout: Layout, hits: Sequence[Candidate], free_chars: float) -> bo
     take a tenth more time.
     """
     chars = sum(layout.added_lengths(hits))
-    if not SURE_SHARE * free_chars < chars < SURE_EXCESS * free_chars:
-        return chars <= SURE_SHARE * free_chars
-    return layout.might_fit(hits) and layout.fits(hits)
+    if chars <= SURE_SHARE * free_chars:
+        return True
+    return chars < SURE_EXCESS * free_chars and layout.might_fit(hits) and layout.fits(hits)
 
 
 def _lost(result: FillResult, hits: Sequence[Candidate]) -> list[Candidate]:

@@ -22,7 +22,7 @@ from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE
 from ctxassembly.assembly.selection.best_first import divide_by_relevance
-from ctxassembly.assembly.selection.by_relevance import fill_by_relevance
+from ctxassembly.assembly.selection.by_relevance import exceeds_by_estimate, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
 from ctxassembly.assembly.selection.knapsack import CLOSE_ENOUGH
@@ -160,6 +160,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     if (
         relevance.decides
         and not _has_below_minimum(in_window, relevance)
+        and not exceeds_by_estimate(layout, in_window, relevance.chars_per_token)
         and layout.might_fit(in_window)
         and layout.fits(in_window)
     ):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from builders import decision, numbered, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.data.candidates import Candidate, HeaderDetail
 from ctxassembly.data.trace import Shortened
 from strategies import words
 
@@ -186,3 +189,21 @@ def test_sentences_of_a_hit_below_the_floor_are_not_chosen():
     context = assemble(hits, config, query="When is ferritin measured?")
     assert decision(context, "low").reason == "below the relevance floor"
     assert "morning" not in context.text
+
+
+def test_text_of_twice_the_room_is_not_counted_whole(monkeypatch: pytest.MonkeyPatch):
+    """Whether everything fits is seen from the length of a text, if that is far too much."""
+    tried: list[int] = []
+    fits = Layout.fits
+
+    def counted(layout: Layout, candidates: Sequence[Candidate], *detail: HeaderDetail) -> bool:
+        tried.append(len(candidates))
+        return fits(layout, candidates, *detail)
+
+    monkeypatch.setattr(Layout, "fits", counted)
+    hits = [(chunk(name, 100), 0.5) for name in "ABCDEFGH"]
+    relieved(hits, 500, "A0.7", fill=True)
+    assert max(tried) == len(hits)
+    tried.clear()
+    relieved(hits, 300, "A0.7", fill=True)
+    assert 0 < max(tried) < len(hits)
