@@ -15,7 +15,6 @@ from ctxassembly import Context, assemble
 from ctxassembly.evaluate import evaluate
 from ctxassembly.presets import BOOKEND
 from quality.data import QuestionSet, read
-from quality.evaluated import labeled
 from quality.minilm import embed_cached
 
 THRESHOLDS = (0.7, 0.8, 0.85, 0.9, 0.92, 0.95)
@@ -45,9 +44,9 @@ def main() -> None:
     questions = read(args.folder)
     questions = replace(questions, questions=questions.questions[:: args.every])
     report = evaluate(
-        [labeled(question) for question in questions.questions],
+        [question.labeled for question in questions.questions],
         {f"{threshold}": system(questions, threshold, args.budget, args.hits) for threshold in THRESHOLDS},
-        corpus=questions.texts,
+        corpus=questions.corpus,
         baseline="0.92",
         workers=1,
     )

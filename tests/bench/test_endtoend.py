@@ -60,7 +60,7 @@ def birds() -> Asked:
 def found(birds: Asked) -> Found:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(all_peers, "HITS", (5, 20))
-        return measure(birds, lambda: None)
+        return measure(birds, lambda _: None)
 
 
 def test_all_systems_are_measured(found: Found) -> None:

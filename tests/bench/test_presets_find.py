@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from dataclasses import replace
 from functools import cache
-from statistics import fmean
 
 import pytest
 
@@ -14,10 +13,10 @@ from builders import split
 from ctxassembly import AssemblyConfig, Hit, presets
 from ctxassembly.text.words import words
 from quality.data import Question, QuestionSet
-from quality.filling import Case, count
-from quality.metrics import Meter
+from quality.measure import lazy_fill, measured
 from quality.ours import ours
 from quality.python_reference import python_reference
+from quality.strategies import Entry
 
 EVERY = 5
 """One in so many of the set's questions."""
@@ -58,13 +57,10 @@ def the_set() -> QuestionSet:
 
 def recall(config: AssemblyConfig, budget: int) -> float:
     questions = the_set()
-    meter, strategy = Meter(questions), ours(config)(questions)
-    scores = []
-    for question in questions.questions:
-        answer = strategy(Case(question, question.hits, questions))(budget)
-        scores.append(meter.score(question, answer, count(answer.text), budget))
-    assert not any(score.violation for score in scores)
-    return fmean(score.recall for score in scores)
+    fill_of = lazy_fill(Entry("ours", ours(config)), questions, HITS)
+    found = measured(questions, questions.questions, fill_of, [budget], lambda _: None)[budget]
+    assert not found["violation"].any()
+    return float(found["recall"].mean())
 
 
 @cache

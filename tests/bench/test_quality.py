@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,11 @@ import pytest
 from ctxassembly import Chunk, Hit
 from ctxassembly.evaluate import statistics as stats
 from ctxassembly.evaluate.spans import Dense, overlap, union
-from quality import kept, minilm
+from quality import minilm
 from quality.baselines import concatenation
 from quality.data import DataError, Document, Question, QuestionSet, Span, read
-from quality.filling import SEPARATOR, Case, count, cut, whole
-from quality.metrics import Answer, Meter, Score, StrategyError
+from quality.filling import SEPARATOR, Answer, Case, Fill, count, cut, whole
+from quality.measure import StrategyError, measured, rows_file
 from quality.oracle import oracle_chunks, oracle_sentences
 from quality.ours import CONFIGS, MiniLM, ours
 from quality.strategies import STRATEGIES
@@ -47,10 +49,16 @@ def asking(*evidence: Span, text: str = "When does the owl sing?") -> Question:
     return Question("q", text, evidence, ())
 
 
-def scored(evidence: tuple[Span, ...], *runs: Span, text: str | None = None) -> Score:
+def measures(question: Question, answer: Answer, budget: int = 1_000) -> dict[str, float]:
+    """The measures of one context."""
+    found = measured(a_set(question), [question], lambda _: lambda budget: answer, [budget], lambda _: None)
+    return {name: float(values[0]) for name, values in found[budget].items()}
+
+
+def scored(evidence: tuple[Span, ...], *runs: Span, text: str | None = None) -> SimpleNamespace:
     documents = {"birds": BIRDS, "copy": COPY}
     written = "\n".join(documents[run.document_id][run.start : run.end] for run in runs) if text is None else text
-    return Meter(a_set()).score(asking(*evidence), Answer(written, runs), count(written), 1_000)
+    return SimpleNamespace(**measures(asking(*evidence), Answer(written, runs)))
 
 
 def test_the_set_is_what_the_tests_say_of_it() -> None:
@@ -86,15 +94,15 @@ def test_evidence_in_part() -> None:
     # "The owl" is 6 of the 19 characters of "The owl sings at night."
     score = scored((OWL,), Span("birds", 24, 31))
     assert score.recall == pytest.approx(6 / 19)
-    assert score.full == 0
+    assert score.complete == 0
     assert score.precision == 1
-    assert score.run_length == 7
+    assert score.stretch_length == 7
 
 
 def test_all_the_evidence_and_as_much_again() -> None:
     score = scored((OWL,), OWL, LARK)
     assert score.recall == 1
-    assert score.full == 1
+    assert score.complete == 1
     assert score.precision == pytest.approx(19 / 38)
     assert score.duplicates == 0
     assert score.violation == 0
@@ -103,7 +111,7 @@ def test_all_the_evidence_and_as_much_again() -> None:
 def test_evidence_in_several_places_counts_by_characters() -> None:
     score = scored((LARK, WREN), LARK)
     assert score.recall == pytest.approx(19 / 38)
-    assert score.full == 0
+    assert score.complete == 0
 
 
 def test_evidence_marked_twice_counts_once() -> None:
@@ -135,13 +143,16 @@ def test_duplicates_are_source_characters_that_stood_there_before() -> None:
 
 
 def test_runs_that_go_on_where_the_one_before_ends_are_one() -> None:
-    assert scored((OWL,), LARK, OWL).run_length == 46
-    assert scored((OWL,), OWL, LARK).run_length == 23
-    assert scored((OWL,), LARK, WREN).run_length == 23
+    assert scored((OWL,), LARK, OWL).stretch_length == 46
+    assert scored((OWL,), OWL, LARK).stretch_length == 23
+    assert scored((OWL,), LARK, WREN).stretch_length == 23
 
 
 def test_an_empty_context() -> None:
-    assert scored((OWL,)) == Score(0, 0, 0, 0, None, 0, 0)
+    score = scored((OWL,))
+    assert (score.recall, score.complete, score.precision, score.duplicates) == (0, 0, 0, 0)
+    assert (score.tokens, score.violation) == (0, 0)
+    assert np.isnan([score.stretch_length, score.clean]).all()
 
 
 @pytest.mark.parametrize(
@@ -155,18 +166,19 @@ def test_an_empty_context() -> None:
 )
 def test_how_far_a_reader_has_to_read(evidence: tuple[Span, ...], runs: tuple[Span, ...], read: str | None) -> None:
     text = " | ".join(BIRDS[run.start : run.end].strip() for run in runs)
-    end = Meter(a_set()).evidence_end(asking(*evidence), Answer(text, runs))
+    end = a_set().corpus.meter.evidence_end(evidence, runs, text)
     assert (None if end is None else text[:end]) == read
 
 
 def test_a_context_over_the_budget_is_a_violation() -> None:
-    meter, answer = Meter(a_set()), Answer("The owl", (Span("birds", 24, 31),))
-    assert meter.score(asking(OWL), answer, tokens=6, budget=5).violation == 1
-    assert meter.score(asking(OWL), answer, tokens=5, budget=5).violation == 0
+    answer = Answer("The owl", (Span("birds", 24, 31),))
+    tokens = count(answer.text)
+    assert measures(asking(OWL), answer, tokens - 1)["violation"] == 1
+    assert measures(asking(OWL), answer, tokens)["violation"] == 0
 
 
 def test_a_strategy_that_claims_what_is_not_there_is_found_out() -> None:
-    with pytest.raises(StrategyError, match="doesn't stand in the context"):
+    with pytest.raises(StrategyError, match="a piece of a result isn't in its text"):
         scored((OWL,), OWL, text="The owl sings at noon.")
 
 
@@ -216,8 +228,8 @@ def test_our_own_contexts_keep_the_budget_and_tell_where_all_comes_from(name: st
     fill = ours(CONFIGS[name])(asked.questions)(asked)
     for budget in (10, 30, 60, 1_000):
         answer = fill(budget)
-        assert Meter(asked.questions).score(asked.question, answer, count(answer.text), budget).violation == 0
-    assert Meter(asked.questions).score(asked.question, fill(1_000), 0, 0).recall == 1
+        assert measures(asked.question, answer, budget)["violation"] == 0
+    assert measures(asked.question, fill(1_000))["recall"] == 1
 
 
 def test_a_strategy_with_a_scorer_asks_its_model_for_the_question_and_its_sentences(
@@ -234,7 +246,7 @@ def test_a_strategy_with_a_scorer_asks_its_model_for_the_question_and_its_senten
     fill = ours(CONFIGS["auto"], MiniLM())(asked.questions)(asked)
     for budget in (30, 40):
         answer = fill(budget)
-        assert Meter(asked.questions).score(asked.question, answer, count(answer.text), budget).violation == 0
+        assert measures(asked.question, answer, budget)["violation"] == 0
     assert embedded[0] == [asked.question.text]
     assert len(embedded) == 2  # the other budget needs nothing new
     assert STRATEGIES["auto-scored"].needs == (minilm.NEEDS,)
@@ -244,7 +256,7 @@ def test_the_oracle_of_sentences_takes_the_evidence_and_nothing_else() -> None:
     asked = case(LARK, WREN, hits=("copy#0", "birds#1"))
     answer = oracle_sentences(asked.questions)(asked)(100)
     assert answer.text.split("\n") == ["The lark sings at dawn.", "The wren sings all day."]
-    assert Meter(asked.questions).score(asked.question, answer, count(answer.text), 100).precision == 1
+    assert measures(asked.question, answer, 100)["precision"] == 1
 
 
 def test_the_oracle_takes_what_fits() -> None:
@@ -268,7 +280,7 @@ def test_the_oracle_finds_the_same_words_in_another_place(monkeypatch: pytest.Mo
     monkeypatch.setattr("ctxassembly.evaluate.meter.LEAST_ELSEWHERE", 19)
     asked = case(OWL, hits=("copy#0",))
     answer = oracle_sentences(asked.questions)(asked)(100)
-    assert Meter(asked.questions).score(asked.question, answer, 0, 0).recall == 1
+    assert measures(asked.question, answer)["recall"] == 1
 
 
 # Statistics
@@ -391,26 +403,32 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-ROW = {"qid": "1", "budget": 500}
+def test_rows_belong_to_the_data_of_their_set(tmp_path: Path) -> None:
+    questions = a_set()
+    file = rows_file(tmp_path, questions, "chunk", resume=True)
+    file.write_text("{}\n")
+    assert rows_file(tmp_path, questions, "chunk", resume=True).is_file()
+    assert not rows_file(tmp_path, replace(questions, digest="of other data"), "chunk", resume=True).exists()
+    assert not rows_file(tmp_path, questions, "chunk", resume=False).exists()
 
 
-def test_what_was_measured_is_kept(tmp_path: Path) -> None:
-    file = tmp_path / "set" / "chunk.jsonl"
-    with kept.adding(file, {"set": "a"}, []) as add:
-        add(ROW)
-        assert kept.load(file, {"set": "a"}) == [ROW], "it stands there at once, for whoever is stopped"
-    assert kept.load(file, {"set": "b"}) == []
-    assert kept.load(tmp_path / "none", {"set": "a"}) == []
+def test_a_row_is_kept_as_soon_as_it_is_measured(tmp_path: Path) -> None:
+    lark, owl = (replace(asking(span), id=name) for name, span in (("lark", LARK), ("owl", OWL)))
+    questions, file, asked = a_set(lark, owl), tmp_path / "rows.jsonl", list[str]()
 
+    def fill_of(question: Question) -> Fill:
+        asked.append(question.id)
+        assert len(file.read_text().splitlines()) == len(asked) - 1
+        return lambda budget: Answer("", ())
 
-def test_a_line_that_was_not_finished_is_measured_again(tmp_path: Path) -> None:
-    file = tmp_path / "chunk.jsonl"
-    with kept.adding(file, {"set": "a"}, []) as add:
-        add(ROW)
-        add({**ROW, "qid": "2"})
+    def run() -> None:
+        measured(questions, questions.questions, fill_of, [9], lambda _: None, file)
+
+    run()
+    assert asked == ["lark", "owl"]
     file.write_text(file.read_text()[:-5])
-    rows = kept.load(file, {"set": "a"})
-    assert rows == [ROW]
-    with kept.adding(file, {"set": "a"}, rows) as add:
-        add({**ROW, "qid": "3"})
-    assert kept.load(file, {"set": "a"}) == [ROW, {**ROW, "qid": "3"}]
+    del asked[0]  # the row of the owl wasn't finished
+    run()
+    assert asked == ["owl", "owl"]
+    run()
+    assert asked == ["owl", "owl"]

@@ -7,8 +7,7 @@ import pytest
 from ctxassembly import Chunk
 from quality.aligned import source_runs
 from quality.data import Span
-from quality.filling import EMPTY, count, within
-from quality.metrics import Answer
+from quality.filling import EMPTY, Answer, count, within
 
 TEXT = "The lark sings at dawn.\nThe owl sings at night. 鳥は歌う。犬は吠える。"
 CHUNK = Chunk("birds#1", "birds", TEXT, index=1, start=100)

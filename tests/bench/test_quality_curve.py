@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from quality import curve
 from quality.data import Question, QuestionSet, Span
-from quality.measure import Plan
-from quality.metrics import Score
+from quality.measure import Plan, Results
 from quality.report import Measured
 from quality.strategies import STRATEGIES
 
@@ -28,12 +28,10 @@ def plan(*strategies: str) -> Plan:
 def measured(name: str, **curves: Sequence[tuple[float, int]]) -> Measured:
     """A set with one question, and the recall and tokens of each strategy by limit."""
     question = Question("q", "When?", (Span("d", 0, 1),), ())
-    results = {
-        strategy: {
-            ("q", limit): Score(recall, 0, 0, 0, None, tokens, 0)
-            for limit, (recall, tokens) in zip(LIMITS, found, strict=True)
-        }
+    results: Results = {
+        (strategy, limit): {"recall": np.array([recall]), "tokens": np.array([tokens])}
         for strategy, found in curves.items()
+        for limit, (recall, tokens) in zip(LIMITS, found, strict=True)
     }
     return Measured(QuestionSet(name, {}, {}, (question,), ""), (question,), results)
 

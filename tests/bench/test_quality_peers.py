@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from quality import minilm, prepare
 from quality.__main__ import main
 from quality.baselines import bm25, bm25_rerank, stems
 from quality.data import Document, Question, QuestionSet, Span, read
-from quality.filling import SEPARATOR, Case, Fill, count
-from quality.metrics import Meter
+from quality.filling import SEPARATOR, Answer, Case, Fill, count
+from quality.measure import measured
 from quality.strategies import STRATEGIES
 
 pytestmark = pytest.mark.bench
@@ -131,7 +132,7 @@ def test_the_window_of_haystack_joins_the_neighbors() -> None:
 def test_the_windows_of_haystack_repeat_what_they_share() -> None:
     answer = fill_of("haystack-window", "birds#2", "birds#3")(1_000)
     assert answer.text.count(SENTENCES[2]) == 2
-    assert score(answer).duplicates > 0.2
+    assert score(answer)["duplicates"] > 0.2
 
 
 def test_segments_close_a_gap_between_two_hits() -> None:
@@ -244,11 +245,11 @@ def test_the_filter_of_langchain_keeps_one_of_two_equal_pieces() -> None:
 @pytest.mark.usefixtures("vectors")
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_each_tells_truly_where_its_text_comes_from(name: str) -> None:
-    """The meter refuses runs that don't stand in the text."""
+    """`evaluate` refuses runs that don't stand in the text."""
     fill = fill_of(name, "birds#3", "birds#0", "fish#0", "birds#1")
     for budget in (5, 30, 60, 1_000):
         answer = fill(budget)
-        assert score(answer).recall <= 1
+        assert score(answer)["recall"] <= 1
         for run in answer.runs:
             assert run.start < run.end
 
@@ -265,8 +266,12 @@ def test_the_redundant_filter_drops_the_better_of_two_equal_texts() -> None:
     assert {run.document_id for run in answer.runs} == {"copy", "fish"}
 
 
-def score(answer):
-    return Meter(birds()).score(Question("q", "?", (Span("birds", 0, 10),), ()), answer, 0, 0)
+def score(answer: Answer) -> dict[str, float]:
+    """The measures of a context."""
+    question = Question("q", "?", (Span("birds", 0, 10),), ())
+    questions = replace(birds(), questions=(question,))
+    found = measured(questions, [question], lambda _: lambda budget: answer, [1_000], lambda _: None)
+    return {name: float(values[0]) for name, values in found[1_000].items()}
 
 
 # Python's own language reference, from its preparation to the report

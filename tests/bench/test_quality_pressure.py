@@ -27,7 +27,7 @@ def test_each_is_forced_whatever_the_pressure_is(talks: QuestionSet) -> None:
     (found,) = measured(talks, 1, [20], [700])
     assert found.pressure == pytest.approx(2.0, abs=0.75)
     sentences, chunks, passages = found.scores
-    assert (sentences.run_length or 0) < (chunks.run_length or 0) == passages.run_length
+    assert sentences.stretch_length < chunks.stretch_length == passages.stretch_length
 
 
 def test_only_what_does_not_fit_in_short_chunks_counts(talks: QuestionSet) -> None:

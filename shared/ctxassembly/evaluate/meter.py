@@ -49,6 +49,18 @@ class Meter:
         dense = [self.dense.span(run) for run in runs]
         return 1 - size(union(dense)) / size(dense) if size(dense) else 0.0
 
+    def stretch_length(self, runs: Sequence[DocumentSpan]) -> float | None:
+        """Return the mean characters of a stretch, runs that continue each other; None if there are no runs."""
+        lengths: list[int] = []
+        last: DocumentSpan | None = None
+        for run, dense in zip(runs, map(self.dense.span, runs), strict=True):
+            if last and (last.document_id, last.end) == (dense.document_id, dense.start):
+                lengths[-1] += run.end - run.start
+            else:
+                lengths.append(run.end - run.start)
+            last = dense
+        return sum(lengths) / len(lengths) if lengths else None
+
     def clean_share(self, runs: Sequence[DocumentSpan]) -> float | None:
         """Return the share of stretches with clean borders, as `borders` describes; None if there are no stretches."""
         return self._borders.clean_share(runs)

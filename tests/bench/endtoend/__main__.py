@@ -13,6 +13,7 @@ from endtoend.measure import Asked, measure
 from endtoend.report import report
 from quality import minilm
 from quality.data import DataError, read
+from quality.measure import StrategyError
 from recall.measure import embedded
 
 
@@ -31,10 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
         for folder in args.folders:
             questions = read(folder)
             asked = Asked(questions, *embedded(questions, minilm.embed, args.out / "vectors"), args.every)
-            with tqdm(desc=questions.name, unit="question", disable=None) as bar:
+            with tqdm(desc=questions.name, unit="context", disable=None) as bar:
                 found[questions.name] = measure(asked, bar.update)
         sys.stdout.write(report(found) + "\n")
-    except DataError as error:
+    except (DataError, StrategyError) as error:
         sys.stderr.write(f"endtoend: {error}\n")
         return 2
     return 0

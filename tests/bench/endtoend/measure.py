@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -14,7 +14,8 @@ from endtoend.ours import CORPUS, POOL, Ours, corpus_oracle
 from endtoend.peers import variants
 from endtoend.system import Known, System
 from quality.data import Question, QuestionSet
-from quality.metrics import Meter
+from quality.filling import Fill
+from quality.measure import measured
 from recall.exact import Vectors
 
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
@@ -51,11 +52,11 @@ class Found(NamedTuple):
     """The share of each question's evidence in what our assembly chooses from."""
 
 
-def measure(asked: Asked, done: Callable[[], object]) -> Found:
-    """The results of all systems; `done` is called after each question that some of them were asked.
+def measure(asked: Asked, done: Callable[[int], object]) -> Found:
+    """The results of all systems; `done` is called after each context.
 
     Raises:
-        StrategyError: a context hasn't what it is said to have.
+        StrategyError: a system failed, or a context hasn't what it is said to have.
     """
     questions, vectors = asked.questions, asked.vectors
     embeddings = Known(questions, vectors, asked.asked)
@@ -63,21 +64,22 @@ def measure(asked: Asked, done: Callable[[], object]) -> Found:
     alone: list[tuple[str, System]] = [*ours.items(), (POOL, ours[FUSED].oracle()), (CORPUS, corpus_oracle(questions))]
     recall: dict[str, Recall] = {}
     for systems in chain([alone], variants(questions, vectors, embeddings)):
-        for (name, _), found in zip(systems, recalls(asked, [system for _, system in systems], done), strict=True):
+        for name, system in systems:
+            found = recall_of(asked, system, done)
             recall[name] = better(recall.get(name, found), found)
     return Found(recall, np.array([ours[FUSED].pooled(question) for question, _ in asked.pairs]))
 
 
-def recalls(asked: Asked, systems: Sequence[System], done: Callable[[], object]) -> list[Recall]:
-    """The recall of each system."""
-    meter = Meter(asked.questions)
-    rows: list[list[list[float]]] = []
-    for question, vector in asked.pairs:
-        fills = [system(question, vector) for system in systems]
-        rows.append([[meter.score(question, fill(budget), 0, budget).recall for budget in BUDGETS] for fill in fills])
-        done()
-    by_system = np.array(rows).transpose(1, 2, 0)
-    return [dict(zip(BUDGETS, recall, strict=True)) for recall in by_system]
+def recall_of(asked: Asked, system: System, done: Callable[[int], object]) -> Recall:
+    """The recall of a system."""
+    vectors = {question.id: vector for question, vector in asked.pairs}
+    questions = [question for question, _ in asked.pairs]
+
+    def fill_of(question: Question) -> Fill:
+        return system(question, vectors[question.id])
+
+    found = measured(asked.questions, questions, fill_of, BUDGETS, done)
+    return {budget: values["recall"] for budget, values in found.items()}
 
 
 def better(one: Recall, other: Recall) -> Recall:

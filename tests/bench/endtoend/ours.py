@@ -9,8 +9,7 @@ from ctxassembly.evaluate.spans import Dense, overlap, size, union
 from endtoend.system import Known, System
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from quality.data import Question, QuestionSet, Span
-from quality.filling import ENCODING, Case, Fill, whole
-from quality.metrics import Answer, Meter
+from quality.filling import ENCODING, Answer, Case, Fill, whole
 from quality.oracle import SENTENCE_WINDOW, oracle_sentences
 from quality.ours import answer
 from recall.exact import Vectors
@@ -23,7 +22,7 @@ class Ours:
 
     def __init__(self, questions: QuestionSet, vectors: Vectors, embeddings: Known, config: RetrievalConfig) -> None:
         self._questions = questions
-        self._meter, self._dense = Meter(questions), Dense(questions.texts)
+        self._meter = questions.corpus.meter
         self._index = MemoryIndex(questions.chunks.values(), vectors.tolist())
         self._retriever = ContextRetriever(self._index, embeddings, config=config)
 
@@ -43,8 +42,8 @@ class Ours:
             for hit in self._hits(question)
             for chunk in self._questions.around(hit.chunk, SENTENCE_WINDOW)
         )
-        runs = union(self._dense.span(run) for run in near)
-        return size(self._meter.found(question, runs)) / size(_evidence(question, self._dense))
+        runs = union(self._meter.dense.span(run) for run in near)
+        return size(self._meter.found(question.evidence, runs)) / size(_evidence(question, self._meter.dense))
 
     def oracle(self) -> System:
         """Sentences picked from the same pool."""
@@ -57,7 +56,7 @@ class Ours:
 
 def corpus_oracle(questions: QuestionSet) -> System:
     """Sentences picked from all chunks that have evidence."""
-    strategy, dense = oracle_sentences(questions), Dense(questions.texts)
+    strategy, dense = oracle_sentences(questions), questions.corpus.meter.dense
     spans = {chunk.id: dense.span(whole(chunk).runs[0]) for chunk in questions.chunks.values()}
 
     def ask(question: Question, vector: Sequence[float]) -> Fill:

@@ -10,8 +10,7 @@ from ctxassembly import Chunk
 from endtoend.system import Known, System
 from quality import llamaindex_peers
 from quality.data import Question, QuestionSet, Span
-from quality.filling import Fill, cut, whole
-from quality.metrics import Answer
+from quality.filling import Answer, Fill, cut, whole
 from recall.exact import Vectors
 
 CHILDREN = 4

@@ -49,10 +49,7 @@ PEERS = (*CHAINS, PARENTS, MERGING)
 
 
 def variants(questions: QuestionSet, vectors: Vectors, embeddings: Known) -> Iterator[list[tuple[str, System]]]:
-    """For each number of chunks the peers by their names, with each fusion that they have; a PostgreSQL runs meanwhile.
-
-    A question is best put to all of them before the next one: several share a search, and it remembers the last one.
-    """
+    """For each number of chunks the peers by name, with each fusion that they have; a PostgreSQL runs meanwhile."""
     chunks = list(questions.chunks.values())
     assemblies = {
         _STUFFED: baselines.concatenation(questions),

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from quality import curve, llm, minilm
 from quality.data import DataError, QuestionSet, read
-from quality.measure import Plan, measure
+from quality.measure import Plan, StrategyError, measure
 from quality.report import Measured, answers_report, losses, over_tokens, report
 from quality.retrieval import FUSED, GIVEN, WAYS, retrieved
 from quality.strategies import STRATEGIES
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         return _run(args)
-    except (DataError, llm.ModelError) as error:
+    except (DataError, StrategyError, llm.ModelError) as error:
         sys.stderr.write(f"quality: {error}\n")
         return 2
 
@@ -83,7 +83,9 @@ def _measured(args: argparse.Namespace, sets: Sequence[QuestionSet], plan: Plan,
     for each in sets:
         bar.set_description(f"{each.name}, {plan.hits} hits, {plan.way}")
         found = retrieved(each, plan.way, plan.hits, args.out / "vectors")
+        end = bar.n + plan.cells(each)
         results = measure(found, plan, folder, resume=args.resume, done=bar.update)
+        bar.update(end - bar.n)  # with those of an earlier run
         measured.append(Measured(found, plan.asked(found), results))
     return measured
 
@@ -94,14 +96,15 @@ def _plan(args: argparse.Namespace, names: Sequence[str], hits: int, way: str = 
 
 def _answers(args: argparse.Namespace, sets: Sequence[QuestionSet]) -> list[str]:
     """A section of the report for each set."""
-    plan = _plan(args, args.llm_strategies, args.hits[-1])
+    plan = _plan(args, args.llm_strategies, args.hits[-1])._replace(budgets=[args.llm_budget])
     sections = []
-    asked = sum(len(plan.asked(each)) for each in sets) * len(plan.strategies)
-    with tqdm(total=asked, unit="answer", disable=None) as bar:
+    with tqdm(total=sum(map(plan.cells, sets)), unit="answer", disable=None) as bar:
         for each in sets:
             bar.set_description(each.name)
             folder, done = args.out / "answers", bar.update
-            judged = llm.answer_all(each, plan, args.llm, args.llm_budget, folder, resume=args.resume, done=done)
+            end = bar.n + plan.cells(each)
+            judged = llm.answer_all(each, plan, args.llm, folder, resume=args.resume, done=done)
+            bar.update(end - bar.n)
             with_answers = sum(bool(question.answers) for question in plan.asked(each))
             reference = f"the set's answers ({with_answers} of {len(plan.asked(each))} questions), else the evidence"
             sections.append(

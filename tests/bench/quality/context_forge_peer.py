@@ -6,8 +6,7 @@ It estimates tokens from characters unless chunks come with a count. They do, so
 from __future__ import annotations
 
 from quality.data import QuestionSet
-from quality.filling import SEPARATOR, Case, Fill, Strategy, count, joined, whole, within
-from quality.metrics import Answer
+from quality.filling import SEPARATOR, Answer, Case, Fill, Strategy, count, joined, whole, within
 
 NEEDS = "context_forge"
 

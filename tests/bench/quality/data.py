@@ -14,10 +14,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ctxassembly import Chunk, Hit
+from ctxassembly.evaluate import Evidence, LabeledQuestion
+from ctxassembly.evaluate.corpus import Corpus
 from ctxassembly.evaluate.spans import DocumentSpan
 
 Span = DocumentSpan
@@ -38,6 +41,11 @@ class Question:
     hits: tuple[Hit, ...]
     answers: tuple[str, ...] = ()
 
+    @property
+    def labeled(self) -> LabeledQuestion:
+        """The question as `evaluate` takes it. The filter is its id: two questions may have the same words."""
+        return LabeledQuestion(self.text, tuple(Evidence(*span) for span in self.evidence), self.id, filter=self.id)
+
 
 @dataclass(frozen=True)
 class QuestionSet:
@@ -54,10 +62,10 @@ class QuestionSet:
         places = {(chunk.document_id, chunk.index or 0): chunk for chunk in self.chunks.values()}
         object.__setattr__(self, "places", places)
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """The texts of the documents, by id."""
-        return {document.id: document.text for document in self.documents.values()}
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The documents as `evaluate` measures with them."""
+        return Corpus({document.id: document.text for document in self.documents.values()})
 
     def around(self, chunk: Chunk, window: int) -> list[Chunk]:
         """The chunk and up to `window` chunks on each side, in order."""

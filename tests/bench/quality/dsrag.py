@@ -14,8 +14,7 @@ from statistics import mean
 
 from ctxassembly import Chunk, Hit
 from quality.data import QuestionSet, Span
-from quality.filling import Case, Fill, Strategy, count, cut
-from quality.metrics import Answer
+from quality.filling import Answer, Case, Fill, Strategy, count, cut
 
 MAX_LENGTH, OVERALL_MAX_LENGTH = 15, 30
 """Chunks of a segment, and of all together."""

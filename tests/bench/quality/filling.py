@@ -9,11 +9,21 @@ from ctxassembly import Chunk, Hit
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.tiktoken_files import load_encoding
 from quality.data import Question, QuestionSet, Span
-from quality.metrics import Answer
 
 ENCODING = "cl100k_base"
 SEPARATOR = "\n\n"
 """Between the texts of those that only give a list: what LangChain and LlamaIndex write."""
+
+
+class Answer(NamedTuple):
+    """A context as a strategy makes it."""
+
+    text: str
+    """As the reader gets it."""
+    runs: tuple[Span, ...]
+    """Which source characters stand in it verbatim, in reading order."""
+
+
 EMPTY = Answer("", ())
 
 

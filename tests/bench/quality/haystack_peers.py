@@ -11,8 +11,7 @@ from typing import Any
 
 from ctxassembly import Chunk, Hit
 from quality.data import QuestionSet, Span
-from quality.filling import Case, Fill, Strategy, cut, joined, whole
-from quality.metrics import Answer
+from quality.filling import Answer, Case, Fill, Strategy, cut, joined, whole
 
 NEEDS = "haystack"
 WORDS_A_TOKEN = 0.75

@@ -17,8 +17,7 @@ from ctxassembly import Hit
 from quality import minilm
 from quality.aligned import source_runs
 from quality.data import QuestionSet
-from quality.filling import Case, Fill, Strategy, cut, whole
-from quality.metrics import Answer
+from quality.filling import Answer, Case, Fill, Strategy, cut, whole
 
 NEEDS = "langchain_community"
 FILTER_NEEDS = (NEEDS, "langchain_classic", "langchain_text_splitters", minilm.NEEDS)

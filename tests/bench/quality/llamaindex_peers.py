@@ -8,8 +8,7 @@ from ctxassembly import Chunk
 from quality import minilm
 from quality.aligned import source_runs
 from quality.data import QuestionSet
-from quality.filling import Case, Fill, Strategy, cut, whole
-from quality.metrics import Answer
+from quality.filling import Answer, Case, Fill, Strategy, cut, whole
 
 NEEDS = "llama_index"
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from ctxassembly.evaluate import SystemResult
 from ctxassembly.text.words import words
-from quality import kept
 from quality.data import Question, QuestionSet
-from quality.filling import Case
-from quality.measure import Plan
+from quality.measure import Plan, System, evaluated, lazy_fill, rows_file, systems
 
 PROMPT = """\
 Answer the question from the context, as briefly as you can. Where the context has no answer, say so.
@@ -80,36 +80,37 @@ def answer_all(
     questions: QuestionSet,
     plan: Plan,
     model_name: str,
-    budget: int,
     folder: Path,
     *,
     resume: bool,
     done: Callable[[int], object],
 ) -> dict[str, list[Judged]]:
-    """The measures of the model's answers by strategy. Each answer is kept below `folder`, since answers cost.
+    """The measures of the model's answers by strategy, at the plan's one budget. `folder` keeps them: answers cost.
 
     Raises:
         ModelError: `model_name` names no function.
+        StrategyError: a strategy or the model failed.
     """
     model = load(model_name)
+    asked, [budget] = plan.asked(questions), plan.budgets
     judged: dict[str, list[Judged]] = {}
     for name, entry in plan.strategies.items():
-        file = folder / questions.name / f"{name}-{budget}.jsonl"
-        belongs_to = {"set": questions.digest, "model": model_name}
-        before = kept.load(file, belongs_to) if resume else []
-        answers = {row["prompt"]: row["answer"] for row in before}
-        strategy = entry.make(questions)
-        judged[name] = []
-        with kept.adding(file, belongs_to, before) as add:
-            for question in plan.asked(questions):
-                case = Case(question, question.hits[: plan.hits], questions)
-                prompt = PROMPT.format(context=strategy(case)(budget).text, question=question.text)
-                if prompt not in answers:
-                    answers[prompt] = model(prompt)
-                    add({"qid": question.id, "prompt": prompt, "answer": answers[prompt]})
-                judged[name].append(judge(answers[prompt], references(question, questions)))
-                done(1)
+        [give_context] = systems(questions, lazy_fill(entry, questions, plan.hits), [budget], done)
+        file = rows_file(folder / f"{plan.hits}-hits", questions, f"{name}-{budget}", resume=resume)
+        report = evaluated(questions, asked, {f"answers of {model_name}": _answering(give_context, model)}, file)
+        pairs = zip(report.rows, asked, strict=True)
+        judged[name] = [judge(row.answer or "", references(question, questions)) for row, question in pairs]
     return judged
+
+
+def _answering(give_context: System, model: LanguageModel) -> System:
+    """Return the system whose answers are those of `model` to the contexts."""
+
+    def ask(text: str, filter: str) -> SystemResult:  # noqa: A002 - as `evaluate` passes it
+        result = give_context(text, filter)
+        return replace(result, answer=model(PROMPT.format(context=result.text, question=text)))
+
+    return ask
 
 
 def _f1(said: Sequence[str], reference: Sequence[str]) -> float:

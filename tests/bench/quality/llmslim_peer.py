@@ -9,8 +9,7 @@ from __future__ import annotations
 from ctxassembly.tokens.tiktoken_files import load_encoding
 from quality.aligned import source_runs
 from quality.data import QuestionSet
-from quality.filling import EMPTY, ENCODING, Case, Fill, Strategy, count, joined, within
-from quality.metrics import Answer
+from quality.filling import EMPTY, ENCODING, Answer, Case, Fill, Strategy, count, joined, within
 
 NEEDS = "llmslim"
 

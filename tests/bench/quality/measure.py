@@ -1,22 +1,33 @@
-"""The run: every strategy on every question at every budget, all in one process."""
+"""The run: every strategy on every question at every budget, by the public `evaluate`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from quality import kept
+import numpy as np
+
+from ctxassembly.evaluate import EvaluationReport, Piece, SystemResult, evaluate
+from ctxassembly.evaluate.measures import MEASURES
+from ctxassembly.evaluate.spans import size, union, without_blanks
+from ctxassembly.evaluate.statistics import Values
 from quality.data import Question, QuestionSet
-from quality.filling import ENCODING, Case, count
-from quality.metrics import Meter, Score
+from quality.filling import ENCODING, Case, Fill
 from quality.retrieval import GIVEN
 from quality.strategies import Entry
 
-Cell = tuple[str, int]
-"""A question's id and a budget."""
-Results = dict[str, dict[Cell, Score]]
-"""Scores by strategy, then by question and budget."""
+Measures = Mapping[str, Values]
+"""By name, a value for each question: the measures of `evaluate`, and those of the benchmark (`_columns`)."""
+Results = dict[tuple[str, int], Measures]
+"""By strategy and budget."""
+System = Callable[[str, str], SystemResult]
+"""From a question and its filter to a result, as `evaluate` asks it."""
+
+
+class StrategyError(RuntimeError):
+    """A strategy failed, or its text lacks what it claims to have."""
 
 
 class Plan(NamedTuple):
@@ -46,28 +57,106 @@ class Plan(NamedTuple):
 def measure(
     questions: QuestionSet, plan: Plan, folder: Path, *, resume: bool, done: Callable[[int], object]
 ) -> Results:
-    """The scores of all strategies, kept below `folder`. `done` is told how many contexts more are measured."""
-    belongs_to = {"set": questions.digest, "hits": plan.hits, "way": plan.way, "encoding": ENCODING}
-    meter = Meter(questions)
+    """Return the measures of all strategies, whose rows are kept below `folder`. `done` is called after each context.
+
+    Raises:
+        StrategyError: a strategy failed, or its text lacks what it claims to have.
+    """
     results: Results = {}
     for name, entry in plan.strategies.items():
-        file = folder / questions.name / f"{name}.jsonl"
-        before = kept.load(file, belongs_to) if resume else []
-        scores = {(row["qid"], row["budget"]): Score(**row["score"]) for row in before}
-        strategy = None
-        with kept.adding(file, belongs_to, before) as add:
-            for question in plan.asked(questions):
-                missing = [budget for budget in plan.budgets if (question.id, budget) not in scores]
-                if missing:
-                    strategy = strategy or entry.make(questions)
-                    fill = strategy(Case(question, question.hits[: plan.hits], questions))
-                    for budget in missing:
-                        answer = fill(budget)
-                        score = meter.score(question, answer, count(answer.text), budget)
-                        if (end := meter.evidence_end(question, answer)) is not None:
-                            score = score._replace(depth=count(answer.text[:end]))
-                        scores[question.id, budget] = score
-                        add({"qid": question.id, "budget": budget, "score": score._asdict()})
-                done(len(plan.budgets))
-        results[name] = scores
+        fill_of = lazy_fill(entry, questions, plan.hits)
+        file = rows_file(folder, questions, name, resume=resume)
+        found = measured(questions, plan.asked(questions), fill_of, plan.budgets, done, file)
+        results |= {(name, budget): values for budget, values in found.items()}
     return results
+
+
+def lazy_fill(entry: Entry, questions: QuestionSet, hits: int) -> Callable[[Question], Fill]:
+    """Return the function from a question to its contexts. The strategy is made on first use."""
+    strategy = cache(lambda: entry.make(questions))
+    return lambda question: strategy()(Case(question, question.hits[:hits], questions))
+
+
+def measured(
+    questions: QuestionSet,
+    asked: Sequence[Question],
+    fill_of: Callable[[Question], Fill],
+    budgets: Sequence[int],
+    done: Callable[[int], object],
+    file: Path | None = None,
+) -> dict[int, Measures]:
+    """Return the measures of one strategy by budget. Rows in `file` aren't measured again."""
+    names = {f"{budget:,} tokens": budget for budget in budgets}
+    made = systems(questions, fill_of, budgets, done)
+    report = evaluated(questions, asked, dict(zip(names, made, strict=True)), file)
+    return {budget: _columns(report, name, budget, questions, asked) for name, budget in names.items()}
+
+
+def evaluated(
+    questions: QuestionSet, asked: Sequence[Question], systems: Mapping[str, System], file: Path | None
+) -> EvaluationReport:
+    """Return the report of `evaluate`.
+
+    Raises:
+        StrategyError: a system failed.
+    """
+    report = evaluate(
+        [question.labeled for question in asked],
+        systems,
+        corpus=questions.corpus,
+        encoding=ENCODING,
+        resume=file,
+        workers=1,
+        progress=False,
+    )
+    if report.errors:
+        first = report.errors[0]
+        raise StrategyError(f"question {first.question_id!r}, {first.system}: {first.error}")
+    return report
+
+
+def systems(
+    questions: QuestionSet, fill_of: Callable[[Question], Fill], budgets: Sequence[int], done: Callable[[int], object]
+) -> list[System]:
+    """Return a system for each budget. What all budgets need is computed once for each question."""
+    by_id = {question.id: question for question in questions.questions}
+    fill = lru_cache(1)(lambda question_id: fill_of(by_id[question_id]))
+
+    def asking(budget: int) -> System:
+        def ask(text: str, filter: str) -> SystemResult:  # noqa: A002 - as `evaluate` passes it
+            answer = fill(filter)(budget)
+            pieces = (
+                Piece(questions.documents[run.document_id].text[run.start : run.end], run.document_id, run.start)
+                for run in answer.runs
+            )
+            done(1)
+            return SystemResult(answer.text, tuple(pieces))
+
+        return ask
+
+    return [asking(budget) for budget in budgets]
+
+
+def rows_file(folder: Path, questions: QuestionSet, name: str, *, resume: bool) -> Path:
+    """Return the file of rows that belong to the data of the set; without `resume` it doesn't exist."""
+    file = folder / f"{questions.name}-{questions.digest[:12]}" / f"{name}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not resume:
+        file.unlink(missing_ok=True)
+    return file
+
+
+def _columns(
+    report: EvaluationReport, system: str, budget: int, questions: QuestionSet, asked: Sequence[Question]
+) -> Measures:
+    """Return the measures of a system, with precision and violations. An empty context has no duplicates."""
+    found = {name: report.values(system, name) for name in MEASURES}
+    dense = questions.corpus.meter.dense
+    evidence = np.array([size(union(map(dense.span, question.evidence))) for question in asked])
+    written = np.array([len(without_blanks(row.text)) for row in report.rows if row.system == system])
+    return {
+        **found,
+        "duplicates": np.nan_to_num(found["duplicates"]),
+        "precision": found["recall"] * evidence / np.maximum(written, 1),
+        "violation": np.asarray(found["tokens"] > budget, dtype=np.float64),
+    }

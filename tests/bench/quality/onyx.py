@@ -13,8 +13,7 @@ from itertools import groupby
 from ctxassembly import Chunk
 from ctxassembly.tokens.tiktoken_files import load_encoding
 from quality.data import QuestionSet, Span
-from quality.filling import ENCODING, SEPARATOR, Case, Fill, Strategy, count
-from quality.metrics import Answer
+from quality.filling import ENCODING, SEPARATOR, Answer, Case, Fill, Strategy, count
 
 ADJACENT, APART = "\n", "\n\n...\n\n"
 Part = tuple[Chunk, str]

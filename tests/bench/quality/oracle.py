@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from ctxassembly.evaluate.spans import Dense, overlap, size, union
+from ctxassembly.evaluate.meter import Meter
+from ctxassembly.evaluate.spans import overlap, size, union
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import counter_for
 from quality.data import QuestionSet, Span
-from quality.filling import EMPTY, ENCODING, Case, Fill, Strategy, whole
-from quality.metrics import Answer, Meter
+from quality.filling import EMPTY, ENCODING, Answer, Case, Fill, Strategy, whole
 
 SENTENCE_WINDOW, CHUNK_WINDOW = 3, 1
 """Chunks on each side of a hit that are in the pool."""
@@ -31,7 +31,8 @@ def oracle_chunks(questions: QuestionSet) -> Strategy:
 
 
 def _oracle(questions: QuestionSet, window: int, units_of: Cutter) -> Strategy:
-    dense, meter = Dense(questions.texts), Meter(questions)
+    meter = questions.corpus.meter
+    dense = meter.dense
     tokens = counter_for(ENCODING).count
 
     def strategy(case: Case) -> Fill:
@@ -39,7 +40,7 @@ def _oracle(questions: QuestionSet, window: int, units_of: Cutter) -> Strategy:
         pool = [run for (run,) in dict.fromkeys(near)]
         units = units_of(questions, pool)
         thin = {unit: dense.span(unit) for unit in units}
-        targets = _targets(case, union(dense.span(each) for each in pool), dense, meter)
+        targets = _targets(case, union(dense.span(each) for each in pool), meter)
         useful = [unit for unit in units if overlap([thin[unit]], targets)]
         costs = {unit: max(1, tokens(_text(questions, unit))) for unit in useful}
 
@@ -63,11 +64,12 @@ def _oracle(questions: QuestionSet, window: int, units_of: Cutter) -> Strategy:
     return strategy
 
 
-def _targets(case: Case, pool: list[Span], dense: Dense, meter: Meter) -> list[Span]:
+def _targets(case: Case, pool: list[Span], meter: Meter) -> list[Span]:
     """The evidence in the pool; where it isn't in it, the same words elsewhere in it."""
+    dense = meter.dense
     evidence = [dense.span(span) for span in case.question.evidence]
     targets = overlap(union(evidence), pool)
-    for sentence in meter.sentences(case.question):
+    for sentence in meter.sentences(case.question.evidence):
         if size(overlap([sentence], targets)) < size([sentence]) and (
             elsewhere := meter.place(dense.text(sentence), pool)
         ):

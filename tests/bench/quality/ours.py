@@ -9,8 +9,7 @@ from ctxassembly import AssemblyConfig, Context, MemoryStore, assemble, presets
 from ctxassembly.protocols import Scorer
 from quality import minilm
 from quality.data import QuestionSet, Span
-from quality.filling import ENCODING, Case, Fill, Strategy
-from quality.metrics import Answer
+from quality.filling import ENCODING, Answer, Case, Fill, Strategy
 
 CONFIGS = {
     "default": AssemblyConfig(),

@@ -23,13 +23,19 @@ from ctxassembly.assembly.selection.by_relevance import MAX_CHUNK_SHARE
 from ctxassembly.evaluate.statistics import difference
 from quality.data import QuestionSet, read
 from quality.filling import Case
-from quality.metrics import Meter, Score
 from quality.ours import ours
 
 KEPT_WHOLE = ("sentence", "chunk", "passage")
 HITS = (5, 10, 20)
 BUDGETS = (500, 1_000, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000)
 BANDS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, float("inf"))
+
+
+class Score(NamedTuple):
+    """The measures of one context."""
+
+    recall: float
+    stretch_length: float
 
 
 class Found(NamedTuple):
@@ -41,7 +47,7 @@ class Found(NamedTuple):
 
 def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: Sequence[int]) -> Iterator[Found]:
     """All contexts of a set that were under pressure."""
-    meter, strategy = Meter(questions), ours(AssemblyConfig(fill=True, order="documents"))(questions)
+    meter, strategy = questions.corpus.meter, ours(AssemblyConfig(fill=True, order="documents"))(questions)
     for question in questions.questions[::every]:
         for most in hits:
             fill = strategy(Case(question, question.hits[:most], questions))
@@ -55,7 +61,8 @@ def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: S
                         answer = fill(budget)
                     if not pressures or not pressures[0]:
                         break
-                    scores.append(meter.score(question, answer, 0, budget))
+                    recall = meter.recall(question.evidence, answer.runs)
+                    scores.append(Score(recall, meter.stretch_length(answer.runs) or 0))
                 else:
                     yield Found(pressures[0], tuple(scores))
 
@@ -97,8 +104,9 @@ def table(sets: dict[str, list[Found]]) -> str:
             change = difference(*zip(*recalls.values(), strict=True))
             means = (f"{np.mean(recalls[name][0] - recalls[name][1]):+.3f}" if name in known else "–" for name in sets)
             cells += [f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]", ", ".join(means)]
+        scores = [[each.scores for each in found] for found in known.values()]
         runs = (
-            f"{np.mean([np.mean([each.scores[which].run_length for each in found]) for found in known.values()]):,.0f}"
+            f"{np.mean([np.mean([each[which].stretch_length for each in found]) for found in scores]):,.0f}"
             for which in range(len(KEPT_WHOLE))
         )
         band = f"above {low:g}" if high == float("inf") else f"{low:g} to {high:g}"

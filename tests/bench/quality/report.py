@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ctxassembly.evaluate.measures import DEPTHS
 from ctxassembly.evaluate.statistics import DRAWS, Estimate, Values, difference, estimate
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING
@@ -17,17 +18,15 @@ from quality.words_shared import lowest_third
 
 MEASURES = {
     "recall": "Evidence recall",
-    "full": "Full hit (all evidence in the context)",
+    "complete": "Full hit (all evidence in the context)",
     "precision": "Precision (evidence in parts of the context)",
     "duplicates": "Duplicates (share of the characters that repeat earlier ones)",
-    "run_length": "Run length (characters that stand together as in their source)",
+    "stretch_length": "Run length (characters that stand together as in their source)",
     "clean": "Clean (stretches that begin and end where a reader would)",
     "tokens": "Tokens",
     "violation": "Violations (contexts over the budget)",
 }
-_RECALLS = ("recall", "full")
-DEPTHS = (125, 250, 500, 1_000, 2_000, 4_000)
-"""Tokens from the beginning of a context."""
+_RECALLS = ("recall", "complete")
 OVER = "†"
 AUTO, ORACLE = "auto", "oracle-sentences"
 
@@ -41,8 +40,7 @@ class Measured(NamedTuple):
 
     def values(self, strategy: str, measure: str, budget: int) -> Values:
         """A measure of each question; NaN where it has none."""
-        scores = (self.results[strategy][question.id, budget] for question in self.asked)
-        return np.array([getattr(score, measure) for score in scores], dtype=np.float64)
+        return self.results[strategy, budget][measure]
 
 
 def report(measured: Sequence[Measured], plan: Plan, against: str, notes: Sequence[str] = ()) -> str:
@@ -143,8 +141,7 @@ def _depths(group: Sequence[Measured], plan: Plan) -> Iterator[str]:
     yield from ("", f"| strategy | kind | {' | '.join(f'{depth:,}' for depth in DEPTHS)} | mean |")
     yield f"|---|---|{'---|' * (len(DEPTHS) + 1)}"
     for strategy, entry in plan.strategies.items():
-        depths = [each.values(strategy, "depth", budget) for each in group]
-        shares = [float(np.mean([np.mean(one <= depth) for one in depths])) for depth in DEPTHS]
+        shares = [mean(group, strategy, f"within_{depth}", budget) for depth in DEPTHS]
         cells = (f"{share:.3f}" for share in (*shares, np.mean(shares)))
         yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
 
@@ -210,5 +207,5 @@ def _over(group: Sequence[Measured], strategy: str, budget: int) -> str:
 def _shown(found: Estimate, measure: str) -> str:
     if np.isnan(found.mean):
         return "–"
-    digits = 0 if measure in ("tokens", "run_length") else 3
+    digits = 0 if measure in ("tokens", "stretch_length") else 3
     return f"{found.mean:,.{digits}f} ±{(found.high - found.low) / 2:,.{digits}f}"

@@ -12,8 +12,7 @@ from ctxassembly import Chunk
 from ctxassembly.tokens.tiktoken_files import load_encoding
 from quality import minilm
 from quality.data import QuestionSet, Span
-from quality.filling import ENCODING, SEPARATOR, Case, Fill, Strategy
-from quality.metrics import Answer
+from quality.filling import ENCODING, SEPARATOR, Answer, Case, Fill, Strategy
 
 NEEDS = "trimwise"
 

@@ -20,7 +20,6 @@ from ctxassembly.protocols import Reranker
 from ctxassembly.retrieval import Boost, Question
 from quality import minilm
 from quality.data import DataError, QuestionSet, read
-from quality.metrics import Meter
 from quality.ours import answer
 from recall.exact import Vectors
 from recall.measure import DEPTHS, Row, embedded, measured, table
@@ -76,7 +75,7 @@ def _documents(questions: QuestionSet) -> tuple[Boosts, Boosts]:
 
 def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
     """The evidence in the hits' assembly with neighbors, which gets as many tokens as the hits take by themselves."""
-    meter, store = Meter(questions), MemoryIndex(questions.chunks.values()).with_filter(None)
+    store = MemoryIndex(questions.chunks.values()).with_filter(None)
     found: list[list[float]] = []
     for question, vector in zip(questions.questions, asked, strict=True):
         ids = system(question.text, vector.tolist())
@@ -86,8 +85,8 @@ def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
             plain = assemble(hits, AssemblyConfig(window=0, granularity="chunk", max_tokens=100_000))
             budget = max(plain.token_count, 1)
             context = assemble(hits, AssemblyConfig(max_tokens=budget, fill=True), query=question.text, store=store)
-            read = answer(context, questions)
-            found[-1].append(meter.score(question, read, context.token_count, budget).recall)
+            runs = answer(context, questions).runs
+            found[-1].append(questions.corpus.meter.recall(question.evidence, runs))
     recall = tuple(float(mean) for mean in np.mean(found, axis=0))
     return Row("with assembly, in as many tokens", recall, 0.0)
 

@@ -42,14 +42,13 @@ def by_words(chunks: Sequence[Chunk], most: int = MOST) -> Scorer:
 
 
 def once(ask: Callable[[str, Sequence[float]], Found]) -> Callable[[str, Sequence[float]], Found]:
-    """The same, which looks but once for a question that comes again at once: others stand behind the same search."""
-    last: tuple[str, Found] | None = None
+    """Return a search that looks once for each question: several systems assemble what it finds."""
+    known: dict[str, Found] = {}
 
     def asked(question: str, vector: Sequence[float]) -> Found:
-        nonlocal last
-        if last is None or last[0] != question:
-            last = question, ask(question, vector)
-        return last[1]
+        if question not in known:
+            known[question] = ask(question, vector)
+        return known[question]
 
     return asked
 

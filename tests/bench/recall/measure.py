@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ctxassembly.evaluate.spans import Dense, size, union
 from quality.data import Question, QuestionSet, Span
-from quality.metrics import Meter
 from recall.exact import Vectors
 from recall.systems import System
 
@@ -43,7 +41,6 @@ def embedded(questions: QuestionSet, embed: Embed, folder: Path) -> tuple[Vector
 
 def measured(questions: QuestionSet, asked: Vectors, systems: Mapping[str, System]) -> list[Row]:
     """A row for each system."""
-    meter, dense = Meter(questions), Dense(questions.texts)
     rows = []
     for name, system in systems.items():
         found: list[list[float]] = []
@@ -51,16 +48,15 @@ def measured(questions: QuestionSet, asked: Vectors, systems: Mapping[str, Syste
         answers = [system(each.text, vector) for each, vector in zip(questions.questions, asked, strict=True)]
         elapsed = (time.perf_counter() - began) * 1000 / max(len(answers), 1)
         for question, ids in zip(questions.questions, answers, strict=True):
-            found.append([_recall(meter, dense, questions, question, ids[:depth]) for depth in DEPTHS])
+            found.append([_recall(questions, question, ids[:depth]) for depth in DEPTHS])
         rows.append(Row(name, tuple(float(mean) for mean in np.mean(found, axis=0)), elapsed))
     return rows
 
 
-def _recall(meter: Meter, dense: Dense, questions: QuestionSet, question: Question, ids: Sequence[str]) -> float:
+def _recall(questions: QuestionSet, question: Question, ids: Sequence[str]) -> float:
     chunks = [questions.chunks[id_] for id_ in ids]
     runs = [Span(one.document_id, one.start or 0, (one.start or 0) + len(one.text)) for one in chunks]
-    evidence = union(dense.span(span) for span in question.evidence)
-    return size(meter.found(question, [dense.span(run) for run in runs])) / size(evidence)
+    return questions.corpus.meter.recall(question.evidence, runs)
 
 
 def table(name: str, rows: Sequence[Row]) -> str:

@@ -109,6 +109,15 @@ def test_the_form_of_a_context_is_measured():
     assert "clean" not in measured(returning("Own words."), corpus={"leaflet": LEAFLET})
 
 
+def test_a_stretch_goes_on_where_the_run_before_ends():
+    corpus = {"leaflet": LEAFLET}
+    continued = [Chunk("a", "leaflet", LEAFLET[:19], start=0), Chunk("b", "leaflet", DRINK, start=20)]
+    assert measured(returning(continued), corpus=corpus)["stretch_length"] == 19 + 35
+    assert measured(returning(continued[::-1]), corpus=corpus)["stretch_length"] == (19 + 35) / 2
+    assert measured(returning("Own words."), corpus=corpus)["stretch_length"] == 10
+    assert "stretch_length" not in measured(returning(""), corpus=corpus)
+
+
 def test_sufficiency_by_depth_counts_the_tokens_up_to_the_end_of_the_evidence():
     late = measured(returning(["x" * 300, DRINK, "y" * 3000]), encoding=len)
     assert [late[f"within_{depth}"] for depth in (125, 250, 500)] == [0, 0, 1]
