@@ -153,7 +153,7 @@ def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus
             place = DocumentSpan(piece.document_id, piece.start, piece.start + len(piece.text))
         runs.append(run)
         places.append(place)
-        marks += [run, place, *_id_marks(piece, marked, texts)]
+        marks += dict.fromkeys((run, place, *_id_marks(piece, marked, texts)))  # each place once
     is_placed = all(run.document_id in corpus.texts for run in runs)
     return Located(Meter(texts, corpus.meter), wanted, runs, places, marks, is_placed)
 
