@@ -6,23 +6,22 @@ into the Parquet file at its end. A run that finds a Parquet file first turns it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ctxassembly.context import Context
 from ctxassembly.data import retrieval as data
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieved import Retrieved
+from ctxassembly.runtime.row_file import RowFile, RowFormat, replace_lines
 from ctxassembly.serialization.plain import from_plain, to_plain
 
-_START = b'{"id": "'
-"""The first characters of every line: a last line without an end that begins otherwise isn't ours to cut off."""
+_FORMAT = RowFormat(("id", "digest", "question", "error", "context", "retrieved"), "a batch", "out")
 _ROWS_AT_ONCE = 256
 """Rows of one group of a Parquet file, which are in memory together."""
 
@@ -110,33 +109,26 @@ def lines_path(out: Any) -> Path:
 
 
 @dataclass
-class RowFile:
-    """The JSON lines of a run, open for more. Only the ids are in memory."""
+class BatchFile:
+    """The rows of a run, open for more. Only the ids are in memory."""
 
-    file: BinaryIO
-    name: str
+    file: RowFile
     places: dict[str, tuple[int, str]]
     """Where the row of an id begins, and the digest of what it was made of."""
 
     @classmethod
     @contextmanager
-    def opened(cls, out: str | Path) -> Iterator[RowFile]:
-        """Yield the rows in `out`. Rows with an error are dropped, to be made again, and so is an unfinished last line.
-
-        A Parquet file is written when the block ends without an exception.
+    def opened(cls, out: str | Path) -> Iterator[BatchFile]:
+        """Yield the rows in `out`. A Parquet file is written when the block ends without an exception.
 
         Raises:
             InputError: the file has something other than such rows.
         """
         path, target = lines_path(out), Path(out)
         if path != target and target.exists() and not path.exists():
-            _replace(path, _parquet_lines(target))
-        if path.exists():
-            _cut_off_unfinished(path)
-            if any(row["error"] is not None for _, _, row in _lines(path)):
-                _replace(path, (line for _, line, row in _lines(path) if row["error"] is None))
-        with path.open("a+b") as file:
-            yield cls(file, path.name, {row["id"]: (place, row["digest"]) for place, _, row in _lines(path)})
+            replace_lines(path, _parquet_lines(target))
+        with RowFile.opened(path, _FORMAT) as file:
+            yield cls(file, {row["id"]: (place, row["digest"]) for place, row in file.rows})
         if path != target:
             _write_parquet(path, target)
             path.unlink()
@@ -152,61 +144,19 @@ class RowFile:
             return True
         if self.places[id][1] != digest:
             raise InputError(
-                f"{self.name} has a row with id {id!r} of another question, filter or configuration, or of another "
-                "version of ctxassembly: give each question and filter an id of its own, or pass another path as out"
+                f"{self.file.name} has a row with id {id!r} of another question, filter or configuration, or of "
+                "another version of ctxassembly: give each question and filter its own id, or pass another path as out"
             )
         return False
 
     def read(self, id: str) -> BatchRow:
         """Return the row of `id`."""
-        self.file.seek(self.places[id][0])
-        return BatchRow.from_dict(json.loads(self.file.readline()))
+        return BatchRow.from_dict(self.file.read(self.places[id][0]))
 
     def add(self, row: BatchRow) -> None:
-        """Write a claimed row as a line: it stays if the process is killed afterwards."""
-        values, digest = row.to_dict(), self.places[row.id][1]
-        self.places[row.id] = self.file.seek(0, 2), digest
-        line = json.dumps({"id": values.pop("id"), "digest": digest, **values}, ensure_ascii=False)
-        self.file.write(f"{line}\n".encode())
-        self.file.flush()
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
-    """Yield the place of each line, the line and its row."""
-    place = 0
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-                found = [row[name] for name in ("id", "question", "digest", "error", "context", "retrieved")]
-            except (KeyError, TypeError, ValueError):
-                row, found = {}, []
-            if not found or not isinstance(found[0], str):
-                raise InputError(f"{path.name}, line {number}: no row of a batch; pass another path as out")
-            yield place, line, row
-            place += len(line)
-
-
-def _cut_off_unfinished(path: Path) -> None:
-    """Remove a last line without an end, which a killed process left."""
-    end = 0
-    with path.open("r+b") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                end += len(line)
-            elif not (line.startswith(_START) or _START.startswith(line)):
-                raise InputError(f"{path.name}: no rows of a batch; pass another path as out")
-            else:
-                file.truncate(end)
-                return
-
-
-def _replace(path: Path, lines: Iterator[bytes]) -> None:
-    """Write `lines` to `path` at once: whoever kills the process leaves the old file or the new one."""
-    new = path.with_name(f"{path.name}.new")
-    with new.open("wb") as file:
-        file.writelines(lines)
-    new.replace(path)
+        """Write a claimed row."""
+        digest = self.places[row.id][1]
+        self.places[row.id] = self.file.add({**row.to_dict(), "digest": digest}), digest
 
 
 def _parquet_lines(path: Path) -> Iterator[bytes]:
@@ -215,7 +165,7 @@ def _parquet_lines(path: Path) -> Iterator[bytes]:
 
     with ParquetFile(path) as file:
         if "json" not in file.schema_arrow.names:
-            raise InputError(f"{path.name}: no rows of a batch; pass another path as out")
+            raise _FORMAT.refused(f"{path.name}: no rows")
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["json"]):
             for line in batch.column(0).to_pylist():
                 yield f"{line}\n".encode()
@@ -227,7 +177,7 @@ def _write_parquet(path: Path, target: Path) -> None:
     from pyarrow.parquet import ParquetWriter
 
     schema = pa.schema([(name, pa.large_string()) for name in ("id", "question", "error", "text", "json")])
-    new, lines = target.with_name(f"{target.name}.new"), _lines(path)
+    new, lines = target.with_name(f"{target.name}.new"), _FORMAT.lines(path)
     with ParquetWriter(new, schema) as writer:
         while group := [*islice(lines, _ROWS_AT_ONCE)]:
             values = [

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from ctxassembly.assembly.selection.supplement import supplement_from_retrieval
 from ctxassembly.batch.processes import Workers
-from ctxassembly.batch.rows import BatchRow, BatchSummary, RowFile, lines_path
+from ctxassembly.batch.rows import BatchFile, BatchRow, BatchSummary, lines_path
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.validation import check_int
@@ -246,7 +246,7 @@ def _rows(
     settings = "" if out is None else pipeline.digest()
     total = len(questions) if isinstance(questions, Sized) else None
     with ExitStack() as stack:
-        file = None if out is None else stack.enter_context(RowFile.opened(out))
+        file = None if out is None else stack.enter_context(BatchFile.opened(out))
         advance, close = progress_bar(total, "question", "batch", is_shown=progress)
         stack.callback(close)
         if pool:
@@ -255,7 +255,7 @@ def _rows(
         def finished() -> tuple[BatchRow, bool]:
             question, make = started.popleft()
             if make is None:
-                row = cast(RowFile, file).read(question.id)
+                row = cast(BatchFile, file).read(question.id)
             else:
                 row = _made(question, make)
                 if file:

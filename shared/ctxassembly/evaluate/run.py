@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, aclosing, contextmanager
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from ctxassembly.evaluate.results import SystemResult
 from ctxassembly.evaluate.systems import System, as_system
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.progress import progress_bar
+from ctxassembly.runtime.row_file import RowFile, RowFormat
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 
 FORMAT = 1
@@ -30,6 +30,7 @@ FORMAT = 1
 MAX_QUESTION_CHARS = 100_000
 """Characters of a question with its evidence that a digest depends on."""
 Task = tuple[LabeledQuestion, System]
+_FORMAT = RowFormat([field.name for field in fields(EvaluationRow)], "an evaluation", "resume")
 
 
 @dataclass(frozen=True)
@@ -261,25 +262,21 @@ class _Rows:
 
     evaluation: Evaluation
     known: dict[tuple[str, str], EvaluationRow]
-    write: Callable[[str], object]
+    write: Callable[[Mapping[str, Any]], object]
     advance: Callable[[int], object]
 
     @classmethod
     @contextmanager
     def opened(cls, evaluation: Evaluation, resume: str | Path | None, *, progress: bool) -> Iterator[_Rows]:
         """Yield the rows in the file `resume`, open for more; both the file and the bar are closed at the end."""
-        known = {} if resume is None else _read_rows(evaluation, Path(resume))
         total = len(evaluation.questions) * len(evaluation.systems)
-        advance, close = progress_bar(total, "question", "evaluate", is_shown=progress)
-        try:
+        with ExitStack() as stack:
+            file = None if resume is None else stack.enter_context(RowFile.opened(Path(resume), _FORMAT))
+            known = {} if file is None else _rows_of(evaluation, file)
+            advance, close = progress_bar(total, "question", "evaluate", is_shown=progress)
+            stack.callback(close)
             advance(len(known))
-            if resume is None:
-                yield cls(evaluation, known, lambda _: None, advance)
-                return
-            with Path(resume).open("a", encoding="utf-8", buffering=1) as file:
-                yield cls(evaluation, known, file.write, advance)
-        finally:
-            close()
+            yield cls(evaluation, known, file.add if file else lambda _: None, advance)
 
     def missing(self) -> Iterator[Task]:
         """Yield the questions and systems that have no row yet."""
@@ -294,28 +291,17 @@ class _Rows:
         if isinstance(row, Exception):
             raise row
         self.known[row.question_id, row.system] = row
-        self.write(json.dumps(asdict(row), ensure_ascii=True) + "\n")
+        self.write(asdict(row))
         self.advance(1)
 
 
-def _read_rows(evaluation: Evaluation, path: Path) -> dict[tuple[str, str], EvaluationRow]:
-    """Return the rows of a file that belong to this evaluation. An interrupted line at the end is cut off."""
-    if not path.exists():
-        return {}
+def _rows_of(evaluation: Evaluation, file: RowFile) -> dict[tuple[str, str], EvaluationRow]:
+    """Return the rows of a file that belong to this evaluation."""
     digests = {question.id: evaluation.digest_of(question) for question in evaluation.questions}
     names = {system.name for system in evaluation.systems}
-    text = path.read_text("utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        path.write_text(whole, "utf-8")
-    found = {}
-    for number, line in enumerate(whole.splitlines(), 1):
-        try:
-            row = EvaluationRow(**json.loads(line))
-        except (TypeError, ValueError):
-            raise InputError(
-                f"{path.name}, line {number}: no row of an evaluation; pass another path as resume"
-            ) from None
-        if row.error is None and row.system in names and row.digest == digests.get(row.question_id):
-            found[row.question_id, row.system] = row
-    return found
+    rows = (EvaluationRow(**row) for _, row in file.rows)
+    return {
+        (row.question_id, row.system): row
+        for row in rows
+        if row.system in names and row.digest == digests.get(row.question_id)
+    }

@@ -283,12 +283,15 @@ def test_rows_with_an_error_are_tried_again(tmp_path: Path):
     assert len(system.asked) == 8
 
 
-def test_another_file_is_not_resumed(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("text", "message"), [('{"name": "else"}\n', r", line 1: no row"), ('{"name": "else"}', ": no rows"), ("mine", ":")]
+)
+def test_another_file_is_not_resumed(tmp_path: Path, text: str, message: str):
     file = tmp_path / "rows.jsonl"
-    file.write_text('{"name": "else"}\n', "utf-8")
-    with pytest.raises(InputError, match=r"rows\.jsonl, line 1: no row of an evaluation"):
+    file.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=rf"rows\.jsonl{message}.* of an evaluation; pass another path as resume"):
         evaluate(ASKED, {"ours": Counting()}, resume=file, progress=False)
-    assert file.read_text("utf-8") == '{"name": "else"}\n'
+    assert file.read_text("utf-8") == text
 
 
 async def test_async_systems_give_the_same_report():
