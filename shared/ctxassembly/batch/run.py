@@ -20,9 +20,8 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import CtxAssemblyError, InputError
-from ctxassembly.evaluate.pipeline import restricted_store
 from ctxassembly.evaluate.questions import ID_DIGITS, LabeledQuestion
-from ctxassembly.runtime.assemble import AssemblyServices, assemble
+from ctxassembly.runtime.assemble import AssemblyServices, assemble, restricted_store
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.runtime.retrieve import SearchServices, check_config, retrieve
 from ctxassembly.safe_repr import describe_error, safe_repr

@@ -101,7 +101,6 @@ def diagnose(
         answer = (answers or {}).get(question.id, (answers or {}).get(question.text))
         rows += _Examination(system, question, current, answer, documents).rows()
         system.found.clear()  # only the runs of one question share searches
-        system.found.clear()
     return DiagnosisReport(tuple(rows), unmarked)
 
 

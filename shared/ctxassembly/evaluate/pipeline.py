@@ -18,11 +18,13 @@ from ctxassembly.evaluate.systems import as_system, hits_of
 from ctxassembly.protocols import Reranker, SearchFunction
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.runtime.assemble import assemble
+from ctxassembly.runtime.assemble import assemble, restricted_store
 from ctxassembly.runtime.retrieve import explain, retrieve
 
 _BY_WORDS = RetrievalConfig(strategy="keyword", limit=20, rescue="off")
 """The search for chunks with the words of a quotation."""
+Found = Retrieved | Context | Sequence[Hit]
+"""What a search finds. A retriever of the caller's may return a context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Pipeline:
     channels: Mapping[Channel, SearchFunction] | None
     rerankers: Sequence[Reranker]
     found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-    """The results of all searches, with their questions."""
+    """The results of the searches of `run`, with their questions."""
 
     def __post_init__(self) -> None:
         if (self.index is None) == (self.retriever is None):
@@ -71,23 +73,27 @@ class Pipeline:
 
     def run(self, question: LabeledQuestion, settings: Settings) -> Run:
         """Return the hits and the context of `question`."""
-        found = self._find(question, settings)
+        return self.assemble(question, self._find(question, settings), settings)
+
+    def assemble(self, question: LabeledQuestion, found: Found, settings: Settings) -> Run:
+        """Return the hits and the context of what was found for `question`."""
         if isinstance(found, Context):
             return Run([Hit(one.chunk, one.score) for one in found.hits], found, found.retrieved, is_given=True)
         hits = found.hits if isinstance(found, Retrieved) else found
         context = assemble(hits, settings.assembly, query=question.text, store=self.visible_store(question))
         return Run(hits, context, found if isinstance(found, Retrieved) else None)
 
-    def _find(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Context | Sequence[Hit]:
+    def _find(self, question: LabeledQuestion, settings: Settings) -> Found:
         """Return what the retriever finds. The same search is made once."""
         # By the object and not by its id, which another question with another filter may have.
         key = (id(question), settings.retrieval, settings.reranks)
         if key not in self.found:
-            self.found[key] = question, self._search(question, settings)
-        found: Retrieved | Context | Sequence[Hit] = self.found[key][1]
+            self.found[key] = question, self.search(question, settings)
+        found: Found = self.found[key][1]
         return found
 
-    def _search(self, question: LabeledQuestion, settings: Settings) -> Retrieved | Context | Sequence[Hit]:
+    def search(self, question: LabeledQuestion, settings: Settings) -> Found:
+        """Return what the index or the retriever finds."""
         if self.retriever is None:
             rerankers = self.rerankers if settings.reranks else ()
             asked = Question(question.text, filter=question.filter)
@@ -133,16 +139,3 @@ class Pipeline:
         ids = [chunk.id for chunk in holders_of(evidence, chunks) or parts_of(evidence, chunks)]
         known = {chunk.id for chunk in visible}
         return next((id_ for id_ in ids if id_ not in known), None)
-
-
-def restricted_store(store: Any, filter: Any) -> Any:
-    """Return `store` restricted to `filter`, if there is one.
-
-    Raises:
-        InputError: the store can't be restricted.
-    """
-    if store is None or filter is None:
-        return store
-    if not hasattr(store, "with_filter"):
-        raise InputError(f"store must have with_filter where a question has a filter, got {type(store).__name__}")
-    return store.with_filter(filter)

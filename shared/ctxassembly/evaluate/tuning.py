@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,8 @@ import numpy as np
 from ctxassembly.config.assembly import DEFAULT_MIN_RELEVANCE, AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
-from ctxassembly.data.retrieval import Channel
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.retrieval import Channel, Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus
 from ctxassembly.evaluate.coverage import has_whole
@@ -48,8 +49,8 @@ FEWER_TOKENS = 0.9
 NO_BETTER = "No setting is better than yours on your data."
 
 Goal = Literal["recall", "early"]
-Measured = Callable[[Settings], Any]
-"""A function from settings to an array with a `Score` for each question."""
+Searches = dict[str, Context | Sequence[Hit]]
+"""The hits of questions by their ids, all found under the same settings of retrieval."""
 
 
 class Score(NamedTuple):
@@ -180,20 +181,16 @@ def tune(
     marked = [question for question in read_questions(questions) if question.is_marked]
     if len(marked) < MIN_QUESTIONS:
         raise InputError(f"tune needs at least {MIN_QUESTIONS} questions with evidence, got {len(marked)}")
-    documents = Corpus.of(corpus)
-
-    def measured(some: Sequence[LabeledQuestion], settings: Settings) -> Any:
-        return np.array([_score(question, pipeline.run(question, settings).context, documents) for question in some])
-
     random.Random(seed).shuffle(marked)  # noqa: S311 - for a split that everybody can repeat
     middle = len(marked) // 2
     fit, test = marked[:middle], marked[middle:]
     yours = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
-    fitted = _fit(fit, yours, pipeline, partial(measured, fit))
+    documents = Corpus.of(corpus)
+    fitted = _fit(_Sample(pipeline, documents, fit), yours)
     changes = _changes(yours, fitted)
     if not changes:
         return TuneResult(yours.retrieval, yours.assembly, (), {}, len(fit), len(test), seed=seed)
-    before, after = (measured(test, settings) for settings in (yours, fitted))
+    before, after = _Sample(pipeline, documents, test).compared(yours, fitted)
     gains = tuple(
         Gain(name, float(old.mean()), float(new.mean()), difference([new], [old]))
         for name, old, new in zip(Score._fields, before.T, after.T, strict=True)
@@ -222,22 +219,54 @@ def _is_better(gains: Mapping[str, Estimate]) -> bool:
     return is_as_good and (gains["tokens"].high < 0 or gains["early"].low > 0)
 
 
-def _fit(questions: Sequence[LabeledQuestion], yours: Settings, pipeline: Pipeline, measured: Measured) -> Settings:
-    """Return the settings that are best on `questions`, fitted one after the other."""
-    current = yours
+@dataclass(frozen=True)
+class _Sample:
+    """Questions, and what they are asked."""
+
+    pipeline: Pipeline
+    corpus: Corpus
+    questions: Sequence[LabeledQuestion]
+
+    def scores(self, settings: Settings, searches: Searches) -> Any:
+        """Return an array with a `Score` for each question. What isn't in `searches` is searched and added."""
+        return np.array([self._score(question, settings, searches) for question in self.questions])
+
+    def compared(self, yours: Settings, fitted: Settings) -> tuple[Any, Any]:
+        """Return the scores of both settings. No hits are kept beyond their question."""
+        pairs = []
+        for question in self.questions:
+            searches: Searches = {}
+            before = self._score(question, yours, searches)
+            after = self._score(question, fitted, searches if fitted.retrieval == yours.retrieval else {})
+            pairs.append((before, after))
+        both = np.array(pairs)
+        return both[:, 0], both[:, 1]
+
+    def _score(self, question: LabeledQuestion, settings: Settings, searches: Searches) -> Score:
+        if question.id not in searches:
+            found = self.pipeline.search(question, settings)
+            searches[question.id] = found.hits if isinstance(found, Retrieved) else found
+        context = self.pipeline.assemble(question, searches[question.id], settings).context
+        values = Measuring(self.corpus, context.encoding or "cl100k_base").measure(question, read_result(context))
+        return Score(values["recall"] or 0.0, values["tokens"] or 0.0, values[f"within_{EARLY_TOKENS}"] or 0.0)
+
+
+def _fit(sample: _Sample, yours: Settings) -> Settings:
+    """Return the settings that are best on the questions of `sample`, fitted one after the other."""
+    current, searches, pipeline = yours, Searches(), sample.pipeline
     if pipeline.index is not None:
         if current.retrieval.strategy == "hybrid":
-            weight = _best_weight(questions, current.retrieval, pipeline)
+            weight = _best_weight(sample.questions, current.retrieval, pipeline)
             current = replace(current, retrieval=replace(current.retrieval, keyword_weight=weight))
         limits = [{"limit": limit} for limit in (10, 20, 40)]
-        current = _fit_setting(current, measured, "retrieval", limits, "recall")
+        current, searches = _fit_setting(sample, current, searches, "retrieval", limits, "recall")
     relevance: list[dict[str, Any]] = [{"fill": False, "min_relevance": value} for value in (0.1, 0.2, 0.4)]
     relevance.append({"fill": True, "min_relevance": DEFAULT_MIN_RELEVANCE})
-    current = _fit_setting(current, measured, "assembly", relevance, "recall")
+    current, searches = _fit_setting(sample, current, searches, "assembly", relevance, "recall")
     budgets = [{"max_tokens": math.ceil(current.assembly.token_limit * share)} for share in (0.25, 0.5)]
-    current = _fit_setting(current, measured, "assembly", budgets, "recall")
+    current, searches = _fit_setting(sample, current, searches, "assembly", budgets, "recall")
     orders = [{"order": order} for order in ("auto", "documents", "relevance", "edges")]
-    return _fit_setting(current, measured, "assembly", orders, "early")
+    return _fit_setting(sample, current, searches, "assembly", orders, "early")[0]
 
 
 def _best_weight(questions: Sequence[LabeledQuestion], config: RetrievalConfig, pipeline: Pipeline) -> float:
@@ -254,19 +283,22 @@ def _best_weight(questions: Sequence[LabeledQuestion], config: RetrievalConfig, 
 
 
 def _fit_setting(
+    sample: _Sample,
     current: Settings,
-    measured: Measured,
+    searches: Searches,
     part: Literal["retrieval", "assembly"],
     changes: Sequence[Mapping[str, Any]],
     goal: Goal,
-) -> Settings:
-    """Return the best of `current` and its `changes`."""
+) -> tuple[Settings, Searches]:
+    """Return the best of `current`, which has found `searches`, and its `changes`, with what it has found."""
     options = [current]
     for change in changes:
         with suppress(ConfigError):  # the value contradicts the other settings
             option = replace(current, **{part: replace(getattr(current, part), **change)})
             options += [option] if option not in options else []
-    return options[choose([measured(option) for option in options], goal)]
+    found = [searches, *({} if part == "retrieval" else searches for _ in options[1:])]
+    best = choose([sample.scores(option, own) for option, own in zip(options, found, strict=True)], goal)
+    return options[best], found[best]
 
 
 def choose(scores: Sequence[Any], goal: Goal) -> int:
@@ -292,9 +324,3 @@ def _is_near(differences: Any) -> bool:
     if len(differences) < 2:
         return bool(differences.mean() <= 0)
     return bool(differences.mean() <= differences.std(ddof=1) / math.sqrt(len(differences)))
-
-
-def _score(question: LabeledQuestion, context: Context, corpus: Corpus) -> Score:
-    result = read_result(context)
-    values = Measuring(corpus, context.encoding or "cl100k_base").measure(question, result)
-    return Score(values["recall"] or 0.0, values["tokens"] or 0.0, values[f"within_{EARLY_TOKENS}"] or 0.0)

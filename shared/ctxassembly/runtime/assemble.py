@@ -255,6 +255,19 @@ async def assemble_as(
     return await adrive_observed(transformed(), answering.aask, on_stage)
 
 
+def restricted_store(store: Any, filter: Any) -> Any:
+    """Return `store` restricted to `filter`, if there is one.
+
+    Raises:
+        InputError: the store can't be restricted.
+    """
+    if store is None or filter is None:
+        return store
+    if not hasattr(store, "with_filter"):
+        raise InputError(f"store must have with_filter where a question has a filter, got {type(store).__name__}")
+    return store.with_filter(filter)
+
+
 def _with_config_keys(store: Any, config: AssemblyConfig | None) -> Any:
     """Return `store` with the keys of `config`, as `Store` describes it."""
     return with_keys(store, config.keys) if isinstance(config, AssemblyConfig) else store

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import random
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, Ret
 from ctxassembly.evaluate import Evidence, LabeledQuestion, tune
 from ctxassembly.evaluate.statistics import Estimate
 from ctxassembly.evaluate.tuning import Score, _is_better, choose
+from ctxassembly.retrieved import Retrieved
 
 NUMBERS = range(24)
 CHUNKS = [
@@ -121,6 +123,20 @@ def test_each_search_is_made_once():
 
     tune(ASKED, retriever=retriever)
     assert len(asked) == len(set(asked))
+
+
+def test_of_a_search_the_hits_alone_are_kept():
+    """Not its candidates and its trace, which for a thousand questions take gigabytes."""
+    alive: list[int] = []
+
+    def counting(query: str, chunks: Any) -> Any:
+        alive.append(sum(type(one) is Retrieved for one in gc.get_objects()))
+        return [(place, None) for place in range(len(chunks))]
+
+    gc.collect()
+    before = sum(type(one) is Retrieved for one in gc.get_objects())
+    tune(ASKED, index=MemoryIndex(CHUNKS), retrieval=KEYWORD, assembly=SMALL, rerankers=[counting])
+    assert max(alive) - before <= 2
 
 
 @pytest.mark.parametrize(
