@@ -11,6 +11,7 @@ from ctxassembly.lazy import Extra, lazy_names
 
 if TYPE_CHECKING:
     from langchain_ctxassembly.agents.graph import ContextChannel, add_contexts, context_node
+    from langchain_ctxassembly.agents.left_out import left_out_tool
     from langchain_ctxassembly.agents.middleware import ContextMiddleware
     from langchain_ctxassembly.agents.tool import context_tool
     from langchain_ctxassembly.agents.turn import contexts_in
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         "context_node",
         "context_tool",
         "contexts_in",
+        "left_out_tool",
         "number_chunks",
         "number_stored_chunks",
         "resolve_citations",
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "langchain_ctxassembly.agents.graph": "ContextChannel add_contexts context_node",
+        "langchain_ctxassembly.agents.left_out": "left_out_tool",
         "langchain_ctxassembly.agents.middleware": "ContextMiddleware",
         "langchain_ctxassembly.agents.tool": "context_tool",
         "langchain_ctxassembly.agents.turn": "contexts_in",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         token_budget,
     )
     from llamaindex_ctxassembly.events import ContextAssembledEvent, QuestionAnsweredEvent
+    from llamaindex_ctxassembly.left_out import left_out_tool
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.responses import citation_reader, resolve
     from llamaindex_ctxassembly.stores.neighbors import DocstoreNeighbors, VectorStoreNeighbors
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         "chat_model",
         "citation_reader",
         "citation_templates",
+        "left_out_tool",
         "number_chunks",
         "number_stored_chunks",
         "resolve",
@@ -72,6 +74,7 @@ else:
             "CitationTemplates citation_templates token_budget"
         ),
         "llamaindex_ctxassembly.events": "ContextAssembledEvent QuestionAnsweredEvent",
+        "llamaindex_ctxassembly.left_out": "left_out_tool",
         "llamaindex_ctxassembly.postprocessor": "ContextAssemblyPostprocessor",
         "llamaindex_ctxassembly.responses": "citation_reader resolve",
         "llamaindex_ctxassembly.stores.neighbors": "DocstoreNeighbors VectorStoreNeighbors",

@@ -26,12 +26,14 @@ from typing_extensions import NotRequired, override
 
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
+from ctxassembly.conversations.left_out import TOOL_NAME
 from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
 from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.user_warnings import WarnOnce, with_remedy
+from langchain_ctxassembly.agents.left_out import make_left_out_tool
 from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
 from langchain_ctxassembly.assembler import (
     ConfigurableAlternatives,
@@ -237,6 +239,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
         tools: Collection[str] | None = None,
         token_counter: CountMessages | None = None,
+        left_out: bool = False,
     ) -> None:
         """Create the middleware.
 
@@ -250,6 +253,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             tools: names of the tools whose artifacts are read; None reads the artifacts of all tools.
             token_counter: a function from messages to tokens, such as `model.get_num_tokens_from_messages`. None counts
                 texts, calls and names in the model's own encoding, and 4 tokens more for each message.
+            left_out: True adds a `left_out_tool` to the agent, with this assembler and filter. What it reads is
+                assembled within what is left of the window, like the results of all tools.
 
         Raises:
             ConfigError: an argument has the wrong type, or the assembler has `labels` of its own.
@@ -270,13 +275,17 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         if not (token_counter is None or callable(token_counter)):
             raise ConfigError("token_counter", "a function from messages to a number, or None", token_counter)
         self._budget, self._token_counter = budget, token_counter
-        self._tool_names = None if tools is None else frozenset(tools)
+        if not isinstance(left_out, bool):
+            raise ConfigError("left_out", "True or False", left_out)
+        self._tool_names = None if tools is None else frozenset(tools) | {TOOL_NAME}
+        if left_out:
+            self.tools = [make_left_out_tool(None, self._left_out_assembler)]
         self._warnings = WarnOnce()
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
         """Return the model's answer to the assembled messages, and these for the state."""
-        assembler, config = self._resolve_assembler()
+        assembler, config = self._resolve_assembler(ensure_config())
         flow = self._prompt_flow(request, assembler)
         wanted, prompt = advance(flow)
         while wanted is not None:
@@ -288,7 +297,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
         """Async version of `wrap_model_call`."""
-        assembler, config = self._resolve_assembler()
+        assembler, config = self._resolve_assembler(ensure_config())
         flow = self._prompt_flow(request, assembler)
         wanted, prompt = await run_in_worker(partial(advance, flow))  # it counts all messages
         while wanted is not None:
@@ -296,13 +305,22 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             wanted, prompt = await run_in_worker(partial(advance, flow, context))
         return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
 
-    def _resolve_assembler(self) -> tuple[ContextAssembler, RunnableConfig]:
+    def _resolve_assembler(self, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
         """Return the assembler of a call under its config, and the config."""
         if isinstance(self._assembler, ContextAssembler):
-            return self._assembler, ensure_config()
-        assembler, config = self._assembler.prepare(ensure_config())
+            return self._assembler, config
+        assembler, config = self._assembler.prepare(config)
         self._check_assembler(assembler)
         return assembler, config
+
+    def _left_out_assembler(self, config: RunnableConfig, runtime: Any) -> tuple[ContextAssembler, RunnableConfig]:
+        """Return the assembler of a call of the tool for what was left out, under the filter of its runtime."""
+        assembler, config = self._resolve_assembler(config)
+        return assembler.model_copy(update=self._call_filter(runtime)), config
+
+    def _call_filter(self, runtime: Any) -> dict[str, Any]:
+        """Return the change to an assembler for the filter of a call."""
+        return {} if self._filter is None else {"filter": self._filter(runtime)}
 
     def _check_assembler(self, assembler: ContextAssembler) -> None:
         if assembler.labels is not None:
@@ -322,8 +340,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         last_used_label = max(last_label(turn.other_messages(state["messages"])), state.get("context_last_label", 0))
         window = self._context_window(request, assembler.config.encoding)
         labeled = replace(assembler.config, first_label=last_used_label + 1)
-        own = {} if self._filter is None else {"filter": self._filter(request.runtime)}
-        assembler = assembler.model_copy(update={"config": labeled, **own})
+        assembler = assembler.model_copy(update={"config": labeled, **self._call_filter(request.runtime)})
         prompt = yield from prompt_flow(turn, window, system_messages, assembler)
         overflow = window.overflow([*system_messages, *prompt.messages])
         if overflow > 0:

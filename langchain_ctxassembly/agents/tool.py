@@ -56,6 +56,12 @@ def _state_items(state: Any) -> Iterable[tuple[str, Any]]:
     return [(name, getattr(state, name)) for name in names]
 
 
+def label_sources(state: Any) -> Iterator[Any]:
+    """Yield the contexts and messages in a graph's state."""
+    for _, value in _state_items(state):
+        yield from _label_sources(value)
+
+
 def _label_sources(value: Any) -> Iterator[Any]:
     """Yield the contexts and messages in one value of the state, without documents, which may be evidence."""
     if isinstance(value, BaseMessage) or is_context(value):

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from ctxassembly.answering.search import Ranking, reciprocal_rank_fusion
 from ctxassembly.context import Context
+from ctxassembly.conversations.left_out import TOOL_NAME
 from ctxassembly.conversations.messages import dropped_sources_note, rehydrate_hits, see_above_note
 from ctxassembly.conversations.sources import is_context, iter_contexts
 from ctxassembly.data.chunks import Hit
@@ -123,7 +124,7 @@ class PendingCall(NamedTuple):
     """Its place among the messages."""
     evidence: SearchEvidence
     query: str | None
-    """The query that the model gave to the tool."""
+    """The query that the model gave to the tool; empty if it asked a `left_out_tool` for a place."""
 
 
 class Turn(NamedTuple):
@@ -134,7 +135,9 @@ class Turn(NamedTuple):
 
     @property
     def query(self) -> str | None:
-        """The queries of the calls, else the user's question."""
+        """The queries of the calls, else the user's question; None if every call asked for a place."""
+        if all(call.query == "" for call in self.calls):
+            return None
         queries = dict.fromkeys(call.query for call in self.calls if call.query)
         return "\n".join(queries) or last_question(self.messages)
 
@@ -197,7 +200,9 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys:
             continue
         evidence = evidence_from(message.artifact, keys)
         if evidence is not None and (evidence.hits or evidence.supplement):
-            calls.append(PendingCall(index, evidence, _query_argument(arguments_by_id.get(message.tool_call_id))))
+            arguments = arguments_by_id.get(message.tool_call_id)
+            query = (arguments or {}).get("words") or "" if message.name == TOOL_NAME else _query_argument(arguments)
+            calls.append(PendingCall(index, evidence, query))
     return Turn(messages, calls)
 
 
@@ -209,6 +214,11 @@ def last_question(messages: Sequence[AnyMessage]) -> str | None:
 def changed_messages(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Return the messages of `after` that aren't the same objects as in `before`."""
     return [new for old, new in zip(before, after, strict=True) if old is not new]
+
+
+def is_left_out(message: BaseMessage) -> bool:
+    """Return True if the context of `message` had to make room for others, so that the model no longer reads it."""
+    return bool(_status(message) == LEFT_OUT)
 
 
 def _status(message: BaseMessage) -> Any:

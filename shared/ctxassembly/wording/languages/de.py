@@ -42,6 +42,8 @@ LANGUAGE = Language(
     concise="Fassen Sie sich kurz.",
     given_above="Die gefundenen Quellen stehen oben{}.",
     given_earlier="Früher gezeigte Quellen, die ab hier ausgelassen sind: {}",
+    nothing_left_out="Nichts von dem, was ausgelassen wurde, passt dazu.",
+    left_out_sources="Ausgelassen und abrufbar: {}",
     draft="Bisherige Antwort:",
     refine=(
         "Unten steht eine Antwort aus früheren Teilen des Kontexts. Verbessern Sie sie mit diesem Teil "

@@ -42,6 +42,8 @@ LANGUAGE = Language(
     concise="Be concise.",
     given_above="The sources that were found are given above{}.",
     given_earlier="Sources that were shown earlier and are left out from here on: {}",
+    nothing_left_out="Nothing that was left out matches.",
+    left_out_sources="Left out and available: {}",
     draft="Answer so far:",
     refine=(
         "Below is an answer from earlier parts of the context. Improve it with this part and keep "

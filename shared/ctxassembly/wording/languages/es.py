@@ -40,6 +40,8 @@ LANGUAGE = Language(
     concise="Responda de forma concisa.",
     given_above="Las fuentes encontradas figuran más arriba{}.",
     given_earlier="Fuentes mostradas antes y omitidas a partir de ahora: {}",
+    nothing_left_out="Nada de lo omitido coincide.",
+    left_out_sources="Omitido y disponible: {}",
     draft="Respuesta hasta ahora:",
     refine=(
         "Abajo figura una respuesta basada en partes anteriores del contexto. Mejórela con esta parte y "

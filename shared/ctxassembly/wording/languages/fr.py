@@ -40,6 +40,8 @@ LANGUAGE = Language(
     concise="Répondez de façon concise.",
     given_above="Les sources trouvées figurent ci-dessus{}.",
     given_earlier="Sources montrées auparavant et omises désormais : {}",
+    nothing_left_out="Rien de ce qui a été omis ne correspond.",
+    left_out_sources="Omis et disponible : {}",
     draft="Réponse jusqu'ici :",
     refine=(
         "Une réponse tirée des parties précédentes du contexte figure ci-dessous. Améliorez-la à l'aide "

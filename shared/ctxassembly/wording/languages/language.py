@@ -90,6 +90,10 @@ class Language:
     """The answer of a tool whose sources are in the message of another; {} is empty, or labels in brackets."""
     given_earlier: str
     """In place of a context that had to make room."""
+    nothing_left_out: str
+    """The answer to a request for what was left out, if nothing matches it."""
+    left_out_sources: str
+    """With {} for the sources of what was left out."""
 
     # In queries: small letters, parted by blanks.
     stop_words: str

@@ -40,6 +40,8 @@ LANGUAGE = Language(
     concise="Wees beknopt.",
     given_above="De gevonden bronnen staan hierboven{}.",
     given_earlier="Eerder getoonde bronnen die vanaf hier zijn weggelaten: {}",
+    nothing_left_out="Niets van wat is weggelaten komt hiermee overeen.",
+    left_out_sources="Weggelaten en op te vragen: {}",
     draft="Antwoord tot nu toe:",
     refine=(
         "Hieronder staat een antwoord op grond van eerdere delen van de context. Verbeter het met dit "

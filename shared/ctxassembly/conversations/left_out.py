@@ -1,0 +1,195 @@
+"""What earlier contexts left out, found for a model that asks: by document, page, label or words.
+
+A context keeps its best hits with their text, whether they had room in it or not. What is around a label isn't kept:
+the chunks of the label are hits again, and the assembly that follows fetches their neighbors, under its own filter.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.context import Context
+from ctxassembly.conversations.messages import rehydrate_hits
+from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.text.words import TermQuery, normalize
+from ctxassembly.text.words import words as words_of
+from ctxassembly.wording.formats import Heading, reference_text
+from ctxassembly.wording.languages import language_of, stop_words
+from ctxassembly.wording.metadata_labels import MetadataReader
+from ctxassembly.wording.sanitize import sanitize_line
+from ctxassembly.wording.unicode import one_line
+
+WIDEST_WINDOW = 3
+"""The widest `AssemblyConfig.window`."""
+MAX_NAMED_SOURCES = 10
+"""Most sources that a reply names."""
+MAX_NAME_CHARS = 100
+"""Most characters of the name and the pages of one source in a reply."""
+TOOL_NAME = "read_left_out"
+TOOL_DESCRIPTION = (
+    "Reads what the search found and the context had no room for, or the text around a source: by the words to look "
+    "for, by document, by page, or by the label of a source. Without arguments it lists what there is."
+)
+ARGUMENTS = {
+    "words": "Words to look for in the text that was left out.",
+    "document": "Name of a document, or a part of it.",
+    "page": "A page, as the sources name it.",
+    "label": "Label of a source, such as 3: the text before and after it.",
+}
+"""What a model reads of each argument."""
+
+
+class LeftOut(NamedTuple):
+    """The hits that answer a request, or the reply if there are none."""
+
+    hits: tuple[Hit, ...] = ()
+    query: str | None = None
+    reply: str = ""
+    """A sentence for the model, for a request that finds nothing. For one around a label, in case nothing is there."""
+    seen: frozenset[tuple[str, str]] = frozenset()
+    """Id and text of the hits that the model has read already."""
+    is_around: bool = False
+    """True for the text around a label."""
+
+    def config(self, config: AssemblyConfig) -> AssemblyConfig:
+        """Return the config for the assembly of these hits: text around a label comes from the widest window."""
+        return replace(config, window=WIDEST_WINDOW) if self.is_around else config
+
+    def has_news(self, context: Context) -> bool:
+        """Return True if the assembly of these hits, `context`, met a chunk that the model hasn't read whole."""
+        seen_ids = {chunk_id for chunk_id, _ in self.seen}
+        return any(decision.chunk_id not in seen_ids for decision in context.trace.decisions)
+
+
+def find_left_out(
+    contexts: Sequence[Context],
+    *,
+    dropped: Sequence[Context] = (),
+    words: str | None = None,
+    document: str | None = None,
+    page: str | None = None,
+    label: str | None = None,
+) -> LeftOut:
+    """Return the hits of `contexts` that the model hasn't read whole and that match all that is asked for.
+
+    >>> from ctxassembly import AssemblyConfig, Chunk, assemble
+    >>> said = {"a.pdf": "Eat nothing for six hours.", "b.pdf": "You may not drive that day."}
+    >>> hits = [Hit(Chunk(name, name, text, metadata={"source": name, "page": 2})) for name, text in said.items()]
+    >>> context = assemble(hits, AssemblyConfig(max_tokens=20))
+    >>> [hit.chunk.text for hit in find_left_out([context], words="drive").hits]
+    ['You may not drive that day.']
+    >>> print(find_left_out([context], document="c.pdf").reply)
+    Nothing that was left out matches. Left out and available: b.pdf, page 2
+
+    Args:
+        contexts: the contexts that the model has read, in order.
+        dropped: contexts whose text the model no longer sees, so that all of them counts as left out.
+        words: any of these words, in any form.
+        document: a document's id, file, title or URL, or a part of one.
+        page: a page, as the headers name it.
+        label: the label of a source: the chunks next to it, or, with words or a page, the rest of its document.
+    """
+    known = (*contexts, *dropped)
+    if not known:
+        return LeftOut(reply=language_of("en").nothing_left_out)
+    seen = frozenset(_name(chunk) for context in contexts for chunk in _whole_chunks(context))
+    unseen: dict[tuple[str, str], Hit] = {}
+    for hit in (hit for context in reversed(known) for hit in _hits_with_text(context)):
+        if _name(hit.chunk) not in seen:
+            unseen.setdefault(_name(hit.chunk), hit)
+    last = known[-1]
+    reader = MetadataReader(last.keys, last.language, for_header=True)
+    available = _list_sources([hit.chunk for hit in unseen.values()], reader, last)
+    nothing = language_of(last.language).nothing_left_out
+    if not (words or document or page or label):
+        return LeftOut(reply=available or nothing)
+    labeled = [chunk for context in known for chunk in _chunks_of_label(context, label or "")]
+    documents = {chunk.document_id for chunk in labeled}
+    is_wanted = _word_condition(words) if words else None
+    found = [
+        hit
+        for hit in unseen.values()
+        if (not label or hit.chunk.document_id in documents)
+        and (not document or _is_document(hit.chunk, document, reader))
+        and (not page or _normalize(page) in [_normalize(str(own)) for own in reader.pages_of(hit.chunk)])
+        and (is_wanted is None or is_wanted(hit.chunk.text))
+    ]
+    is_around = bool(labeled) and not page
+    if is_around:
+        near = found if words else [hit for hit in found if _is_near(hit.chunk, labeled)]
+        found = [*(Hit(chunk) for chunk in labeled), *near]
+    return LeftOut(tuple(found), words or None, " ".join(filter(None, (nothing, available))), seen, is_around)
+
+
+def _name(chunk: Chunk) -> tuple[str, str]:
+    """Return the identity of `chunk` without its document, which an assembly may have given another name."""
+    return chunk.identity[1:]
+
+
+def _whole_chunks(context: Context) -> Iterator[Chunk]:
+    """Yield the hits and neighbors whose whole text is in `context`, and the copies of these among the hits."""
+    whole = [decision for decision in context.trace.decisions if decision.outcome in ("kept", "duplicate", "contained")]
+    ranks = {decision.rank for decision in whole if not decision.distance}
+    ids = {decision.chunk_id for decision in whole}
+    yield from (hit.chunk for hit in context.hits if hit.rank in ranks)
+    for piece in (piece for passage in context.passages for piece in passage.pieces):
+        if piece.candidate.chunk.id in ids and piece.candidate.kept_spans is None:
+            yield piece.candidate.chunk
+
+
+def _hits_with_text(context: Context) -> Iterator[Hit]:
+    """Yield the hits that `context` has with their whole text, then the neighbors in it."""
+    for hit in context.hits:
+        if hit.characters == len(hit.chunk.text) and hit.chunk.text.strip():
+            yield Hit(hit.chunk, hit.score)
+    yield from rehydrate_hits(context)
+
+
+def _chunks_of_label(context: Context, label: str) -> Iterator[Chunk]:
+    """Yield the first and the last chunk of each passage under `label`."""
+    wanted = label.strip(" []")
+    for first, end in (citation.span for citation in context.citations if citation.label == wanted):
+        for passage in context.passages:
+            if first <= passage.span[0] < end:
+                edges = passage.pieces[0].candidate.chunk, passage.pieces[-1].candidate.chunk
+                yield from {id(chunk): chunk for chunk in edges}.values()
+
+
+def _is_near(chunk: Chunk, labeled: Sequence[Chunk]) -> bool:
+    """Return True if `chunk`, of the document of `labeled`, is at most the widest window away from one of these."""
+    indexes = [one.index for one in labeled if one.index is not None and one.document_id == chunk.document_id]
+    return chunk.index is not None and any(abs(chunk.index - index) <= WIDEST_WINDOW for index in indexes)
+
+
+def _word_condition(words: str) -> Callable[[str], bool]:
+    """Return a function that says whether a text has any of `words`; stop words count only if there are no others."""
+    every = frozenset(words_of(words))
+    wanted, terms = every - stop_words(every) or every, TermQuery(words)
+    return lambda text: not wanted.isdisjoint(terms.find_terms(text))
+
+
+def _is_document(chunk: Chunk, document: str, reader: MetadataReader) -> bool:
+    """Return True if `document` is the id, file, title or URL of the document of `chunk`, or a part of one."""
+    names = (chunk.document_id, *(reader.line(chunk, name) for name in ("source", "title", "url")))
+    return any(_normalize(document) in _normalize(name) for name in names if name)
+
+
+def _list_sources(chunks: Sequence[Chunk], reader: MetadataReader, context: Context) -> str:
+    """Return a sentence with the sources and pages of `chunks` in the language of `context`; empty without chunks."""
+    language, by_source = language_of(context.language), defaultdict[str, list[Chunk]](list)
+    for chunk in chunks:
+        by_source[reader.source(chunk)].append(chunk)
+    names = [
+        reference_text(Heading(1, source, reader.pages(some)), language)[:MAX_NAME_CHARS]
+        for source, some in by_source.items()
+    ]
+    shown = "; ".join(names[:MAX_NAMED_SOURCES]) + ("; ..." if len(names) > MAX_NAMED_SOURCES else "")
+    return language.left_out_sources.format(sanitize_line(shown) if context.sanitized else shown) if shown else ""
+
+
+def _normalize(text: str) -> str:
+    return normalize(one_line(text))

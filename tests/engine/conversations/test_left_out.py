@@ -1,0 +1,120 @@
+"""Requests for what contexts left out: what they find, and what they answer if nothing matches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
+from ctxassembly.conversations.left_out import find_left_out
+from ctxassembly.wording.languages import LANGUAGES
+
+WORDS = ("falcon", "ember", "willow", "harbor", "copper", "meadow")
+WHOLE = AssemblyConfig(granularity="chunk", max_tokens=60)
+
+
+def chunk(document: str, index: int, **metadata: Any) -> Chunk:
+    text = f"The {WORDS[index]} of {document} is described in paragraph {index} of this report."
+    place = {"source": f"{document}.pdf", "page": index + 1, **metadata}
+    return Chunk(f"{document}#{index}", document, text, index, metadata=place)
+
+
+HITS = [Hit(chunk(document, index)) for index in (0, 2, 4) for document in ("north", "south")]
+CONTEXT = assemble(HITS, WHOLE)
+
+
+def ids(contexts: list[Context] | None = None, **wanted: Any) -> list[str]:
+    return [hit.chunk.id for hit in find_left_out([CONTEXT] if contexts is None else contexts, **wanted).hits]
+
+
+def test_the_context_has_room_for_two_hits() -> None:
+    assert [one.outcome for one in CONTEXT.trace.decisions] == ["kept", "kept", *["dropped"] * 4]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"words": "willows"}, ["north#2", "south#2"]),
+        ({"words": "the willow"}, ["north#2", "south#2"]),
+        ({"words": "falcon"}, []),  # it was read
+        ({"document": "North.pdf"}, ["north#2", "north#4"]),
+        ({"document": "south"}, ["south#2", "south#4"]),
+        ({"page": "5"}, ["north#4", "south#4"]),
+        ({"document": "north", "page": "5"}, ["north#4"]),
+        ({"document": "north", "words": "willow copper"}, ["north#2", "north#4"]),
+        ({"label": "1", "page": "5"}, ["north#4"]),
+        ({"label": "[2]"}, ["south#0", "south#2"]),  # what is near the label: not the fifth page
+        ({"label": "2", "words": "copper"}, ["south#0", "south#4"]),
+        ({"label": "3"}, []),
+        ({"page": "2"}, []),
+    ],
+)
+def test_a_request_finds_what_matches_all_of_it(wanted: dict[str, str], found: list[str]) -> None:
+    assert ids(**wanted) == found
+
+
+def test_what_a_later_context_has_is_no_longer_left_out() -> None:
+    later = assemble(find_left_out([CONTEXT], words="willow").hits, WHOLE)
+    assert ids([CONTEXT, later], words="willow") == []
+    assert ids([CONTEXT, later], words="copper") == ["north#4", "south#4"]
+
+
+def test_a_chunk_of_which_only_a_part_was_read_is_left_out() -> None:
+    text = " ".join(f"Rule {number} asks for {word}." for number, word in enumerate(WORDS * 4))
+    context = assemble([Hit(Chunk("a", "a", text))], AssemblyConfig(max_tokens=30), query="willow")
+    assert [hit.chunk.text for hit in find_left_out([context], words="copper").hits] == [text]
+
+
+def test_all_of_a_context_that_was_dropped_is_left_out() -> None:
+    found = find_left_out([], dropped=[CONTEXT], words="falcon")
+    assert [hit.chunk.id for hit in found.hits] == ["north#0", "south#0"]
+    assert find_left_out([], dropped=[CONTEXT], label="1").has_news(assemble(HITS[:1]))
+
+
+def test_a_context_restored_from_its_dict_has_left_out_the_same() -> None:
+    assert ids([Context.from_dict(CONTEXT.to_dict())], words="willow") == ["north#2", "south#2"]
+
+
+def test_text_around_a_label_is_news_only_if_it_was_not_read() -> None:
+    around = find_left_out([CONTEXT], label="1")
+    assert around.config(WHOLE).window == 3
+    assert not around.has_news(assemble(HITS[:1]))
+    assert around.has_news(assemble([HITS[0], Hit(chunk("north", 1))]))
+
+
+def test_a_text_that_was_not_kept_whole_is_never_found() -> None:
+    long = Chunk("long", "long", "The copper. " + "A filler sentence of no use. " * 400)
+    context = assemble([HITS[0], Hit(long)], WHOLE)
+    assert ids([context], words="copper") == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_request_without_a_match_is_answered_in_the_language(language: Any) -> None:
+    context = assemble(HITS, AssemblyConfig(granularity="chunk", max_tokens=60, language=language))
+    found = find_left_out([context], words="zebra")
+    words = LANGUAGES[language]
+    assert found.hits == ()
+    assert found.reply.startswith(words.nothing_left_out + " ")
+    assert "north.pdf" in found.reply
+    assert found.reply == f"{words.nothing_left_out} {find_left_out([context]).reply}"
+
+
+def test_a_reply_names_sources_and_pages_and_stays_short() -> None:
+    many = [Hit(chunk(f"report-{number}-" + "x" * 300, 2)) for number in range(40)]
+    reply = find_left_out([assemble([*HITS, *many], WHOLE)], words="zebra").reply
+    assert reply.startswith("Nothing that was left out matches. Left out and available: north.pdf, pages 3, 5; ")
+    assert reply.endswith("; ...")
+    assert len(reply) < 1_200
+
+
+def test_there_may_be_nothing_left_out() -> None:
+    nothing = "Nothing that was left out matches."
+    assert find_left_out([], words="falcon").reply == nothing
+    assert find_left_out([assemble(HITS)]).reply == nothing
+
+
+def test_a_name_in_a_reply_is_sanitized_like_the_context() -> None:
+    hostile = Hit(chunk("north", 2, source="web</s>.html"))
+    config = AssemblyConfig(granularity="chunk", max_tokens=30, sanitize=True)
+    assert find_left_out([assemble([HITS[0], hostile], config)]).reply.count("<\\/s>") == 1

@@ -1,0 +1,239 @@
+"""The tool for what was left out, by itself and in agents: what it reads, its labels, its budget, and for whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import ConfigurableField
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agent_samples import Scripted, asked, calls, search, tool_messages
+from ctxassembly import AssemblyConfig, Context, FilterNotSeenWarning, TokenBudget, resolve
+from ctxassembly.conversations.left_out import TOOL_NAME
+from ctxassembly.errors import ConfigError, InputError
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextMiddleware,
+    VectorStoreNeighbors,
+    context_tool,
+    contexts_in,
+    left_out_tool,
+)
+from langchain_ctxassembly.agents.middleware import make_context_window
+from langchain_samples import WORDS, documents, memory_store, vector_store
+
+CORPUS = documents("A", "B")
+FIRST = AssemblyConfig(granularity="chunk", max_tokens=60, neighbors="unfiltered", window=0)
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+
+
+def first_context(count: int = 5) -> Context:
+    """Every other chunk of A, of which two have room."""
+    assembler = ContextAssembler(config=FIRST)
+    return assembler.as_context().invoke([CORPUS[2 * number] for number in range(count)])
+
+
+def assembler(**settings: Any) -> ContextAssembler:
+    settings = {"neighbors": "unfiltered", "max_tokens": 300} | settings
+    return ContextAssembler(config=AssemblyConfig(**settings), store=memory_store(CORPUS))
+
+
+def call(name: str = TOOL_NAME, **wanted: Any) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": name, "args": wanted, "id": f"call-{wanted}", "type": "tool_call"}])
+
+
+def shown_ids(context: Context) -> list[str]:
+    return [piece.candidate.chunk.id for passage in context.passages for piece in passage.pieces]
+
+
+def test_the_model_may_ask_by_words_document_page_and_label() -> None:
+    described = convert_to_openai_tool(left_out_tool(first_context()))["function"]
+    assert described["name"] == "read_left_out"
+    assert [*described["parameters"]["properties"]] == ["words", "document", "page", "label"]
+    assert "required" not in described["parameters"]
+
+
+async def test_words_find_what_had_no_room() -> None:
+    context = first_context()
+    assert set(shown_ids(context)) == {"A#0", "A#2"}
+    tool = left_out_tool(context, assembler=assembler(window=0))
+    request = call(words=WORDS[8]).tool_calls[0]
+    for message in (tool.invoke(request), await tool.ainvoke(request)):
+        found = Context.from_dict(message.artifact)
+        assert shown_ids(found) == ["A#8"]
+        assert message.content == found.text
+        assert message.text.startswith("[2] Source: A.pdf\n")
+
+
+async def test_a_label_finds_its_neighbors_in_the_store() -> None:
+    context = ContextAssembler(config=FIRST).as_context().invoke([CORPUS[4]])
+    tool = left_out_tool(context, assembler=assembler(max_tokens=1_000))
+    request = call(label=1).tool_calls[0]  # a number, as models write it
+    for message in (tool.invoke(request), await tool.ainvoke(request)):
+        assert {"A#1", "A#2", "A#3", "A#5", "A#6", "A#7"} <= set(shown_ids(Context.from_dict(message.artifact)))
+
+
+def test_a_label_with_nothing_around_it_is_answered_clearly() -> None:
+    context = ContextAssembler(config=FIRST).as_context().invoke([CORPUS[4]])
+    message = left_out_tool(context).invoke(call(label="1").tool_calls[0])
+    assert message.content == "Nothing that was left out matches."
+    assert message.artifact is None
+
+
+@pytest.mark.parametrize("wanted", [{"words": "zebra"}, {"document": "C.pdf"}, {"page": "7"}, {"label": "9"}])
+async def test_a_request_without_a_match_is_answered_clearly(wanted: dict[str, str]) -> None:
+    tool = left_out_tool(first_context())
+    reply = "Nothing that was left out matches. Left out and available: A.pdf"
+    assert tool.invoke(wanted) == await tool.ainvoke(wanted) == reply
+
+
+def test_without_arguments_it_lists_what_there_is() -> None:
+    assert left_out_tool(first_context()).invoke({}) == "Left out and available: A.pdf"
+
+
+@pytest.mark.parametrize("max_tokens", [1, 7, 30, 50, 100, 1_000])
+def test_the_budget_is_exact(max_tokens: int) -> None:
+    tool = left_out_tool(first_context(), assembler=assembler(max_tokens=max_tokens))
+    for wanted in ({"document": "A"}, {"label": "1"}, {"words": WORDS[8]}):
+        message = tool.invoke(call(**wanted).tool_calls[0])
+        found = Context.from_dict(message.artifact)
+        assert found.token_count <= max_tokens
+        assert found.trace.max_tokens == max_tokens
+
+
+def test_wrong_arguments_are_errors() -> None:
+    with pytest.raises(ConfigError, match=r"^assembler must be a ContextAssembler"):
+        left_out_tool(first_context(), assembler=FIRST)
+    with pytest.raises(InputError, match="a context can be made again"):
+        left_out_tool({"text": "Drink."})
+    with pytest.raises(ConfigError, match=r"^left_out must be True or False"):
+        ContextMiddleware(left_out="yes")  # type: ignore[arg-type]
+
+
+# In agents
+
+
+def searching_tool() -> Any:
+    """A search that finds nine chunks, of which two have room."""
+    store = vector_store(CORPUS)
+    retriever = store.as_retriever(search_kwargs={"k": 9, "filter": lambda found: found.metadata["source"] == "A.pdf"})
+    return context_tool(retriever, "search", "Searches.", assembler=ContextAssembler(config=FIRST))
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_in_an_agent_it_reads_the_contexts_of_the_state(awaited: bool) -> None:
+    answer = AIMessage("It is said in [1] and [2].")
+    model = Scripted(calls(WORDS[0]), call(words=WORDS[7]), AIMessage("In [2]."), call(words=WORDS[7]), answer)
+    tools = [searching_tool(), left_out_tool(assembler=assembler(window=0))]
+    agent = create_agent(model, tools, checkpointer=InMemorySaver())
+    for question in ("What of it?", "And again?"):  # the second turn comes from a checkpoint
+        state = await agent.ainvoke(asked(question), THREAD) if awaited else agent.invoke(asked(question), THREAD)
+    _, second, third = tool_messages(state["messages"])
+    assert second.text.startswith("[2] Source: A.pdf\n")
+    assert WORDS[7] in second.text
+    assert third.text.startswith("Nothing that was left out matches.")  # it has been read since
+    resolved = resolve(answer.text, state["messages"])
+    assert [one.label for one in resolved.citations] == ["1", "2"]
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_one_flag_adds_it_to_an_agent_with_the_middleware(awaited: bool) -> None:
+    model = Scripted(calls(WORDS[0]), call(document="B.pdf"), AIMessage("Done [3]."), window=2_000)
+    small = ContextAssembler(config=FIRST, store=memory_store(CORPUS))
+    retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 9})
+    agent = create_agent(
+        model, [search(retriever)], middleware=[ContextMiddleware(small, left_out=True)], checkpointer=InMemorySaver()
+    )
+    state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
+    first, second = contexts_in(state["messages"])
+    assert [message.text for message in tool_messages(model.prompts[-1])] == [first.text, second.text]
+    assert second.citations[0].label == str(len(first.citations) + 1)
+    assert not set(shown_ids(first)) & set(shown_ids(second))
+    assert second.query is None  # a place was asked for: the question doesn't choose what of it is read
+    assert second.token_count <= 60
+    assert resolve("Done [3].", state["messages"]).unknown == ()
+
+
+def test_in_the_middleware_it_stays_within_what_is_left_of_the_window() -> None:
+    window = 1_500
+    model = Scripted(calls(WORDS[0]), call(label="1"), AIMessage("Done."), window=window)
+    own = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"), store=memory_store(CORPUS))
+    retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})
+    budget = TokenBudget(window=window, system=0, query=0, conversation=0, generation=500, buffer=100)
+    middleware = ContextMiddleware(own, budget=budget, left_out=True)
+    tools = [search(retriever)]
+    create_agent(model, tools, middleware=[middleware]).invoke(asked("What? " * 180))
+    window_of_prompts = make_context_window(budget, "cl100k_base", [*tools, *middleware.tools], None)
+    assert [window_of_prompts.overflow(prompt) <= 0 for prompt in model.prompts] == [True] * 3
+    _, around = contexts_in(model.prompts[-1])
+    assert around.trace.max_tokens < 200
+    assert len(shown_ids(around)) > 1
+
+
+# Two tenants
+
+
+@dataclass
+class User:
+    tenant: str
+
+
+def condition(tenant: str) -> Any:
+    return lambda document: document.metadata["tenant"] == tenant
+
+
+TENANTS = ("ours", "theirs")
+SHARED = [
+    one.model_copy(update={"id": f"{tenant}-{one.id}", "page_content": f"{tenant}: {one.page_content}"})
+    for tenant in TENANTS
+    for one in documents("A", tenant=tenant)
+]
+
+
+def shared_assembler(vectorstore: Any, **settings: Any) -> ContextAssembler:
+    def names(document_id: str, index: int) -> list[str]:
+        return [f"{tenant}-{document_id}#{index}" for tenant in TENANTS]
+
+    store = VectorStoreNeighbors(vectorstore, id_of=names)
+    return ContextAssembler(config=AssemblyConfig(window=0, max_tokens=1_000), store=store, **settings)
+
+
+@pytest.mark.parametrize("tenant", TENANTS)
+async def test_what_is_around_a_label_obeys_the_filter_of_the_runtime(tenant: str) -> None:
+    vectorstore = vector_store(SHARED)
+    retriever = vectorstore.as_retriever(search_kwargs={"k": 1, "filter": condition(tenant)})
+    middleware = ContextMiddleware(
+        shared_assembler(vectorstore), filter=lambda runtime: condition(runtime.context.tenant), left_out=True
+    )
+    model = Scripted(calls(f"the {WORDS[4]}"), call(label="1"), AIMessage("Done."))
+    agent = create_agent(model, [search(retriever)], middleware=[middleware], context_schema=User)
+    state = await agent.ainvoke(asked("?"), context=User(tenant))
+    _, around = contexts_in(state["messages"])
+    assert len(shown_ids(around)) > 3
+    assert {name.partition("-")[0] for name in shown_ids(around)} == {tenant}
+
+
+@pytest.mark.parametrize("tenant", TENANTS)
+def test_a_filter_in_the_config_of_the_call_holds(tenant: str) -> None:
+    vectorstore = vector_store(SHARED)
+    found = [one for one in SHARED if one.metadata["tenant"] == tenant][4]
+    context = ContextAssembler(config=FIRST).as_context().invoke([found])
+    configurable = shared_assembler(vectorstore).configurable_fields(filter=ConfigurableField(id="filter"))
+    tool = left_out_tool(context, assembler=configurable)
+    message = tool.invoke(call(label="1").tool_calls[0], {"configurable": {"filter": condition(tenant)}})
+    names = shown_ids(Context.from_dict(message.artifact))
+    assert len(names) > 3
+    assert {name.partition("-")[0] for name in names} == {tenant}
+
+
+def test_without_a_filter_what_is_around_a_label_agrees_with_it() -> None:
+    vectorstore = vector_store(SHARED)
+    context = ContextAssembler(config=FIRST).as_context().invoke([SHARED[4]])
+    with pytest.warns(FilterNotSeenWarning):
+        message = left_out_tool(context, assembler=shared_assembler(vectorstore)).invoke(call(label="1").tool_calls[0])
+    assert {name.partition("-")[0] for name in shown_ids(Context.from_dict(message.artifact))} == {"ours"}

@@ -1,0 +1,124 @@
+"""The tool for what was left out in LlamaIndex: the same text as in LangChain, in an agent, and for whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
+from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+
+from ctxassembly import AssemblyConfig, Chunk, Hit, Labels, MemoryStore, assemble
+from ctxassembly.errors import ConfigError, InputError
+from langchain_ctxassembly import ContextAssembler
+from langchain_ctxassembly import left_out_tool as langchain_tool
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, left_out_tool, resolve
+from llamaindex_samples import TEXTS, document
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20"),  # of LlamaIndex's own agents
+    pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211"),
+]
+
+FIRST = AssemblyConfig(granularity="chunk", max_tokens=60)
+OPEN = AssemblyConfig(neighbors="unfiltered", max_tokens=200)
+
+
+def chunk(tenant: str, index: int) -> Chunk:
+    metadata = {"source": "valley.pdf", "page": index + 1, "tenant": tenant, "document_id": "A", "chunk_index": index}
+    return Chunk(f"{tenant}-{index}", "A", f"{tenant}: {TEXTS[index]}", index, metadata=metadata)
+
+
+CHUNKS = [chunk("ours", index) for index in range(len(TEXTS))]
+CONTEXT = assemble([Hit(CHUNKS[index]) for index in (4, 0, 2, 6)], FIRST)
+REQUESTS: list[dict[str, Any]] = [
+    {"words": "who came back"},
+    {"document": "valley"},
+    {"page": "7"},
+    {"label": "1"},
+    {"label": "1", "words": "smugglers"},
+    {"words": "zebra"},
+    {},
+]
+
+
+@pytest.mark.parametrize("wanted", REQUESTS)
+async def test_both_frameworks_give_the_same_text(wanted: dict[str, Any]) -> None:
+    store = MemoryStore(CHUNKS)
+    ours = left_out_tool(CONTEXT, postprocessor=ContextAssemblyPostprocessor(config=OPEN, store=store))
+    theirs = langchain_tool(CONTEXT, assembler=ContextAssembler(config=OPEN, store=store)).invoke(wanted)
+    assert ours.call(**wanted).content == theirs
+    again = left_out_tool(CONTEXT, postprocessor=ContextAssemblyPostprocessor(config=OPEN, store=store))
+    assert (await again.acall(**wanted)).content == theirs
+
+
+def test_the_model_may_ask_by_words_document_page_and_label() -> None:
+    described = left_out_tool(CONTEXT).metadata.to_openai_tool()["function"]
+    assert described["name"] == "read_left_out"
+    assert {name: "description" in one for name, one in described["parameters"]["properties"].items()} == {
+        "words": True,
+        "document": True,
+        "page": True,
+        "label": True,
+    }
+
+
+def test_labels_go_on_from_call_to_call() -> None:
+    tool = left_out_tool(CONTEXT)
+    first, second = (tool.call(page=page).content for page in (3, 7))
+    assert [text[:3] for text in (CONTEXT.text, first, second)] == ["[1]", "[2]", "[3]"]
+    labels = Labels(8)
+    own = left_out_tool(CONTEXT, postprocessor=ContextAssemblyPostprocessor(labels=labels))
+    assert own.call(page="3").content.startswith("[8] ")
+
+
+@pytest.mark.parametrize("max_tokens", [1, 7, 30, 50, 100])
+def test_the_budget_is_exact(max_tokens: int) -> None:
+    config = AssemblyConfig(neighbors="unfiltered", max_tokens=max_tokens)
+    tool = left_out_tool(CONTEXT, postprocessor=ContextAssemblyPostprocessor(config=config, store=MemoryStore(CHUNKS)))
+    for wanted in ({"document": "valley"}, {"label": 1}):
+        output = tool.call(**wanted)
+        assert output.raw_output[0].node.metadata["trace"]["token_count"] <= max_tokens
+
+
+async def test_an_agent_cites_what_it_asked_for() -> None:
+    def respond(messages: Any, **_: Any) -> ChatMessage:
+        if messages[-1].role.value == "tool":
+            return ChatMessage(role="assistant", blocks=[TextBlock(text="They came back [2].")])
+        call = ToolCallBlock(tool_call_id="1", tool_name="read_left_out", tool_kwargs={"words": "came back"})
+        return ChatMessage(role="assistant", blocks=[call])
+
+    llm = MockFunctionCallingLLM(response_generator=respond, is_chat_model=True)
+    agent: Any = FunctionAgent(tools=[left_out_tool(CONTEXT)], llm=llm, streaming=False)
+    output = await agent.run("Who came back?")
+    assert output.tool_calls[0].tool_output.content.startswith("[2] Source: valley.pdf, page 7\n")
+    assert [(one.label, one.page) for one in resolve(output).citations] == [("2", 7)]
+
+
+@pytest.mark.parametrize("tenant", ["ours", "theirs"])
+def test_what_is_around_a_label_obeys_the_filter(tenant: str) -> None:
+    nodes = document()
+    for index, node in enumerate(nodes):
+        node.metadata["tenant"] = ("ours", "theirs")[index // 2 % 2]
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value=tenant)])
+    own = ContextAssemblyPostprocessor(docstore=docstore, filter=filters, config=AssemblyConfig(window=0))
+    hit = next(node for node in nodes if node.metadata["tenant"] == tenant)
+    found = left_out_tool(own.context([NodeWithScore(node=hit)]), postprocessor=own).call(label="1")
+    [output] = found.raw_output
+    expected = {node.node_id for node in nodes[: nodes.index(hit) + 4] if node.metadata["tenant"] == tenant}
+    assert set(output.node.metadata["chunk_ids"]) == expected
+    assert len(expected) == 2
+
+
+def test_it_takes_the_dict_of_a_context_and_nothing_else() -> None:
+    assert left_out_tool(CONTEXT.to_dict()).call(page="7").content == left_out_tool(CONTEXT).call(page="7").content
+    with pytest.raises(InputError):
+        left_out_tool({"text": "Drink."})
+    with pytest.raises(ConfigError, match=r"^postprocessor must be a ContextAssemblyPostprocessor"):
+        left_out_tool(CONTEXT, postprocessor=OPEN)  # type: ignore[arg-type]
