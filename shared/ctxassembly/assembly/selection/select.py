@@ -160,7 +160,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     if (
         relevance.decides
         and not _has_below_minimum(in_window, relevance)
-        and not exceeds_by_estimate(layout, in_window, relevance.chars_per_token)
+        and not (in_window and exceeds_by_estimate(layout, in_window, relevance.chars_per_token))
         and layout.might_fit(in_window)
         and layout.fits(in_window)
     ):

@@ -207,3 +207,7 @@ def test_text_of_twice_the_room_is_not_counted_whole(monkeypatch: pytest.MonkeyP
     tried.clear()
     relieved(hits, 300, "A0.7", fill=True)
     assert 0 < max(tried) < len(hits)
+
+
+def test_a_query_for_which_nothing_was_retrieved_has_an_empty_context():
+    assert relieved([], 100, "What is A0?").text == ""
