@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ctxassembly.config.assembly import AssemblyConfig
     from ctxassembly.config.retrieval import RetrievalConfig
     from ctxassembly.context import Context
+    from ctxassembly.conversations.conversation import Conversation
     from ctxassembly.conversations.labels import Labels
     from ctxassembly.conversations.sources import resolve
     from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         "Citation",
         "ConfigError",
         "Context",
+        "Conversation",
         "CtxAssemblyError",
         "Decision",
         "FilterNotSeenWarning",
@@ -99,6 +101,7 @@ else:
         "ctxassembly.config.assembly": "AssemblyConfig",
         "ctxassembly.config.retrieval": "RetrievalConfig",
         "ctxassembly.context": "Context",
+        "ctxassembly.conversations.conversation": "Conversation",
         "ctxassembly.conversations.labels": "Labels",
         "ctxassembly.conversations.sources": "resolve",
         "ctxassembly.data.chunks": "Chunk ChunkRef Hit",

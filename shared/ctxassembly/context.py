@@ -113,16 +113,26 @@ class Context(ContextData):
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
     def resolve(self, answer: str, mode: Mode = "renumber") -> Resolved:
-        """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed."""
-        from ctxassembly.citations.reader import resolve
+        """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed.
 
-        return resolve(answer, self.citations, has_labels=self.has_labels, mode=mode, texts=self._passage_texts)
+        Labels of earlier contexts of the conversation are found, too.
+        """
+        reader = self.reader(mode)
+        reader.feed(answer)
+        reader.close()
+        return reader.resolved
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
         """Return a reader for an answer in pieces: `feed` each, `close`, then read `resolved`. Sync or async."""
         from ctxassembly.citations.reader import AnswerReader
 
-        return AnswerReader(self.citations, has_labels=self.has_labels, mode=mode, texts=self._passage_texts)
+        return AnswerReader(
+            self.citations,
+            has_labels=self.has_labels,
+            mode=mode,
+            texts=self._passage_texts,
+            earlier=self.earlier_citations,
+        )
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
         """Yield the text of an answer as it settles; the value of `yield from` is the resolved answer."""

@@ -111,6 +111,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "language": tuple(LANGUAGES),
     "enabled": (True, True, True, False),
     "dedup_sentences": (True, True, False),
+    "repeat": ("never", "always"),
     "sanitize": (False, False, True),
     "window": (0, 1, 2, 3),
     "candidate_window": (None, 0, 1, 16),

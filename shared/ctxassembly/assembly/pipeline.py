@@ -20,18 +20,22 @@ from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.expansion.long_chunks import LongChunks
 from ctxassembly.assembly.rendering.cite import CitedText, cite
+from ctxassembly.assembly.rendering.earlier import Earlier, SentChunk
 from ctxassembly.assembly.rendering.groups import Joins
 from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.assembly.scoring.relevance import Relevance
+from ctxassembly.assembly.selection.already_sent import Unsent, known_labels, leave_out_sent
 from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
-from ctxassembly.assembly.selection.select import select
+from ctxassembly.assembly.selection.select import ReconsiderDuplicates, select
 from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.candidates import (
+    ALREADY_SENT,
     BELOW_CUTOFF,
     EMPTY,
     OUTSIDE_WINDOW,
@@ -42,6 +46,7 @@ from ctxassembly.data.candidates import (
     RenderedPart,
 )
 from ctxassembly.data.chunks import RetrievedFragment
+from ctxassembly.data.citations import Block
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.tokens.budget import TokenBudget
@@ -49,7 +54,8 @@ from ctxassembly.tokens.counter import TokenCounter, counter_for
 from ctxassembly.tracing.decisions import FinalSelection, make_decisions, retain_hits
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
-from ctxassembly.wording.formats import infer_format
+from ctxassembly.wording.formats import FORMATS, infer_format
+from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 AssemblyFlow = Generator[Request, Sequence[Any], Context]
@@ -93,10 +99,18 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
 
     hits = tuple(candidate for candidate in candidates if candidate.is_hit)
     supplement = render_supplement(call.supplement, hits, query, config, counter)
+    unsent = Unsent(candidates, {})
+    reconsider_duplicates: ReconsiderDuplicates = partial(duplicates.reconsider, all_candidates)
     relevance = Relevance(candidates, query, config, counter, joins)
+    if call.conversation is not None:
+        yield from log.begin("conversation", len(candidates))
+        unsent, relevance = _leave_out_sent(call.conversation, relevance)
+        reconsider_duplicates = _reconsider_unsent(call.conversation, reconsider_duplicates, joins)
+        config = relevance.config
+        lineage.record_changes(unsent.candidates, {})
+        yield from log.end(len(unsent.candidates), lambda: {ALREADY_SENT: len(candidates) - len(unsent.candidates)})
     if services.can_score:
         relevance = yield from request_scores(relevance, supplement, log)
-    reconsider_duplicates = partial(duplicates.reconsider, all_candidates)
     config, result = yield from _select_with_labels(
         call.labels,
         config,
@@ -111,12 +125,67 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     cited_count = sum(len(passage.chunk_ids) for passage in rendered.cited.passages)
     yield from log.end(cited_count, partial(_render_outcome, rendered))
 
+    remaining = {candidate.key for candidate in unsent.candidates}
     outcome = FinalSelection(
-        result.selected, rendered.labels, result.exclusions, rendered.shortened, result.covered_by, result.relevance
+        result.selected,
+        rendered.labels,
+        result.exclusions,
+        rendered.shortened,
+        result.covered_by,
+        result.relevance,
+        unsent.labels,
+        unsent.labels.keys() - remaining,
     )
     decisions = make_decisions(all_candidates, admitted.empty, lineage, outcome, rendered.metadata_reader, query)
     trace = _build_trace(admitted, rendered, decisions, config, log)
-    return _build_context(rendered, trace, query, config, retain_hits(admitted.hits, result.selected))
+    context = _build_context(rendered, trace, query, config, retain_hits(admitted.hits, result.selected))
+    return context if call.conversation is None else _with_earlier(context, call.conversation, unsent, config, counter)
+
+
+def _leave_out_sent(conversation: Conversation, relevance: Relevance) -> tuple[Unsent, Relevance]:
+    """Return the candidates of `relevance` without what `conversation` has, and the relevance with its labels."""
+    config, candidates = relevance.config, relevance.candidates
+    config = replace(config, first_label=conversation.next_label, label_step=conversation.label_step)
+    unsent, sent_chunks = Unsent(tuple(candidates), {}), dict[tuple[str, int], SentChunk]()
+    if config.enabled and config.repeat == "never":
+        unsent, sent_chunks = leave_out_sent(candidates, conversation, relevance.joins)
+    source_of = MetadataReader(config.keys, config.language).source
+    labels = known_labels(conversation, (candidate.chunk for candidate in candidates), source_of, config)
+    max_label = conversation.next_label + len(candidates) * MAX_PARTS * conversation.label_step
+    earlier = Earlier(labels, max_label, sent_chunks)
+    return unsent, replace(relevance, candidates=unsent.candidates, config=config, scored=candidates, earlier=earlier)
+
+
+def _reconsider_unsent(
+    conversation: Conversation, reconsider: ReconsiderDuplicates, joins: Joins
+) -> ReconsiderDuplicates:
+    """Return `reconsider` for duplicates without the text that `conversation` has."""
+    return lambda selected, over_budget: (
+        leave_out_sent(reconsider(selected, over_budget), conversation, joins)[0].candidates
+    )
+
+
+def _with_earlier(
+    context: Context, conversation: Conversation, unsent: Unsent, config: AssemblyConfig, counter: TokenCounter
+) -> Context:
+    """Return `context` with the citations of `conversation`.
+
+    If nothing of it is new, its text is a line with the labels that have everything, if that fits.
+    """
+    context = replace(context, earlier_citations=conversation.citations)
+    if context.text or not unsent.labels:
+        return context
+    form = FORMATS.get(context.format)
+    example = form.citation_examples[0] if form and form.citation_examples else ""
+    labels = sorted(set(unsent.labels.values()), key=int)
+    cited = ", ".join(example.replace("1", label) for label in labels) if example else ""
+    text = LANGUAGES[config.language].given_above.format(f" ({cited})" if cited else "")
+    tokens = counter.count(text)
+    if tokens > config.token_limit or len(text) > (config.max_characters or len(text)):
+        return context
+    trace = replace(context.trace, token_count=tokens, character_count=len(text))
+    blocks = (Block(text, (0, len(text)), None),)
+    return replace(context, text=text, token_count=tokens, blocks=blocks, trace=trace)
 
 
 def _select_with_labels(
@@ -174,7 +243,7 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
     # A header leaves out what the model is not to read; whoever reads a citation may.
     has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate in selection.selected)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
-    cited = cite(blocks, SEPARATORS[config.separator], metadata_reader, shortened, config)
+    cited = cite(blocks, layout.label_numbers(), SEPARATORS[config.separator], metadata_reader, shortened)
     return _Rendered(selection, labels, shortened, metadata_reader, cited)
 
 

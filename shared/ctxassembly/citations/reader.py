@@ -239,11 +239,17 @@ class AnswerReader:
         has_labels: bool = True,
         mode: Mode = "renumber",
         texts: Callable[[], Iterable[str]] = tuple,
+        earlier: Sequence[Citation] = (),
     ) -> None:
-        """`texts` gives the wording of the passages: a marker that is quoted from one of them cites nothing."""
+        """Create the reader.
+
+        `texts` gives the wording of the passages: a marker that is quoted from one of them cites nothing. Labels that
+        `citations` don't have are looked up in the `earlier` ones.
+        """
         if mode not in get_args(Mode):
             raise ConfigError("mode", "one of " + ", ".join(map(repr, get_args(Mode))), mode)
-        self._citations: Mapping[str, Citation] = {citation.label: citation for citation in citations}
+        self._citations: Mapping[str, Citation] = {one.label: one for one in (*earlier, *citations)}
+        self._own = dict.fromkeys(citation.label for citation in citations)
         self._has_labels = has_labels
         self._mode = mode
         self._quotations = SourceQuotes(texts)
@@ -288,7 +294,7 @@ class AnswerReader:
             text="".join(self._emitted),
             citations=tuple(self._citations[label] for label in self._used),
             unknown=tuple(self._unknown),
-            unused=tuple(citation for label, citation in self._citations.items() if label not in self._used),
+            unused=tuple(self._citations[label] for label in self._own if label not in self._used),
             is_unlabeled=self._has_labels and bool(self._citations) and not self._marks and not self._is_blank,
             marks=tuple(self._marks),
         )

@@ -159,6 +159,7 @@ SHORTENING_REASONS: Mapping[str, str] = {
     "extractive": "compressed",
     "llm": "compressed by a model",
     "repeated": "a better-ranked passage has it",
+    "already sent": "the conversation has it",
 }
 _MAX_REASONS = 2
 """Most reasons in a cell."""

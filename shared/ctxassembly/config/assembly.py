@@ -51,6 +51,7 @@ Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 PreferVersion = Literal["score", "newest"]
+Repeat = Literal["never", "always"]
 Compress = Literal["none", "extractive", "llm"]
 OnStoreError = Literal["degrade", "raise"]
 Neighbors = Literal["auto", "filtered", "unfiltered"]
@@ -186,6 +187,10 @@ class AssemblyConfig:
     them, too: consecutive sentences of 100 characters or more. `[...]` marks the gap, the trace names the chunk that
     contains the sentences, and the freed tokens go to text that didn't fit before. Tables, lists, code, headings, whole
     documents and chunks marked `keep_whole` are left unchanged. No effect with `dedup="none"`."""
+    repeat: Repeat = "never"
+    """Whether text that a conversation has is sent again. "never" leaves out what the model still sees of the earlier
+    contexts in `conversation`, before anything is chosen, so that its tokens go to new text. "always" sends every
+    context whole. Without a conversation it has no effect."""
     near_threshold: Annotated[float, Range(above=0, maximum=1)] = 0.9
     """The minimum similarity of near duplicates, above 0 and at most 1: the number of words that both chunks contain,
     divided by the number of words in either (Jaccard); also the minimum share of a chunk's five-word sequences that a

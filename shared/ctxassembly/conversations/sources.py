@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.citations.reader import resolve as resolved_of
 from ctxassembly.context import Context
-from ctxassembly.data.citations import Citation
+from ctxassembly.conversations.conversation import SentContext, merge_citations
+from ctxassembly.data.citations import Citation, Source
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization.plain import from_plain
@@ -83,6 +84,41 @@ def _iter_labels(sources: Any) -> Iterator[int]:
     else:
         for source in known_in(sources):
             yield from [source.last_label, *(int(citation.label) for citation in source.citations)]
+
+
+def sent_in(sources: Any) -> Iterator[tuple[SentContext, int]]:
+    """Yield each context in `sources`, given as to `resolve`, with the last label given in it.
+
+    Of what isn't a context, only the labels are known. A context's dict is only looked into.
+    """
+    unwrapped = _unwrap(sources)
+    if is_context(unwrapped):
+        sent = _sent_context(unwrapped)
+        yield sent, max([int(citation.label) for citation in sent.citations], default=0)
+    elif (
+        isinstance(unwrapped, Sequence)
+        and not isinstance(unwrapped, (str, bytes))
+        and get_field(sources, "additional_kwargs") is None
+    ):
+        for one in unwrapped:
+            yield from sent_in(one)
+    elif not isinstance(unwrapped, str):
+        for source in known_in(sources):
+            labels = [source.last_label, *(int(citation.label) for citation in source.citations)]
+            yield SentContext("", tuple(source.citations), ()), max(labels)
+
+
+def _sent_context(context: Any) -> SentContext:
+    if isinstance(context, Context):
+        return SentContext(context.text, context.citations, context.provenance)
+    try:
+        citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], context["citations"])
+        provenance: tuple[Source, ...] = from_plain(tuple[Source, ...], context["provenance"])
+        return SentContext(from_plain(str, context["text"]), citations, provenance)
+    except Exception as error:  # broken data can raise anything
+        raise InputError(
+            f"a context must be as Context.to_dict() gave it, got {safe_repr(dict(context), 80)}"
+        ) from error
 
 
 def known_in(sources: Any) -> Iterator[KnownSource]:
@@ -184,20 +220,8 @@ def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
 def _reader_arguments(sources: Any) -> dict[str, Any]:
     """Return the arguments by which an answer over `sources` is read."""
     known = list(known_in(sources))
-    citations: dict[str, Citation] = {}
-    for citation in (citation for source in known for citation in source.citations):
-        other = citations.setdefault(citation.label, citation)
-        if _identity(other) != _identity(citation):
-            raise InputError(
-                f"label {citation.label} refers to two sources, {safe_repr(other.source)} and "
-                f"{safe_repr(citation.source)}: pass the same labels=Labels() to both assemblies"
-            )
     return {
-        "citations": tuple(citations.values()),
+        "citations": merge_citations([citation for source in known for citation in source.citations]),
         "has_labels": any(source.has_labels for source in known),
         "texts": lambda: (normalize_wording(text) for source in known for text in source.texts),
     }
-
-
-def _identity(citation: Citation) -> tuple[Any, ...]:
-    return citation.document_id, citation.chunk_ids, citation.span, citation.snippet

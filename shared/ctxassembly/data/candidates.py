@@ -25,6 +25,7 @@ Reason = Literal[
     "semantic duplicate",
     "contained",
     "repeated",
+    "already sent",
 ]
 
 OVER_BUDGET: Final = "budget"
@@ -47,12 +48,14 @@ CONTAINED: Final = "contained"
 """A larger chunk has all of its text."""
 REPEATED: Final = "repeated"
 """A better-ranked passage has its sentences: all of them, or those that are left out here."""
+ALREADY_SENT: Final = "already sent"
+"""The conversation has its text: all of it, or what is left out here."""
 
 
-Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
+Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated", "already sent"]
 """Why only a part of a chunk is included. "budget" and "max_chunk_tokens": it was cut to that limit. "sentence": its
 best sentences were chosen. "extractive" and "llm": it was compressed. "repeated": a better-ranked passage has the
-rest."""
+rest. "already sent": the conversation has the rest."""
 
 
 class Candidate(NamedTuple):

@@ -157,13 +157,17 @@ class ContextData:
     retrieved: Retrieved | None = field(default=None, repr=False, compare=False)
     """The retrieval behind the hits, for the views; None if the hits came by another way, and for a context made again
     of `to_dict`."""
+    earlier_citations: tuple[Citation, ...] = field(default=(), repr=False, compare=False)
+    """The citations of the conversation before it, by which `resolve` finds earlier labels. `to_dict` leaves them out:
+    the messages of a conversation have them."""
     sanitized: bool = field(default=False, repr=False)
     """True if it was assembled with `sanitize=True`. Search results made of it are sanitized, too."""
 
     @property
     def supplement(self) -> str:
         """The block of supplementary text, as it appears in `text`; empty if there is none."""
-        return next((block.text for block in self.blocks if block.citation is None), "")
+        # A block of one line says that the conversation has everything that was found.
+        return next((block.text for block in self.blocks if block.citation is None and "\n" in block.text), "")
 
     def cites(self, citation: Citation, chunk: Chunk) -> bool:
         """Return True if `citation` cites `chunk`: by id and text, since another chunk may have its id.

@@ -78,6 +78,8 @@ class Decision:
     0 for one of the same rank without any word of the query, less for one of a lower rank. Sentences are selected by
     it; for whole chunks the mean of their sentences counts half. None if nothing was selected by a query: without a
     query, if the whole window fits, and for copies."""
+    sent_as: str | None = None
+    """The label under which the conversation has its text already: all of it, or a part that is left out here."""
 
     @property
     def is_in_context(self) -> bool:

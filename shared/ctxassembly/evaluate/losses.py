@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ctxassembly.comparison.align import SHORTENING_REASONS
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import (
+    ALREADY_SENT,
     BELOW_CUTOFF,
     BELOW_FLOOR,
     EXACT_DUPLICATE,
@@ -120,7 +121,7 @@ def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:
     because = f", because of {found.because_of}" if found.because_of else ""
     words = SHORTENING_REASONS.get(found.reason) if found.outcome in ("cut", "compressed") else None
     reason = f"{named} was {found.outcome}: {words or found.reason}{because}"
-    if found.outcome in ("duplicate", "contained") or found.reason == REPEATED:
+    if found.outcome in ("duplicate", "contained") or found.reason in (REPEATED, ALREADY_SENT):
         return Loss("deduplicated", chunk.id, reason)
     if found.outcome == "dropped":
         # A chunk that was dropped for the budget although it had room lost to its own relevance.

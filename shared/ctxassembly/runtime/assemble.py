@@ -18,6 +18,7 @@ from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import hint_for_store
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import with_keys
@@ -134,6 +135,7 @@ def assemble(
     scorer: Scorer | None = None,
     transform_fetched: TransformFetched | None = None,
     labels: Labels | None = None,
+    conversation: Conversation | None = None,
     on_stage: OnStage | None = None,
 ) -> Context:
     """Assemble `hits`, best first, into the context that the language model reads.
@@ -166,6 +168,9 @@ def assemble(
         transform_fetched: a function over fetched chunks, called before anything else sees them. A step that masks or
             removes text of the hits has to do the same to their neighbors, which come fresh from the store.
         labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
+        conversation: the conversation so far; `Conversation()` for a new one. Text that it has isn't sent again, unless
+            the config has `repeat="always"`, and its labels are continued: a document keeps the label that it had.
+            `conversation.after(context)` is the conversation for the next call.
         on_stage: a function that is called when a stage begins (`StageBegan`), ends (`StageEnded`) or fails
             (`StageFailed`), while it happens: for spans, or progress.
 
@@ -178,7 +183,8 @@ def assemble(
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
     services = AssemblyServices(_with_config_keys(store, config), embeddings, llm, transform_fetched, scorer)
-    flow = services.flow(AssemblyCall(hits, config, query, supplement, labels), is_observed=on_stage is not None)
+    call = AssemblyCall(hits, config, query, supplement, labels, conversation)
+    flow = services.flow(call, is_observed=on_stage is not None)
     return drive_observed(flow, services.ask, on_stage)
 
 
@@ -194,6 +200,7 @@ async def aassemble(
     scorer: AsyncScorer | Scorer | None = None,
     transform_fetched: AsyncTransformFetched | TransformFetched | None = None,
     labels: Labels | None = None,
+    conversation: Conversation | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
 ) -> Context:
     """Async version of `assemble`. Sync arguments are called in threads.
@@ -220,6 +227,7 @@ async def aassemble(
         query=query,
         supplement=supplement,
         labels=labels,
+        conversation=conversation,
         on_stage=on_stage,
         store=store,
         embeddings=embeddings,
@@ -237,6 +245,7 @@ async def assemble_as(
     query: str | None = None,
     supplement: str | Supplement | None = None,
     labels: Labels | None = None,
+    conversation: Conversation | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
     **services: Any,
 ) -> T:
@@ -246,7 +255,8 @@ async def assemble_as(
     """
     services["store"] = _with_config_keys(services.get("store"), config)
     answering = AssemblyServices(**services, needs_sync=False)
-    flow = answering.flow(AssemblyCall(hits, config, query, supplement, labels), is_observed=on_stage is not None)
+    call = AssemblyCall(hits, config, query, supplement, labels, conversation)
+    flow = answering.flow(call, is_observed=on_stage is not None)
 
     def transformed() -> Generator[Request, Any, T]:
         context = yield from flow

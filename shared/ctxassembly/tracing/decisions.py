@@ -14,11 +14,13 @@ A copy shares the fate of its original. If the original is in the context, the c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from ctxassembly.data.candidates import (
+    ALREADY_SENT,
     CONTAINED,
     EMPTY,
     OVER_BUDGET,
@@ -90,6 +92,10 @@ class FinalSelection(NamedTuple):
     """For a candidate that lost repeated sentences: the one that has most of them."""
     relevance: Mapping[int, float]
     """The relevance of each to the query; empty if nothing was selected by the query."""
+    sent_as: Mapping[int, str] = MappingProxyType({})
+    """The label under which the conversation has text of a candidate that is left out."""
+    sent_whole: Container[int] = ()
+    """The candidates of which it has all text."""
 
 
 class _Status(NamedTuple):
@@ -142,7 +148,10 @@ def make_decisions(
         known = now if outcome in IN_CONTEXT else candidate if is_retained(candidate) else None
         matches = MatchedTerms(term_query, known.chunk.text) if term_query and known else None
         value = selection.relevance.get(now.key) if why is None else None
-        return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches, value)
+        sent_as = selection.sent_as.get(now.key)
+        return Decision(
+            *placed, outcome, reason, because_of, names, chars, tokens, part, method, matches, value, sent_as
+        )
 
     return (*map(decision, candidates), *(_decide_empty(candidate, reader) for candidate in empty))
 
@@ -155,6 +164,8 @@ def _find_status(
     containers: Mapping[int, Candidate],
 ) -> _Status:
     """Return what became of a candidate that is no copy; `now` is its present form."""
+    if now.key in selection.sent_whole:
+        return _Status(reason=ALREADY_SENT)
     part = selection.shortened.get(now.key)
     if now.key in stripped:
         if part is None:

@@ -43,6 +43,7 @@ SETTINGS_BY_REASON: Mapping[str, str] = MappingProxyType(
         candidates.SEMANTIC_DUPLICATE: "dedup, semantic_threshold",
         candidates.CONTAINED: "min_overlap_chars",
         candidates.REPEATED: "dedup_sentences",
+        candidates.ALREADY_SENT: "repeat",
     }
 )
 """The settings that decide on each reason; none for a chunk without text."""
@@ -55,7 +56,8 @@ def _tokens(decision: Decision) -> str:
 
 def _reason(decision: Decision) -> str:
     stripped = f", {decision.stripped_chars:,} stripped" if decision.stripped_chars else ""
-    return truncate(decision.reason, VALUE_CHARS) + stripped
+    sent = f" as [{decision.sent_as}]" if decision.reason == candidates.ALREADY_SENT else ""
+    return truncate(decision.reason, VALUE_CHARS) + sent + stripped
 
 
 DECISION_CELLS: Mapping[str, Callable[[Decision], str]] = MappingProxyType(

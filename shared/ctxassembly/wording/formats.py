@@ -6,7 +6,7 @@ To add one, write a function from a heading to the rest of its header, a record 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -100,7 +100,7 @@ def numbered_header(heading: Heading, words: Language) -> str:
     """Return `[1] Source: report.pdf, pages 3-5`."""
     if not heading.source:
         return ""
-    return " " + words.numbered.format(source=heading.source, page=_page_text(heading, words))
+    return " " + words.numbered.format(source=heading.source, page=page_text(heading.pages, words))
 
 
 def source_header(heading: Heading, words: Language) -> str:
@@ -180,7 +180,7 @@ def source_with_section(heading: Heading, words: Language) -> str:
 def reference_text(heading: Heading, words: Language) -> str:
     """Return source and section; if only the source is known, source and pages: `report.pdf, page 3`."""
     found = source_with_section(heading, words)
-    return found if found != heading.source or not heading.pages else found + _page_text(heading, words)
+    return found if found != heading.source or not heading.pages else found + page_text(heading.pages, words)
 
 
 def infer_format(headers: Mapping[str, str]) -> str:
@@ -199,9 +199,10 @@ def _shows_label(header: str, label: str) -> bool:
     return at >= 0 and not before.isalnum() and before != "\\"
 
 
-def _page_text(heading: Heading, words: Language) -> str:
-    page = words.many_pages if len(heading.pages) > 1 else words.one_page
-    return page.format(_page_ranges(heading.pages)) if heading.pages else ""
+def page_text(pages: Sequence[int | str], words: Language) -> str:
+    """Return `, pages 3-5`; nothing for no pages."""
+    page = words.many_pages if len(pages) > 1 else words.one_page
+    return page.format(_page_ranges(pages)) if pages else ""
 
 
 def _quoted(value: str) -> str:

@@ -40,6 +40,7 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("max_chunk_tokens", "an integer of at least 1, or None", [0, -1, 2_000.0, True]),
         ("compress", "one of 'none', 'extractive', 'llm'", ["LLM", None, True]),
         ("dedup", "one of 'exact', 'near', 'semantic', 'none'", ["fuzzy", None, True]),
+        ("repeat", "one of 'never', 'always'", ["once", None, True]),
         ("near_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.9", None, float("nan"), True]),
         ("semantic_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.92", None, float("nan"), True]),
         ("prefer_version", "one of 'score', 'newest'", ["oldest", None]),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CitationBlock, RenderedPart
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage, Source
@@ -33,21 +32,21 @@ class CitedText:
 
 def cite(
     blocks: Sequence[tuple[CitationBlock | None, Sequence[RenderedPart]]],
+    numbers: Sequence[int],
     separator: str,
     metadata_reader: MetadataReader,
     shortened: Mapping[int, Shortened],
-    config: AssemblyConfig,
 ) -> CitedText:
     """Return the text that `blocks` make with `separator` between them, cited. A block without a label has no citation.
 
     `metadata_reader` reads the metadata, as it does for the headers; `shortened` has, by key, the candidates that are
-    included in part. `config` numbers the labels.
+    included in part. `numbers` are the numbers of the labels.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited_blocks: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
-    begin, number = 0, config.first_label
+    begin, remaining = 0, iter(numbers)
     for label, parts in blocks:
         end = begin + sum(len(part.text) for part in parts)
         block_text, block_span = text[begin:end], (begin, end)
@@ -58,11 +57,10 @@ def cite(
             # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
             span = (sources[0].span[0], sources[-1].span[1]) if sources else block_span
             cited_blocks.append(
-                Block(block_text, block_span, _citation(label, number, span, metadata_reader, shortened))
+                Block(block_text, block_span, _citation(label, next(remaining), span, metadata_reader, shortened))
             )
             passages += _passages(label, _span_by_candidate(parts, begin), span)
             provenance += sources
-            number += config.label_step
         begin = end + len(separator)
     return CitedText(text, tuple(cited_blocks), tuple(passages), tuple(provenance))
 

@@ -164,9 +164,9 @@ class LabelRun:
         self.labels = labels
         self.summary = summary
         self.sort_keys = sort_keys
-        self.token_spans: dict[tuple[int, bool, HeaderDetail], TokenSpan] = {}
-        self.rendered: tuple[tuple[int, bool, HeaderDetail], list[list[RenderedPart]]] | None = None
-        """The blocks that were written last, and by which first label, lead and header."""
+        self.token_spans: dict[tuple[tuple[int, ...], bool, HeaderDetail], TokenSpan] = {}
+        self.rendered: tuple[tuple[tuple[int, ...], bool, HeaderDetail], list[list[RenderedPart]]] | None = None
+        """The blocks that were written last, and by which numbers, lead and header."""
 
     def labels_with_summary(self, *, shows_summary: bool) -> Sequence[CitationBlock]:
         """Its labels, the page summary in the first one if that is the first of its document."""

@@ -25,6 +25,7 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
+from ctxassembly.assembly.rendering.earlier import NOTHING_EARLIER, Earlier
 from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
     GetJoin,
@@ -37,6 +38,7 @@ from ctxassembly.assembly.rendering.groups import (
 )
 from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, PlacedRun, Typesetter
 from ctxassembly.assembly.rendering.parts import Parts
+from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart
 from ctxassembly.data.metadata_keys import get_path
@@ -124,6 +126,10 @@ class Layout:
     def in_parts(self, parts: Parts) -> Layout:
         """Return the layout of nothing but the supplement, whose candidates will be read in `parts`."""
         return Layout(self.typesetter.in_parts(parts), self.token_count)
+
+    def label_numbers(self) -> list[int]:
+        """Return the number of each label."""
+        return [number for placed_run in self._placed_runs for number in placed_run.numbers]
 
     def labels(self) -> list[CitationBlock]:
         """Return the labels, from the first one on."""
@@ -304,10 +310,11 @@ def empty_layout(
     candidates: Iterable[Candidate] = (),
     supplement: Sequence[RenderedPart] = (),
     get_join: GetJoin | None = None,
+    earlier: Earlier = NOTHING_EARLIER,
 ) -> Layout:
     """Return the layout of nothing but a `supplement`, for some of `candidates` to be added."""
     summaries = _summaries(candidates, config.summary_key)
-    typesetter = Typesetter(config, counter, get_join or Joins(config), summaries, supplement)
+    typesetter = Typesetter(Renderer(config, earlier), counter, get_join or Joins(config), summaries, supplement)
     return Layout(typesetter, counter.tokens(typesetter.supplement))
 
 

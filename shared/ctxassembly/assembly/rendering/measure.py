@@ -7,7 +7,6 @@ layouts of one assembly share one typesetter and its caches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.groups import (
@@ -225,7 +224,8 @@ class PlacedRun(NamedTuple):
     """A run of labels where it is read."""
 
     run: LabelRun
-    first_label: int
+    numbers: tuple[int, ...]
+    """The number of each of its labels."""
     shows_summary: bool
     """True if it has the page summary: for the first run of its document."""
 
@@ -238,27 +238,28 @@ class PlacedRun(NamedTuple):
 class Typesetter:
     """Joins, arranges, writes and measures groups for one config.
 
-    `summaries` has the page summaries by document id; a `supplement` comes before or after all blocks. With `parts`
-    each document has a group in each of them, or one whose chunks are ordered by them.
+    `renderer` writes them. `summaries` has the page summaries by document id. A `supplement` comes before or after all
+    blocks. With `parts` each document has a group in each of them, or one whose chunks are ordered by them.
     """
 
     def __init__(
         self,
-        config: AssemblyConfig,
+        renderer: Renderer,
         counter: TokenCounter,
         get_join: GetJoin,
         summaries: Mapping[str, str],
         supplement: Sequence[RenderedPart] = (),
         parts: Parts | None = None,
     ) -> None:
+        config, self._earlier = renderer.config, renderer.earlier
         self.config = config
         self.counter = counter
         self.order = effective_order(config, parts)
         self.is_by_document = self.order == "documents" or config.cite == "document"
         """True if the labels of a group keep together; else each is ordered on its own."""
         self.parts = parts
-        self.renderer = Renderer(config)
-        self.meter = SizeMeter(config, counter, self.renderer, parts)
+        self.renderer = renderer
+        self.meter = SizeMeter(config, counter, renderer, parts)
         self.separator = counter.measure(SEPARATORS[config.separator])
         self._summaries = summaries
         self._supplement_parts = supplement
@@ -268,14 +269,20 @@ class Typesetter:
         # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
         self._has_summary_once = not self.is_by_document or (parts is not None and parts.count > 1)
         scattered = summaries and self._has_summary_once
-        self.is_additive = bool(counter.additive and not callable(config.format) and not scattered)
+        # Labels of the conversation come in any order. Up to three digits, each is one token.
+        has_long_labels = self._earlier.labels and (
+            self._earlier.max_label >= 10**DIGITS_PER_TOKEN or config.max_characters
+        )
+        self.is_additive = bool(
+            counter.additive and not callable(config.format) and not scattered and not has_long_labels
+        )
         """True if groups can be measured apart and their sizes added up."""
         self.has_lower_bound = self.is_additive and not (summaries and self.order != "documents")
         """True if a lower bound of what candidates add is known without writing them."""
 
     def in_parts(self, parts: Parts) -> Typesetter:
         """Return the typesetter of the same config whose groups are divided into `parts`."""
-        return Typesetter(self.config, self.counter, self.get_join, self._summaries, self._supplement_parts, parts)
+        return Typesetter(self.renderer, self.counter, self.get_join, self._summaries, self._supplement_parts, parts)
 
     def group_candidates(self, candidates: Iterable[Candidate]) -> dict[GroupKey, list[Candidate]]:
         """Return `candidates` by the key of the group that they would join or make, divided by part."""
@@ -325,14 +332,17 @@ class Typesetter:
     def place_runs(self, groups: Iterable[DocumentGroup]) -> list[PlacedRun]:
         """Return the runs of all `groups` as they are read."""
         runs = [run for group in groups for run in self._label_runs(group)]
-        label, with_summary = self.config.first_label, set()
+        number, with_summary = self._earlier.number_labels(self.config), set()
         placed_runs = []
         for run in arrange(runs, self.order, lambda run: run.sort_keys):
             placed_runs.append(
-                PlacedRun(run, label, not (self._has_summary_once and run.sort_keys.document_id in with_summary))
+                PlacedRun(
+                    run,
+                    tuple(map(number, run.labels)),
+                    not (self._has_summary_once and run.sort_keys.document_id in with_summary),
+                )
             )
             with_summary.add(run.sort_keys.document_id)
-            label += len(run.labels) * self.config.label_step
         return placed_runs
 
     def measure_all(self, groups: Iterable[DocumentGroup], detail: HeaderDetail) -> TokenSpan:
@@ -346,17 +356,16 @@ class Typesetter:
 
     def blocks(self, placed_run: PlacedRun, detail: HeaderDetail) -> list[list[RenderedPart]]:
         """Return the blocks of a run, as they are measured and then written: mostly the same ones."""
-        run, label, shows_summary = placed_run
-        key = (label, shows_summary, detail)
+        run, numbers, shows_summary = placed_run
+        key = (numbers, shows_summary, detail)
         if run.rendered is None or run.rendered[0] != key:
-            numbers = count(label, self.config.label_step)
-            blocks = [self.renderer.block(next(numbers), parts, detail) for parts in placed_run.rendered_labels]
-            run.rendered = key, blocks
+            labels = zip(numbers, placed_run.rendered_labels, strict=True)
+            run.rendered = key, [self.renderer.block(number, label, detail) for number, label in labels]
         return run.rendered[1]
 
     def _measure_run(self, placed_run: PlacedRun, detail: HeaderDetail) -> TokenSpan:
-        run, label, shows_summary = placed_run
-        key = (label, shows_summary, detail)
+        run, numbers, shows_summary = placed_run
+        key = (numbers, shows_summary, detail)
         if key not in run.token_spans:
             counter = self.counter
             pieces: list[TokenSpan] = []

@@ -15,6 +15,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from ctxassembly.assembly.rendering.earlier import NOTHING_EARLIER, Earlier
 from ctxassembly.config.assembly import AssemblyConfig, Separator
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk
@@ -22,7 +23,7 @@ from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import to_text
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
+from ctxassembly.wording.formats import FORMATS, Heading, Lines, page_text, shows_labels
 from ctxassembly.wording.label_guards import (
     RULE,
     build_guard,
@@ -54,8 +55,9 @@ _HARMLESS = TextCache[tuple[tuple[str, bool, bool, bool], ...]](CACHE_BYTES)
 class Renderer:
     """The writer of one context's blocks, with a cache of the headings, slices and passages written so far."""
 
-    def __init__(self, config: AssemblyConfig) -> None:
-        self._config = config
+    def __init__(self, config: AssemblyConfig, earlier: Earlier = NOTHING_EARLIER) -> None:
+        self.config = config
+        self.earlier = earlier
         self._format_name = config.format if isinstance(config.format, str) else "custom"
         self._guard = build_guard(self._format_name)
         self._language = LANGUAGES[config.language]
@@ -83,6 +85,7 @@ class Renderer:
         parts = [RenderedPart(header + "\n")] if header else []
         if detail is HeaderDetail.FULL:
             parts += [RenderedPart(line + "\n") for line in self._header_lines(label.best_candidate.chunk)]
+            parts += [RenderedPart(line + "\n") for line in self._earlier_lines(label)]
         if label.summary and detail is HeaderDetail.FULL and not _contains_summary(label.passages[0], label.summary):
             parts.append(RenderedPart(self._language.summary.format(self._clean_line(label.summary)) + "\n"))
         return parts
@@ -90,12 +93,27 @@ class Renderer:
     def _header_lines(self, chunk: Chunk) -> list[str]:
         """Return the values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
         lines: list[str] = []
-        for key in self._config.header_keys:
+        for key in self.config.header_keys:
             value = None if chunk.is_hidden_from_model(key) else to_text(get_path(chunk.metadata, key))
             if value is not None and (line := self._sanitize_line(one_line(value))):
                 safe_value = escape_value(line, self._format_name, self._guard)
                 lines.append(escape_labels(f"{one_line(key)}: {safe_value}", self._format_name, self._guard))
         return lines
+
+    def _earlier_lines(self, label: CitationBlock) -> list[str]:
+        """Return a line on the text before and after this one that the conversation has; none without labels."""
+        form = FORMATS.get(self._format_name)
+        sent = self.earlier.adjoining(label) if form and form.has_labels else []
+        if not form or not sent:
+            return []
+        labels = dict.fromkeys(one.label for one in sorted(sent, key=lambda one: int(one.label)))
+        cited = "".join(form.citation_examples[0].replace("1", own) for own in labels)
+        pages = tuple(
+            self._safe_value(page) if isinstance(page, str) else page
+            for page in self.particulars.pages(one.chunk for one in sent)
+        )
+        line = self._language.continues_above.format(cited) + page_text(pages, self._language)
+        return [escape_xml(line) if self._guard.has_markup else line]
 
     def passage(self, passage: Sequence[TextPiece], *, is_first: bool) -> list[RenderedPart]:
         """Return the parts of one passage; `is_first` is True if its block begins with it. No other passage matters."""
@@ -112,7 +130,7 @@ class Renderer:
                 _strip_indent(piece) if is_first and not parts else piece, is_line_start, passage, at + 1
             )
             parts += rendered
-        if self._config.sanitize:
+        if self.config.sanitize:
             parts = _trim_parts(parts, is_first=is_first)
         self._passages[key] = (passage, parts)
         return parts
@@ -129,7 +147,7 @@ class Renderer:
         """Return the parts of supplementary `text` after its separator."""
         parts = [RenderedPart(self._language.supplement + "\n")]
         escaped_parts = self._escape_text(text)
-        parts += _trim_parts(escaped_parts, is_first=True) if self._config.sanitize and escaped_parts else escaped_parts
+        parts += _trim_parts(escaped_parts, is_first=True) if self.config.sanitize and escaped_parts else escaped_parts
         if is_cut:
             parts.append(RenderedPart(f" {GAP}"))
         return parts
@@ -144,7 +162,7 @@ class Renderer:
         """Return the header and the footer of a block; `pages` are the pages of its chunks, if known already."""
         if detail is HeaderDetail.NONE:
             return "", ""
-        form = self._config.format
+        form = self.config.format
         if callable(form):
             # A caller's function gets a heading with everything or isn't called: it may not cope with less.
             return self._custom_lines(form, number, label) if detail < HeaderDetail.LABEL else ("", "")
@@ -186,7 +204,7 @@ class Renderer:
         return escape_value(line, self._format_name, self._guard)
 
     def _sanitize_line(self, line: str) -> str:
-        return sanitize_line(line) if self._config.sanitize else line
+        return sanitize_line(line) if self.config.sanitize else line
 
     def _custom_lines(self, form: Any, number: int, label: CitationBlock) -> Lines:
         """Return the lines of a caller's function, called once per heading: the text counted is the text written."""
@@ -239,7 +257,7 @@ class Renderer:
 
     def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Mapping[int, tuple[int, str]]:
         """Return the replacements in `text`; that there are none, as in most texts, is cached across assemblies."""
-        sanitize = self._config.sanitize
+        sanitize = self.config.sanitize
         variant = (self._format_name, is_line_start, is_continued, sanitize)
         harmless = _HARMLESS.get(text)
         if harmless is not None and variant in harmless:

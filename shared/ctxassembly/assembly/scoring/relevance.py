@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ctxassembly.assembly.rendering.earlier import NOTHING_EARLIER, Earlier
 from ctxassembly.assembly.rendering.groups import Joins, document_texts
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.tables import raise_tables
@@ -29,6 +30,10 @@ class Relevance:
     """The joints between the chunks."""
     scorer_scores: Mapping[str, float] = field(default_factory=dict)
     """The scores of a scorer by sentence text."""
+    scored: Sequence[Candidate] | None = None
+    """The candidates with the text that the conversation has, which counts in all scores; None if it has none."""
+    earlier: Earlier = NOTHING_EARLIER
+    """What the conversation has of their documents."""
 
     @property
     def decides(self) -> bool:
@@ -38,23 +43,32 @@ class Relevance:
     @cached_property
     def sentences(self) -> ScoredSentences:
         """The sentences of all candidates."""
+        return self._scored_sentences.restricted_to(self.candidates)
+
+    @cached_property
+    def _scored_sentences(self) -> ScoredSentences:
+        """The same sentences, and those that the conversation has."""
         from ctxassembly.assembly.scoring.features import score_sentences  # imports numpy, which only queries need
 
-        lines = document_texts(self.candidates, self.joins)
-        weights, query = choose_weights(self.candidates), self.query or ""
+        candidates = self.candidates if self.scored is None else self.scored
+        lines = document_texts(candidates, self.joins)
+        weights, query = choose_weights(candidates), self.query or ""
         scored = score_sentences(lines, query, weights, self.scorer_scores)
         return raise_tables(raise_linked(scored, query, self.config.keys))
 
     @cached_property
     def relevant_sentences(self) -> ScoredSentences:
         """The `sentences` with the cutoff of `min_relevance`; without it if the budget excludes more than it would."""
-        config, sentences = self.config, self.sentences
+        config, sentences, candidates = self.config, self._scored_sentences, self.candidates
+        scored = candidates if self.scored is None else self.scored
         if not config.has_competing_candidates(self.query):
-            sentences = sentences.restricted_to(own for own in self.candidates if own.distance <= config.window)
+            candidates = [own for own in candidates if own.distance <= config.window]
+            sentences = sentences.restricted_to(own for own in scored if own.distance <= config.window)
         if config.fill or not self.candidates:
-            return sentences
+            return sentences.restricted_to(candidates)
         max_chars = min(config.token_limit * self.chars_per_token, config.max_characters or math.inf)
-        return sentences.above_minimum(config.min_relevance, self.chars_per_token, max_chars)
+        offered = sentences.restricted_to(candidates)
+        return sentences.above_minimum(config.min_relevance, self.chars_per_token, max_chars, offered)
 
     @cached_property
     def chars_per_token(self) -> float:

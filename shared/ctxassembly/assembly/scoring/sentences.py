@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 import re
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
-from ctxassembly.data.candidates import Candidate, CandidateSpan
+from ctxassembly.data.candidates import ALREADY_SENT, Candidate, CandidateSpan
 from ctxassembly.text.lines import TextLines
 
 if TYPE_CHECKING:
@@ -90,20 +91,27 @@ class ScoredSentences:
     referring_words: frozenset[str] = frozenset()
     """Words that refer to the sentence before, if they begin one."""
 
-    def above_minimum(self, min_relevance: float, chars_per_token: float, max_chars: float) -> ScoredSentences:
-        """Return the sentences with the cutoff of `min_relevance`; unchanged if the best ones exceed `max_chars`.
+    def above_minimum(
+        self,
+        min_relevance: float,
+        chars_per_token: float,
+        max_chars: float,
+        offered: ScoredSentences | None = None,
+    ) -> ScoredSentences:
+        """Return those `offered` of the sentences, or all, with the cutoff of `min_relevance`.
 
-        They are added best first, until the relevance of the next one is below the minimum, which rises with the tokens
-        so far.
+        They are unchanged if the best ones exceed `max_chars`. Sentences are added best first, until the relevance of
+        the next one is below the minimum, which rises with the tokens so far. What the conversation has counts as
+        added, but takes no room.
         """
-        ranked = self.indexes_by_score
+        offered, ranked = offered or self, self.indexes_by_score
         lengths = self.lengths[ranked]
         chars_before = lengths.cumsum() - lengths
         minimums = minimum_at(chars_before / chars_per_token, min_relevance)
         below = (self._relevance[ranked] < minimums).nonzero()[0].tolist()
-        if not below or lengths[: below[0]].sum() > max_chars:
-            return self
-        return replace(self, cutoff=float(self.scores[ranked[below[0] - 1]]) if below[0] else EVERY_SENTENCE)
+        if not below or (lengths * (offered.scores[ranked] >= EVERY_SENTENCE))[: below[0]].sum() > max_chars:
+            return offered
+        return replace(offered, cutoff=float(self.scores[ranked[below[0] - 1]]) if below[0] else EVERY_SENTENCE)
 
     def raised(self, bonuses: FloatArray) -> ScoredSentences:
         """Return the sentences with scores higher by `bonuses`, none above the best one: cutoffs keep their meaning."""
@@ -123,9 +131,24 @@ class ScoredSentences:
         scores = self.scores.copy()
         scores.fill(-math.inf)
         for span in spans:
-            indexes = slice(span.sentence_range.start, span.sentence_range.stop)
+            if span.candidate.shortened_by == ALREADY_SENT:
+                indexes: slice | list[int] = self._indexes_of_kept(span)
+            else:
+                indexes = slice(span.sentence_range.start, span.sentence_range.stop)
             scores[indexes] = self.scores[indexes]
         return replace(self, scores=scores, candidate_spans=spans)
+
+    def _indexes_of_kept(self, span: CandidateSpan) -> list[int]:
+        """Return the indexes of the sentences of which a candidate keeps any words."""
+        found: list[int] = []
+        for start, end in span.candidate.spans:
+            begin, stop = span.start + start, span.start + end
+            first = max(bisect_right(self.boundaries, begin) - 1, span.sentence_range.start)
+            for index in range(first, min(bisect_left(self.boundaries, stop), span.sentence_range.stop)):
+                kept = self.text[max(self.boundaries[index], begin) : min(self.boundaries[index + 1], stop)]
+                if any(map(str.isalnum, kept)):
+                    found.append(index)
+        return found
 
     @cached_property
     def indexes_by_score(self) -> Sequence[int]:
@@ -243,7 +266,9 @@ class ScoredSentences:
         """Return whether any sentence of `candidates` is below the cutoff."""
         keys = {candidate.key for candidate in candidates}
         ranges = (span.sentence_range for span in self.candidate_spans if span.candidate.key in keys)
-        return any(self.scores[own.start : own.stop].min(initial=math.inf) < self.cutoff for own in ranges)
+        may_be_below = self.scores < self.cutoff
+        may_be_below &= self.scores >= EVERY_SENTENCE
+        return any(bool(may_be_below[own.start : own.stop].any()) for own in ranges)
 
     @cached_property
     def _best_scores(self) -> Mapping[int, float]:
@@ -261,5 +286,7 @@ class ScoredSentences:
         ranking_scores: dict[int, float] = {}
         for span in self.candidate_spans:
             own = values[span.sentence_range.start : span.sentence_range.stop]
+            if span.candidate.shortened_by == ALREADY_SENT:
+                own = [values[index] for index in self._indexes_of_kept(span)]
             ranking_scores[span.candidate.key] = (sum(own) / len(own) + max(own)) / 2 if own else 0.0
         return ranking_scores

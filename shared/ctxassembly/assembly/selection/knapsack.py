@@ -26,7 +26,7 @@ from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.companions import Companions
 from ctxassembly.assembly.selection.fill import END_SHARE
 from ctxassembly.assembly.selection.shorten import merge_spans
-from ctxassembly.data.candidates import Candidate, CandidateSpan
+from ctxassembly.data.candidates import ALREADY_SENT, Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
 
 DOCUMENT_OVERHEAD, MARKER_COST = 2.0, 2.8
@@ -301,7 +301,11 @@ def _own_spans(
         ):
             spans.append((start - candidate_span.start, stop - candidate_span.start))
             covered_to[index] = stop
-    return merge_spans(spans)
+    merged = merge_spans(spans)
+    if candidate_span.candidate.shortened_by != ALREADY_SENT:
+        return merged
+    sent = [*subtract_spans((0, len(candidate_span.candidate.chunk.text)), candidate_span.candidate.spans)]
+    return tuple(rest for span in merged for rest in subtract_spans(span, sent))
 
 
 MAX_TRIES = 6

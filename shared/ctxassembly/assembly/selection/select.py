@@ -33,6 +33,7 @@ from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy
 from ctxassembly.assembly.selection.supplement import RenderedSupplement
 from ctxassembly.assembly.selection.table_heads import add_table_heads
 from ctxassembly.data.candidates import (
+    ALREADY_SENT,
     BELOW_CUTOFF,
     IRRELEVANT,
     OUTSIDE_WINDOW,
@@ -76,7 +77,8 @@ def select(
     log.notes += (*selection.notes, *selection.supplement.notes)
     if config.overflow == "skip" and granularity in ("passage", "chunk"):
         selection = _fill_with_duplicates(selection, reconsider_duplicates)
-    selection = selection if selection.selected else _select_best_alone(selection, log)
+    if not selection.selected and not _has_enough_earlier(selection, relevance):
+        selection = _select_best_alone(selection, log)
     selection = add_table_heads(selection, relevance)
     log.notes += _cut_best_notes(selection)
     log.chunks_in = len(selection.candidates)  # more than there were, if duplicates had a second chance
@@ -92,9 +94,17 @@ def select(
     return selection
 
 
+def _has_enough_earlier(selection: Selection, relevance: Relevance) -> bool:
+    """Return whether the conversation has text of the candidates, and the rest is below the minimum relevance."""
+    reasons = {exclusion.reason for exclusion in selection.exclusions.values()}
+    return bool(relevance.earlier.chunks) and reasons <= {BELOW_CUTOFF, OUTSIDE_WINDOW}
+
+
 def _empty_layout(relevance: Relevance, supplement: RenderedSupplement) -> Layout:
     """Return the layout of nothing but `supplement`."""
-    return empty_layout(relevance.config, relevance.counter, relevance.candidates, supplement.parts, relevance.joins)
+    return empty_layout(
+        relevance.config, relevance.counter, relevance.candidates, supplement.parts, relevance.joins, relevance.earlier
+    )
 
 
 def fits_whole(relevance: Relevance, supplement: RenderedSupplement) -> bool:
@@ -145,7 +155,7 @@ def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
     config = relevance.config
     required = {hit.key for hit in relevance.candidates if hit.is_hit and must_keep_whole(hit, config)}
     best = {candidate.key for candidate in relevance.candidates[:1]}
-    cut = {candidate.key for candidate in selection.candidates if candidate.kept_spans is not None}
+    cut = {own.key for own in selection.candidates if own.kept_spans is not None and own.shortened_by != ALREADY_SENT}
     cut |= selection.shortened.keys()
     whole = required if config.effective_granularity(relevance.query) == "sentence" else best | required
     return ((best | required) & selection.exclusions.keys()) | (whole & cut)

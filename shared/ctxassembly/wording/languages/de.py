@@ -40,6 +40,7 @@ LANGUAGE = Language(
     refusal="Dazu kann ich keinen Rat geben.",
     unanswered="Dazu konnte nichts nachgeschlagen werden: {}",
     concise="Fassen Sie sich kurz.",
+    continues_above="{} geht oben weiter",
     given_above="Die gefundenen Quellen stehen oben{}.",
     given_earlier="Früher gezeigte Quellen, die ab hier ausgelassen sind: {}",
     nothing_left_out="Nichts von dem, was ausgelassen wurde, passt dazu.",

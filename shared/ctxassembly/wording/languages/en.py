@@ -40,6 +40,7 @@ LANGUAGE = Language(
     refusal="I can't give advice on that.",
     unanswered="Nothing could be looked up for: {}",
     concise="Be concise.",
+    continues_above="{} continues above",
     given_above="The sources that were found are given above{}.",
     given_earlier="Sources that were shown earlier and are left out from here on: {}",
     nothing_left_out="Nothing that was left out matches.",

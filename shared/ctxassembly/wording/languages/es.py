@@ -38,6 +38,7 @@ LANGUAGE = Language(
     refusal="No puedo dar consejos sobre eso.",
     unanswered="No se ha podido buscar nada sobre: {}",
     concise="Responda de forma concisa.",
+    continues_above="{} continúa más arriba",
     given_above="Las fuentes encontradas figuran más arriba{}.",
     given_earlier="Fuentes mostradas antes y omitidas a partir de ahora: {}",
     nothing_left_out="Nada de lo omitido coincide.",

@@ -38,6 +38,7 @@ LANGUAGE = Language(
     refusal="Je ne peux pas donner de conseil à ce sujet.",
     unanswered="Aucune recherche n'a pu être faite pour : {}",
     concise="Répondez de façon concise.",
+    continues_above="{} continue plus haut",
     given_above="Les sources trouvées figurent ci-dessus{}.",
     given_earlier="Sources montrées auparavant et omises désormais : {}",
     nothing_left_out="Rien de ce qui a été omis ne correspond.",

@@ -85,6 +85,9 @@ class Language:
     refine: str
     """The rule for that."""
 
+    continues_above: str
+    """The line below a header whose document the conversation has more of; {} is its label. Its pages follow."""
+
     # In the messages of an agent's tools, with {} for labels.
     given_above: str
     """The answer of a tool whose sources are in the message of another; {} is empty, or labels in brackets."""

@@ -38,6 +38,7 @@ LANGUAGE = Language(
     refusal="Daarover kan ik geen advies geven.",
     unanswered="Hiervoor kon niets worden opgezocht: {}",
     concise="Wees beknopt.",
+    continues_above="{} gaat hierboven verder",
     given_above="De gevonden bronnen staan hierboven{}.",
     given_earlier="Eerder getoonde bronnen die vanaf hier zijn weggelaten: {}",
     nothing_left_out="Niets van wat is weggelaten komt hiermee overeen.",

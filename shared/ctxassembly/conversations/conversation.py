@@ -1,0 +1,192 @@
+"""A conversation: the contexts that were sent, their labels, and what of them the model still sees.
+
+It is a value: nothing in it changes, and it can be kept in a checkpoint. Messages are the only source of what the model
+sees. Text that was trimmed, summarized or edited away is in no message, and is sent again when it is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ctxassembly.data.citations import Citation, ContextData, Source
+from ctxassembly.data.validation import check_int
+from ctxassembly.errors import InputError
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.serialization.plain import from_plain, to_plain
+
+MIN_FOUND_CHARS = 40
+"""The shortest text that is looked for by itself: a shorter one may be in a message by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentContext:
+    """One context of a conversation as it was sent."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    provenance: tuple[Source, ...]
+    """The text that the model still sees, ascending."""
+
+    def seen_in(self, texts: Sequence[str]) -> SentContext:
+        """Return this context with the provenance of which `texts` have the text."""
+        if any(self.text in text for text in texts):
+            return self
+        found = [
+            source
+            for source in self.provenance
+            if source.span[1] - source.span[0] >= MIN_FOUND_CHARS
+            and any(self.text[slice(*source.span)] in text for text in texts)
+        ]
+        return replace(self, provenance=tuple(found))
+
+    def labeled_sources(self) -> Iterator[tuple[str, Source]]:
+        """Yield what the model still sees, each with its label."""
+        citations = iter(self.citations)
+        citation = next(citations, None)
+        for source in self.provenance:
+            while citation is not None and citation.span[1] <= source.span[0]:
+                citation = next(citations, None)
+            if citation is not None and citation.span[0] <= source.span[0]:
+                yield citation.label, source
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The contexts of a conversation. The next one is assembled with it: nothing is sent twice, and labels count on.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at) for at, text in enumerate(["Drink water.", "Then rest."])]
+    >>> first = assemble([Hit(chunks[0])], conversation=Conversation())
+    >>> print(assemble([Hit(chunk) for chunk in chunks], conversation=Conversation().after(first)))
+    [1] Source: unknown
+    [1] continues above
+    Then rest.
+    """
+
+    sent: tuple[SentContext, ...] = ()
+    """The contexts so far, in order."""
+    next_label: int = 1
+    """The first new label of the next context."""
+    label_step: int = 1
+    """The distance between its new labels. Contexts assembled in parallel take turns: see `shared`."""
+
+    def __post_init__(self) -> None:
+        # LangGraph restores an object by calling its class with the saved values: here the values of `to_dict`.
+        if not all(isinstance(one, SentContext) for one in self.sent):
+            object.__setattr__(self, "sent", _load(self.sent))
+        check_int("next_label", self.next_label, 1)
+        check_int("label_step", self.label_step, 1)
+
+    @classmethod
+    def from_messages(cls, messages: Any) -> Conversation:
+        """Return the conversation of `messages`: the messages of a LangGraph state, dicts, texts, or contexts.
+
+        Messages carry the contexts that were sent as artifacts. Of each, the model sees what the text of some message
+        still has. All labels count, also in messages whose text is gone.
+
+        Raises:
+            InputError: a message carries something else than a context, or documents of one.
+        """
+        from ctxassembly.conversations.sources import sent_in  # here, so that assembling alone loads no sources
+
+        found = list(sent_in(messages))
+        return cls(tuple(sent for sent, _ in found), 1 + max((last for _, last in found), default=0)).seen_in(messages)
+
+    def seen_in(self, messages: Any) -> Conversation:
+        """Return the conversation without the text that is in none of `messages` any more. Its labels stay."""
+        texts = [*_texts(messages)]
+        return replace(self, sent=tuple(one.seen_in(texts) for one in self.sent))
+
+    def after(self, context: ContextData) -> Conversation:
+        """Return the conversation after `context` was sent."""
+        labels = [int(citation.label) for citation in context.citations]
+        sent = SentContext(context.text, context.citations, context.provenance)
+        return Conversation(
+            (*self.sent, sent) if labels else self.sent, max([self.next_label, *(n + 1 for n in labels)])
+        )
+
+    def shared(self, index: int, count: int) -> Conversation:
+        """Return the conversation for the assembly at `index` of `count` that run at the same time.
+
+        They share no new label: of two, the first has labels 1 3 5, the other 2 4 6. Afterwards
+        `Conversation.from_messages` has them all.
+        """
+        return replace(self, next_label=self.next_label + index, label_step=count)
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """A citation for each label, with the chunks of all contexts that have it."""
+        return merge_citations([citation for one in self.sent for citation in one.citations])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the conversation as dicts, lists, strings and numbers: for JSON or a checkpoint."""
+        return {
+            "sent": [to_plain(one) for one in self.sent],
+            "next_label": self.next_label,
+            "label_step": self.label_step,
+        }
+
+    _asdict = to_dict
+    """LangGraph writes this into a checkpoint."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Conversation:
+        """Return the conversation that `to_dict` turned into `data`.
+
+        Raises:
+            InputError: `data` doesn't come from `to_dict`.
+        """
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise InputError(f"a conversation must be as to_dict() gave it, got {safe_repr(data, 80)}") from error
+
+
+def _load(sent: Any) -> tuple[SentContext, ...]:
+    try:
+        loaded: tuple[SentContext, ...] = from_plain(tuple[SentContext, ...], sent)
+    except Exception as error:  # broken data can raise anything
+        raise InputError(f"a conversation must be as to_dict() gave it, got {safe_repr(sent, 80)}") from error
+    return loaded
+
+
+def merge_citations(citations: Sequence[Citation]) -> tuple[Citation, ...]:
+    """Return one citation per label, with the chunks and pages of all that have it.
+
+    Raises:
+        InputError: two sources have the same label.
+    """
+    merged: dict[str, Citation] = {}
+    for citation in citations:
+        first = merged.setdefault(citation.label, citation)
+        if first is citation or first == citation:
+            continue
+        if (first.document_id, first.source) != (citation.document_id, citation.source):
+            raise InputError(
+                f"label {citation.label} refers to two sources, {safe_repr(first.source)} and "
+                f"{safe_repr(citation.source)}: pass the same labels=Labels() or conversation= to both assemblies"
+            )
+        merged[citation.label] = replace(
+            first,
+            chunk_ids=tuple(dict.fromkeys((*first.chunk_ids, *citation.chunk_ids))),
+            pages=tuple(dict.fromkeys((*first.pages, *citation.pages))),
+            shortened=tuple(dict.fromkeys((*first.shortened, *citation.shortened))),
+        )
+    return tuple(merged.values())
+
+
+def _texts(message: Any) -> Iterator[str]:
+    """Yield the text of a message, of a context, or of each block of a message's content."""
+    if isinstance(message, str):
+        yield message
+    elif isinstance(message, (list, tuple)):
+        for one in message:
+            yield from _texts(one)
+    else:
+        for name in ("content", "page_content", "text"):
+            value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+            if isinstance(value, (str, list, tuple)):
+                yield from _texts(value)
+                return

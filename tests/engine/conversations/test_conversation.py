@@ -1,0 +1,306 @@
+"""A conversation: what the model still sees isn't sent again, and documents keep their labels."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import pickle
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builders import count
+from ctxassembly import (
+    AssemblyConfig,
+    Chunk,
+    Context,
+    Conversation,
+    Hit,
+    Labels,
+    MemoryStore,
+    aassemble,
+    assemble,
+    resolve,
+)
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.wording.languages import LANGUAGES
+from strategies import Retrieval, arguments, retrievals
+
+TEXTS = [
+    "Eat nothing for six hours before the examination.",
+    "Drink water until two hours before the examination.",
+    "Bring the list of your medicines to the appointment.",
+    "Ask somebody to drive you home after the examination.",
+    "Call the department if you feel any pain in the evening.",
+]
+LEAFLET = [
+    Chunk(f"gastro#{at}", "gastro", text, at, metadata={"source": "gastro.pdf", "page": at + 1})
+    for at, text in enumerate(TEXTS)
+]
+OTHER = Chunk(
+    "parking#0", "parking", "Park your car in the garage of the hospital.", 0, metadata={"source": "parking.pdf"}
+)
+WHOLE = AssemblyConfig(window=0)
+
+
+def hits(*places: int) -> list[Hit]:
+    return [Hit(LEAFLET[at]) for at in places]
+
+
+def reasons(context: Context) -> dict[str, tuple[str, str, str | None]]:
+    return {one.chunk_id: (one.outcome, one.reason, one.sent_as) for one in context.trace.decisions}
+
+
+def test_what_was_sent_is_left_out_and_its_document_keeps_the_label():
+    first = assemble([Hit(OTHER), *hits(0, 1)], WHOLE, conversation=Conversation())
+    second = assemble([*hits(1, 2), Hit(OTHER)], WHOLE, conversation=Conversation().after(first))
+    assert second.text == f"[2] Source: gastro.pdf, page 3\n[2] continues above, page 2\n{TEXTS[2]}"
+    assert second.token_count == count(second.text)
+    assert reasons(second) == {
+        "gastro#1": ("dropped", "already sent", "2"),
+        "gastro#2": ("kept", "hit", None),
+        "parking#0": ("dropped", "already sent", "1"),
+    }
+
+
+def test_new_documents_get_the_next_labels():
+    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
+    context = assemble([Hit(OTHER), *hits(3)], WHOLE, conversation=conversation)
+    assert [(one.label, one.document_id) for one in context.citations] == [("2", "parking"), ("1", "gastro")]
+    assert "continues above" not in context.text  # page 4 doesn't adjoin page 1
+    assert conversation.after(context).next_label == 3
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES])
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [("numbered", "[1] "), ("source", "[SOURCE 1] "), ("xml", "[1] "), ("grouped", ""), ("minimal", "")],
+)
+def test_the_line_on_adjoining_text_is_in_the_language_and_the_form_of_a_citation(language, form, line):
+    config = AssemblyConfig(window=0, language=language, format=form)
+    conversation = Conversation().after(assemble(hits(1), config, conversation=Conversation()))
+    lines = assemble(hits(1, 2), config, conversation=conversation).text.split("\n")
+    expected = LANGUAGES[language].continues_above.format(line.strip())
+    assert [one for one in lines if one.startswith(expected)] == ([lines[1]] if line else [])
+
+
+def test_if_everything_was_sent_one_line_says_where():
+    first = assemble(hits(0, 1), WHOLE, conversation=Conversation())
+    conversation = Conversation().after(first)
+    context = assemble(hits(1), WHOLE, conversation=conversation)
+    assert context.text == "The sources that were found are given above ([1])."
+    assert context.token_count == count(context.text)
+    assert context.citations == ()
+    assert context.supplement == ""
+    assert context.resolve("So [1].").citations == first.citations
+    assert conversation.after(context) == conversation
+    assert assemble(hits(1), replace(WHOLE, max_tokens=3), conversation=conversation).text == ""
+    assert Context.from_dict(context.to_dict()) == context
+
+
+def test_the_room_goes_to_new_text():
+    config = AssemblyConfig(window=0, max_tokens=40)
+    first = assemble(hits(0, 1, 2, 3), config, conversation=Conversation())
+    second = assemble(hits(0, 1, 2, 3), config, conversation=Conversation().after(first))
+    assert {one.chunk_id for one in first.provenance}.isdisjoint(one.chunk_id for one in second.provenance)
+    assert second.provenance
+
+
+def test_repeat_always_sends_everything_and_keeps_the_labels():
+    config = replace(WHOLE, repeat="always")
+    first = assemble([Hit(OTHER), *hits(0)], config, conversation=Conversation())
+    second = assemble([*hits(0, 1), Hit(OTHER)], config, conversation=Conversation().after(first))
+    assert [(one.label, one.chunk_ids) for one in second.citations] == [
+        ("2", ("gastro#0", "gastro#1")),
+        ("1", ("parking#0",)),
+    ]
+
+
+def test_sentences_that_were_not_chosen_can_come_later():
+    chunk = Chunk("a#0", "a", " ".join(TEXTS), 0, metadata={"source": "a.txt"})
+    config = AssemblyConfig(window=0, granularity="sentence", max_tokens=30)
+    first = assemble([Hit(chunk)], config, query="May I drink water?", conversation=Conversation())
+    assert TEXTS[1] in first.text
+    assert TEXTS[3] not in first.text
+    conversation = Conversation().after(first)
+    second = assemble(
+        [Hit(chunk)], config, query="Who can drive me home, and may I drink water?", conversation=conversation
+    )
+    assert TEXTS[3] in second.text
+    assert TEXTS[1] not in second.text
+    assert second.text.startswith("[1] Source: a.txt\n[1] continues above\n")
+    assert reasons(second)["a#0"] == ("cut", "sentence", "1")
+
+
+def test_text_that_chunks_share_is_sent_once():
+    shared = "Drink water until two hours before the examination. "
+    first = Chunk("a#0", "a", TEXTS[0] + " " + shared, 0)
+    second = Chunk("a#1", "a", shared + TEXTS[2], 1)
+    conversation = Conversation().after(assemble([Hit(first)], conversation=Conversation()))
+    context = assemble([Hit(second)], store=MemoryStore([first, second]), conversation=conversation)
+    assert context.text == f"[1] Source: unknown\n[1] continues above\n{TEXTS[2]}"
+    assert reasons(context)["a#1"] == ("cut", "already sent", "1")
+
+
+def test_the_same_text_of_another_document_is_sent_once():
+    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
+    context = assemble([Hit(Chunk("copy", "copy", TEXTS[0]))], WHOLE, conversation=conversation)
+    assert reasons(context)["copy"] == ("dropped", "already sent", "1")
+
+
+def test_another_text_under_the_same_id_was_not_sent():
+    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
+    changed = replace(LEAFLET[0], text="Eat nothing for eight hours before the examination.")
+    assert changed.text in assemble([Hit(changed)], WHOLE, conversation=conversation).text
+
+
+def test_a_document_of_another_source_under_the_same_id_gets_a_label_of_its_own():
+    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
+    other = Chunk("gastro#9", "gastro", "Visits are from two to eight.", 9, metadata={"source": "visits.pdf"})
+    context = assemble([Hit(other)], WHOLE, conversation=conversation)
+    assert [one.label for one in context.citations] == ["2"]
+
+
+def test_only_chunks_that_pass_the_filter_of_the_call_are_described():
+    conversation = Conversation().after(assemble(hits(1), WHOLE, conversation=Conversation()))
+    store = MemoryStore(
+        [replace(chunk, metadata={**chunk.metadata, "group": at % 2}) for at, chunk in enumerate(LEAFLET)]
+    )
+    context = assemble(
+        [Hit(replace(LEAFLET[2], metadata={**LEAFLET[2].metadata, "group": 0}))], store=store, conversation=conversation
+    )
+    assert "continues above" not in context.text
+    assert "gastro#1" not in reasons(context)
+
+
+@pytest.mark.parametrize("cite", ["passage", "chunk"])
+def test_with_smaller_labels_the_rest_of_a_chunk_keeps_the_label_of_the_chunk(cite: str):
+    chunk = Chunk("a#0", "a", " ".join(TEXTS), 0)
+    config = AssemblyConfig(window=0, granularity="sentence", max_tokens=30, cite=cite)  # type: ignore[arg-type]
+    conversation = Conversation().after(
+        assemble([Hit(chunk)], config, query="drink water", conversation=Conversation())
+    )
+    context = assemble([Hit(chunk)], config, query="drive home", conversation=conversation)
+    assert [one.label for one in context.citations] == ["1" if cite == "chunk" else "2"]
+
+
+def test_what_is_seen_follows_from_the_messages():
+    first = assemble(hits(0, 1), WHOLE, conversation=Conversation())
+    conversation = Conversation().after(first)
+    user = {"role": "user", "content": [{"type": "text", "text": f"Context:\n{first.text}\n\nQuestion: May I eat?"}]}
+    assert conversation.seen_in([user, "No [1]."]) == conversation
+    edited = f"{TEXTS[0]} (the rest was cut)"
+    for messages, seen in (([edited], {"gastro#0"}), (["A summary."], set()), ([], set())):
+        found = conversation.seen_in(messages)
+        assert {one.chunk_id for context in found.sent for one in context.provenance} == seen
+        assert found.citations == conversation.citations
+        assert found.next_label == 2
+    context = assemble(hits(0, 1), WHOLE, conversation=conversation.seen_in([edited]))
+    assert context.text == f"[1] Source: gastro.pdf, page 2\n[1] continues above, page 1\n{TEXTS[1]}"
+
+
+def test_a_short_text_in_a_message_by_chance_is_not_seen():
+    chunk = Chunk("a#0", "a", "Yes.", 0)
+    conversation = Conversation().after(assemble([Hit(chunk)], conversation=Conversation()))
+    assert assemble([Hit(chunk)], conversation=conversation.seen_in(["Yes. I see."])).citations
+
+
+def test_messages_carry_the_conversation():
+    first = assemble(hits(0), WHOLE, conversation=Conversation())
+    second = assemble([Hit(OTHER)], WHOLE, conversation=Conversation().after(first))
+    whole = Conversation().after(first).after(second)
+    assert Conversation.from_messages([first, "Yes [1].", second.to_dict()]) == whole
+    assert Conversation.from_messages([]) == Conversation.from_messages("A question.") == Conversation()
+    with pytest.raises(InputError):
+        Conversation.from_messages([7])
+
+
+def test_a_label_of_several_contexts_has_all_of_its_chunks():
+    first = assemble(hits(0), WHOLE, conversation=Conversation())
+    second = assemble(hits(1), WHOLE, conversation=Conversation().after(first))
+    (cited,) = resolve("No [1].", [first, second]).citations
+    assert (cited.chunk_ids, cited.pages) == (("gastro#0", "gastro#1"), (1, 2))
+
+
+def test_labels_of_earlier_contexts_resolve():
+    first = assemble([Hit(OTHER)], WHOLE, conversation=Conversation())
+    second = assemble(hits(0), WHOLE, conversation=Conversation().after(first))
+    resolved = second.resolve("Park there [1], eat nothing [2], and [3].")
+    assert [one.document_id for one in resolved.citations] == ["parking", "gastro"]
+    assert resolved.unknown == ("3",)
+    assert second.resolve("Hm.").unused == second.citations
+
+
+def test_a_conversation_is_plain_data():
+    conversation = Conversation().after(assemble(hits(0, 2), WHOLE, conversation=Conversation()))
+    saved = json.loads(json.dumps(conversation.to_dict()))
+    assert Conversation.from_dict(saved) == pickle.loads(pickle.dumps(conversation)) == copy.deepcopy(conversation)
+    assert Conversation(**conversation._asdict()) == conversation  # as LangGraph restores it
+    for wrong in ({"sent": [7]}, {"turns": []}, {"sent": [{"text": ""}]}):
+        with pytest.raises(InputError, match="a conversation must be as"):
+            Conversation.from_dict(wrong)
+
+
+async def test_assemblies_in_parallel_share_no_new_label():
+    first = assemble(hits(0), WHOLE, conversation=Conversation())
+    conversation = Conversation().after(first)
+    found = [[Hit(OTHER), *hits(at)] for at in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        made = [
+            pool.submit(assemble, one, WHOLE, conversation=conversation.shared(at, 2)) for at, one in enumerate(found)
+        ]
+    contexts = [one.result() for one in made]
+    assert [[one.label for one in context.citations] for context in contexts] == [["2", "1"], ["3", "1"]]
+    again = await asyncio.gather(
+        *(aassemble(one, WHOLE, conversation=conversation.shared(at, 2)) for at, one in enumerate(found))
+    )
+    assert [one.text for one in again] == [one.text for one in contexts]
+    whole = Conversation.from_messages([first, *contexts])
+    assert whole.next_label == 4
+    assert reasons(assemble(found[0], WHOLE, conversation=whole)).keys() == {"parking#0", "gastro#1"}
+
+
+def test_wrong_arguments_say_what_is_right():
+    with pytest.raises(InputError, match="conversation must be a Conversation or None, got 3"):
+        assemble(hits(0), conversation=3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="labels must be left out where a conversation is given"):
+        assemble(hits(0), conversation=Conversation(), labels=Labels())
+    with pytest.raises(ConfigError, match="first_label must be left out where a conversation is given"):
+        assemble(hits(0), AssemblyConfig(first_label=3), conversation=Conversation())
+
+
+TABLE = re.compile(r"^\s*\|", re.MULTILINE)
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(retrievals(), st.randoms(use_true_random=False), st.sampled_from([1, 98, 997, 99_990]))
+def test_nothing_is_sent_twice_and_nothing_is_lost(case: Retrieval, random, next_label: int):
+    config = replace(case.config, first_label=1, label_step=1)
+    conversation = Conversation(next_label=next_label)
+    sent: dict[tuple[str, str], set[int]] = {}
+    for _ in range(3):
+        found = random.sample(case.hits, len(case.hits))
+        context = assemble(found, config, conversation=conversation, **arguments(case))
+        assert context.token_count == count(context.text, case.options["encoding"]) <= case.options["max_tokens"]
+        assert len(context.text) <= (case.options["max_characters"] or len(context.text))
+        assert sorted(one.rank for one in context.trace.decisions if one.distance == 0) == list(range(len(found)))
+        labels = [one.label for one in context.citations]
+        assert len(set(labels)) == len(labels)
+        known = {one.label: one.document_id for one in conversation.citations}
+        for citation in context.citations:
+            assert known.get(citation.label, citation.document_id) == citation.document_id
+            assert citation.label in known or int(citation.label) >= conversation.next_label
+        if config.enabled and not TABLE.search(context.text):
+            for source in context.provenance:
+                own = sent.setdefault((source.document_id, source.chunk_id), set())
+                text = context.text[slice(*source.span)]
+                new = {at for at, one in zip(range(*source.chunk_span), text, strict=True) if one.isalnum()}
+                assert own.isdisjoint(new)
+            for source in context.provenance:
+                sent[source.document_id, source.chunk_id].update(range(*source.chunk_span))
+        conversation = conversation.after(context)
