@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexStor
 from qdrant_client import QdrantClient, models
 
 from ctxassembly import (
+    AssemblyConfig,
     Chunk,
     ChunkRef,
     ConfigError,
@@ -28,7 +30,8 @@ from ctxassembly import (
     assemble,
     retrieve,
 )
-from ctxassembly.stores.qdrant import QdrantIndex, ingest
+from ctxassembly.enrichment import EnrichmentConfig, enrich
+from ctxassembly.stores.qdrant import QdrantIndex, attach
 from ctxassembly.stores.sparse.ingest import Writer
 from ctxassembly.testing import IndexCase, index_cases
 from langchain_ctxassembly import ContextRetriever
@@ -218,6 +221,7 @@ def test_attach_to_a_collection_of_langchain():
     store = langchain_store()
     plan = QdrantIndex.attach(store, dry_run=True)
     assert plan[0] == "create sparse vector ctxassembly_words"
+    assert "create payload index ctxassembly.title" in plan
     assert plan[-2:] == ["create collection docs_lexemes", "add words and places to 4 chunks"]
     assert not store.client.collection_exists("docs_lexemes")
 
@@ -253,16 +257,77 @@ def _asked(text: str) -> Any:
 
 def test_attach_continues_where_a_killed_run_ended(monkeypatch: pytest.MonkeyPatch):
     store = langchain_store()
-    monkeypatch.setattr("ctxassembly.stores.qdrant.ingest.BATCH_SIZE", 2)
+    monkeypatch.setattr("ctxassembly.stores.qdrant.ingest.BATCH_SIZE", 2)  # of those that are read
     batches = count()
     with monkeypatch.context() as patched:
-        mark = ingest._mark_points
-        patched.setattr(ingest, "_mark_points", lambda *given: mark(*given) if not next(batches) else 1 / 0)
+        mark = attach._mark
+        patched.setattr(attach, "_mark", lambda *given: mark(*given) if not next(batches) else 1 / 0)
         with pytest.raises(ZeroDivisionError):
             QdrantIndex.attach(store, progress=False)
     assert QdrantIndex.attach(store, dry_run=True)[-1] == "add words and places to 2 chunks"
     index = QdrantIndex.attach(store, progress=False)
     assert index.find_terms(_asked("ferritin")).terms[0].chunk_count == 2
+
+
+def test_attached_documents_are_found_by_titles_and_their_pages_by_offset():
+    store = langchain_store()
+    index = QdrantIndex.attach(store, progress=False)
+    pages = [
+        Document(f"Part {at} of page {page}.", metadata={"source": "iron.pdf", "page": page, "start_index": at * 20})
+        for page in (1, 2)
+        for at in range(3)
+    ]
+    store.add_documents([*pages, Document("Tired.", metadata={"document_id": "iron", "title": "Iron deficiency"})])
+    index = QdrantIndex.attach(store, progress=False).with_filter(None)
+    (titled,) = index.fetch([ChunkRef("lab", named_in="Iron deficiency is common.")])
+    assert titled.text == "Tired."
+    hits = retrieve("page", WORDS, index=index).hits
+    last = next(hit for hit in hits if hit.chunk.text == "Part 2 of page 1.")
+    context = assemble([last], store=index, config=AssemblyConfig(window=1))
+    around = ("Part 1 of page 1.", "Part 2 of page 1.", "Part 0 of page 2.")
+    assert {context.text[slice(*source.span)] for source in context.provenance} == {*around}
+
+    # The first chunk of a document is deleted by the vector store: the next one has the title, after a refresh.
+    store.add_documents(
+        [Document("Weak.", metadata={"document_id": "iron", "title": "Iron deficiency", "start_index": 9})]
+    )
+    store.delete([titled.id])
+    index.refresh()
+    assert [chunk.text for chunk in index.fetch([ChunkRef("lab", named_in="Iron deficiency")])] == ["Weak."]
+
+
+def test_titles_are_corrected_after_a_killed_run(monkeypatch: pytest.MonkeyPatch):
+    index = make_index()
+    document = [Chunk(f"iron#{at}", "iron", f"# Iron deficiency {at}", at) for at in range(2)]
+    naming = [ChunkRef("lab", named_in="On Iron deficiency 0, or Iron deficiency 1")]
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "write_titles", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            index.add(document, embed=EMBEDDINGS, progress=False)
+    assert index.fetch(naming) == []
+    index.add(document, embed=EMBEDDINGS, progress=False)
+    assert index.fetch(naming) == [document[0]]
+    changed = replace(document[0], text="# Anemia of old age")
+    index.add([changed, document[1]], embed=EMBEDDINGS, progress=False)
+    assert index.fetch(naming) == []
+    assert index.fetch([ChunkRef("lab", named_in="anemia of old age")]) == [changed]
+
+
+def test_notes_on_attached_chunks_are_found_and_shown_until_the_vector_store_overwrites_them():
+    store = langchain_store()
+    index = QdrantIndex.attach(store, progress=False)
+    asked = [{"chunk": at + 1, "questions": [f"Is zinc {at} low?"]} for at in range(4)]
+    reply = json.dumps({"summary": "On iron.", "chunks": asked})
+    enrich(index, lambda _: reply, EnrichmentConfig(questions=1), embed=EMBEDDINGS, progress=False)
+    found = retrieve("zinc 2", WORDS, index=index).hits[0].chunk
+    assert (found.text, found.metadata["page_summary"]) == (TEXTS[2], "On iron.")
+    assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 4
+    assert index.check().is_interrupted is False
+    store.add_documents([document(CHUNKS[2])], ids=[found.id])
+    index = QdrantIndex.attach(store, progress=False)
+    assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 3
+    (outline,) = index.enrichment.outlines()
+    assert "" in outline.fingerprints
 
 
 def test_attach_to_a_collection_of_llamaindex():

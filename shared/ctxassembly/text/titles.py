@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.data.chunks import Chunk
@@ -42,8 +41,8 @@ def comparable(text: str) -> str:
     return f" {' '.join(words(text))} "
 
 
-def title_beginnings(phrases: str) -> Iterator[str]:
-    """Yield by what titles in a comparable text are looked up: every two words in a row, and every word.
+def title_beginnings(phrases: str, most_words: int = 2) -> Iterator[str]:
+    """Yield by what titles in a comparable text are looked up: every `most_words` words in a row, and every fewer.
 
     The first is the one of a title itself.
 
@@ -51,8 +50,8 @@ def title_beginnings(phrases: str) -> Iterator[str]:
     ['mercury the', 'the planet', 'mercury', 'the', 'planet']
     """
     found = phrases.split()
-    yield from dict.fromkeys(map(" ".join, pairwise(found)))
-    yield from dict.fromkeys(found)
+    for length in range(most_words, 0, -1):
+        yield from dict.fromkeys(" ".join(run) for run in zip(*(found[at:] for at in range(length)), strict=False))
 
 
 class Title(NamedTuple):

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal, overload
 
-from qdrant_client import QdrantClient, models
+from qdrant_client import QdrantClient
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_int
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.stores.qdrant.ingest import UNMARKED, QdrantStorage, mark_new
+from ctxassembly.stores.qdrant.attach import dense_params, locate, mark_new
+from ctxassembly.stores.qdrant.ingest import UNMARKED, QdrantStorage
 from ctxassembly.stores.qdrant.search import QdrantSearcher
 from ctxassembly.stores.sparse.index import CollectionHealth, SparseIndex
 from ctxassembly.stores.sparse.rows import Layout
@@ -60,7 +61,7 @@ class QdrantIndex(SparseIndex):
         check_int("dimensions", dimensions, 1, 65_536)
         client = QdrantClient(client) if isinstance(client, str) else client
         if client.collection_exists(collection):
-            stored = _dense_params(client, collection, "").size
+            stored = dense_params(client, collection, "").size
             if stored != dimensions:
                 raise ConfigError("dimensions", f"{stored}, as the collection has", dimensions)
             if client.count(collection, count_filter=UNMARKED, exact=True).count:
@@ -127,7 +128,7 @@ class QdrantIndex(SparseIndex):
             InputError: another kind of vector store.
             ConfigError: the embeddings aren't compared by cosine, or the words were made from other fields.
         """
-        layout, client, aclient = _locate(vectorstore, (title, questions))
+        layout, client, aclient = locate(vectorstore, (title, questions))
         index = cls(client, layout, aclient=aclient, keys=MetadataKeys() if keys is None else keys)
         steps = index._writer.prepare(dry_run=dry_run)
         if dry_run:
@@ -173,41 +174,3 @@ class QdrantIndex(SparseIndex):
     @property
     def _storage(self) -> QdrantStorage:
         return QdrantStorage(self.client, self.layout, self.keys)
-
-
-def _locate(vectorstore: Any, fields: tuple[str | None, ...]) -> tuple[Layout, Any, Any]:
-    """Return the layout of a framework's collection, and its clients.
-
-    Raises:
-        InputError: another kind of vector store.
-        ConfigError: its embeddings aren't compared by cosine.
-    """
-    client, collection = getattr(vectorstore, "client", None), getattr(vectorstore, "collection_name", None)
-    if client is None or collection is None:
-        kind = "a QdrantVectorStore of LangChain or LlamaIndex with a sync client"
-        raise InputError(f"attach needs {kind}, got {type(vectorstore).__name__}")
-    if hasattr(vectorstore, "content_payload_key"):
-        name = vectorstore.vector_name
-        size = _dense_params(client, collection, name).size
-        text, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
-        return Layout(collection, size, "langchain", text, metadata, name, fields), client, None
-    name = vectorstore.dense_vector_name
-    size = _dense_params(client, collection, name).size
-    aclient = getattr(vectorstore, "_aclient", None)
-    return Layout(collection, size, "llamaindex", "", None, name, fields), client, aclient
-
-
-def _dense_params(client: Any, collection: str, name: str) -> models.VectorParams:
-    """Return the parameters of the embeddings under `name`.
-
-    Raises:
-        ConfigError: there are none, or they aren't compared by cosine.
-    """
-    vectors = client.get_collection(collection).config.params.vectors
-    params = vectors if isinstance(vectors, models.VectorParams) and not name else None
-    if isinstance(vectors, dict):
-        params = vectors.get(name)
-    if params is None or params.distance != models.Distance.COSINE:
-        found = None if params is None else params.distance
-        raise ConfigError("collection", f"with embeddings {name!r} that are compared by cosine", found)
-    return params

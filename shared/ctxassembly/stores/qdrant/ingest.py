@@ -1,9 +1,8 @@
-"""Writing into Qdrant: collections, points, and the words of chunks that a framework has written."""
+"""Writing into Qdrant: collections and their points."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,17 +11,18 @@ from typing import Any
 from qdrant_client import models
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.stores.ingest import Row, hash_chunk, metadata_json
+from ctxassembly.stores.ingest import Row, metadata_json
 from ctxassembly.stores.qdrant.points import STATE_ID, lexeme_id, named_vector, own_key, point_id, sparse_vector
 from ctxassembly.stores.qdrant.search import match_any
-from ctxassembly.stores.sparse.ingest import BATCH_SIZE, Stored, Writer
+from ctxassembly.stores.sparse.ingest import BATCH_SIZE, Changed
 from ctxassembly.stores.sparse.rows import (
     OWN,
     TRIGRAMS,
     WORDS,
     Layout,
-    chunk_from_row,
+    Stored,
     own_values,
+    read_row,
     trigram_weights,
     weights_by_hash,
 )
@@ -33,6 +33,7 @@ _INDEXES: Mapping[str, models.PayloadSchemaType] = {
     own_key("document_id"): models.PayloadSchemaType.KEYWORD,
     own_key("index"): models.PayloadSchemaType.INTEGER,
     own_key("mark"): models.PayloadSchemaType.KEYWORD,
+    own_key("title"): models.PayloadSchemaType.KEYWORD,
 }
 """The paths that are looked up, with the kinds of their values."""
 UNMARKED = models.Filter(must=[models.IsEmptyCondition(is_empty=models.PayloadField(key=own_key("mark")))])
@@ -122,8 +123,12 @@ class QdrantStorage:
         return int(self.client.count(self.layout.collection, exact=True).count)
 
     def read(self, chunk_ids: Sequence[str]) -> list[Stored]:
-        """Return the chunks with these ids."""
-        return list(map(self._stored, self.client.retrieve(self.layout.collection, list(map(point_id, chunk_ids)))))
+        """Return the chunks of our own with these ids."""
+        return self.read_keys(list(map(point_id, chunk_ids)))
+
+    def read_keys(self, keys: Sequence[Any]) -> list[Stored]:
+        """Return the chunks under `keys`."""
+        return list(map(self._stored, self.client.retrieve(self.layout.collection, list(keys))))
 
     def read_all(self, documents: Sequence[str] | None = None) -> Iterator[Stored]:
         """Yield the chunks of documents, or of all."""
@@ -131,8 +136,12 @@ class QdrantStorage:
         yield from map(self._stored, self._scroll(self.layout.collection, of_these))
 
     def _stored(self, point: Any) -> Stored:
-        chunk = chunk_from_row(point.id, point.payload, self.layout, self.keys)
-        return Stored(point.id, chunk, point.payload.get(OWN, {}))
+        return read_row(point.id, point.payload, self.layout, self.keys)
+
+    def unmarked(self) -> list[Stored]:
+        """Return some of the chunks that others have written since."""
+        points, _ = self.client.scroll(self.layout.collection, UNMARKED, limit=BATCH_SIZE)
+        return list(map(self._stored, points))
 
     def _scroll(self, collection: str, condition: models.Filter | None) -> Iterator[Any]:
         offset = None
@@ -159,40 +168,26 @@ class QdrantStorage:
         """Delete the chunks under `keys`."""
         self.client.delete(self.layout.collection, models.PointIdsList(points=list(keys)))
 
+    def write_titles(self, titles: Mapping[Any, str | None]) -> None:
+        """Store titles with the chunks under their keys; None deletes one."""
+        self._update([_set_payload(key, {"title": title}, OWN) for key, title in titles.items()])
 
-def mark_new(storage: QdrantStorage, on_batch: Callable[[int], object]) -> int:
-    """Give each chunk that others have written its words and its place; return their number.
+    def update(self, changed: Sequence[Changed]) -> None:
+        """Replace what we keep of stored chunks in one request."""
+        vectors = [
+            models.PointVectors(
+                id=one.stored.key,
+                vector=named_vector(self.layout, one.vector, sparse_vector(weights_by_hash(one.words))),
+            )
+            for one in changed
+        ]
+        payloads = [_set_payload(one.stored.key, {OWN: dict(one.stored.own)}) for one in changed]
+        self._update([models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)), *payloads])
 
-    Those that are done have a mark, so a run that was killed continues where it ended.
-    """
-    writer = Writer(storage)
-    before, must_recount, new = writer.state().get("chunks", 0), writer.open(), 0
-    while True:
-        points, _ = storage.client.scroll(storage.layout.collection, UNMARKED, limit=BATCH_SIZE)
-        if not points:
-            break
-        writer.change_counts(_mark_points(storage, writer, points))
-        new += len(points)
-        on_batch(len(points))
-    # A chunk that was overwritten, or deleted, has left its words.
-    writer.close(must_recount=must_recount or storage.count() != before + new)
-    return new
+    def _update(self, operations: Sequence[Any]) -> None:
+        self.client.batch_update_points(self.layout.collection, list(operations))
 
 
-def _mark_points(storage: QdrantStorage, writer: Writer, points: Sequence[Any]) -> Counter[str]:
-    """Give `points` their words and places; return how often each word was added."""
-    changes: Counter[str] = Counter()
-    vectors, payloads = [], []
-    for point in points:
-        chunk = chunk_from_row(point.id, point.payload, storage.layout, storage.keys)
-        words = writer.words(chunk)
-        changes.update(words.keys())
-        own = own_values(chunk, hash_chunk(chunk), has_vector=True)
-        if words:
-            vector = sparse_vector(weights_by_hash(words))
-            vectors.append(models.PointVectors(id=point.id, vector={WORDS: vector}))
-        payload = models.SetPayload(payload={OWN: own}, points=[point.id])
-        payloads.append(models.SetPayloadOperation(set_payload=payload))
-    update = models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors))
-    storage.client.batch_update_points(storage.layout.collection, [*([update] if vectors else []), *payloads])
-    return changes
+def _set_payload(key: Any, values: Mapping[str, Any], path: str | None = None) -> models.SetPayloadOperation:
+    payload = models.SetPayload(payload=dict(values), points=[key], key=path)
+    return models.SetPayloadOperation(set_payload=payload)

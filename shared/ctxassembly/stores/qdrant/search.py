@@ -8,12 +8,12 @@ from typing import Any
 
 from qdrant_client import models
 
-from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.qdrant.filters import engine_filter
 from ctxassembly.stores.qdrant.points import STATE_ID, lexeme_id, own_key, sparse_vector
-from ctxassembly.stores.sparse.rows import TRIGRAMS, WORDS, Layout, chunk_from_row, trigram_weights
-from ctxassembly.stores.sparse.search import NEAR_CANDIDATES, Channel, Flow, Found, split_places
+from ctxassembly.stores.sparse.rows import TRIGRAMS, WORDS, Layout, Stored, read_row, trigram_weights
+from ctxassembly.stores.sparse.search import NEAR_CANDIDATES, Call, Channel, Flow, Found, split_places
 
 PAGE = 1_000
 """Chunks of a document read at once."""
@@ -64,11 +64,7 @@ class QdrantSearcher:
             requests.append(scored)
         answers = yield "query_batch_points", {"collection_name": self.layout.collection, "requests": requests}
         found = [
-            [
-                Found(one.id, chunk_from_row(one.id, one.payload, self.layout, self.keys), one.score)
-                for one in some.points
-            ]
-            for some in answers[: len(channels)]
+            [Found(self._stored(point), point.score) for point in some.points] for some in answers[: len(channels)]
         ]
         return found, {point.id: point.score for answer in answers[len(channels) :] for point in answer.points}
 
@@ -85,25 +81,28 @@ class QdrantSearcher:
         (answer,) = yield "query_batch_points", {"collection_name": self.layout.collection, "requests": [exact]}
         return {point.id: point.score for point in answer.points}
 
-    def read_places(self, places: Mapping[str, Sequence[ChunkRef]], condition: Any) -> Flow[list[Chunk]]:
+    def read_places(self, places: Mapping[str, Sequence[ChunkRef]], condition: Any) -> Flow[list[Stored]]:
         """Return the chunks that exist among references by document. There is a round trip for each page of them."""
         documents: list[Any] = [_document_condition(document_id, refs) for document_id, refs in places.items()]
-        needed: list[Any] = [models.Filter(should=documents), *([condition] if condition else [])]
-        chunks: list[Chunk] = []
-        offset = None
-        while True:
-            points, offset = yield (
-                "scroll",
-                {
-                    "collection_name": self.layout.collection,
-                    "scroll_filter": models.Filter(must=needed),
-                    "limit": PAGE,
-                    "offset": offset,
-                },
-            )
-            chunks += [chunk_from_row(point.id, point.payload, self.layout, self.keys) for point in points]
-            if offset is None:
-                return chunks
+        call = self._scroll(models.Filter(should=documents), PAGE, condition)
+        points, offset = yield call
+        found = list(map(self._stored, points))
+        while offset is not None:
+            points, offset = yield call[0], {**call[1], "offset": offset}
+            found += map(self._stored, points)
+        return found
+
+    def read_titled(self, titles: Sequence[str], limit: int, condition: Any) -> Flow[list[Stored]]:
+        """Return chunks with which one of `titles` is stored, at most `limit`."""
+        points, _ = yield self._scroll(models.Filter(must=[match_any(own_key("title"), titles)]), limit, condition)
+        return list(map(self._stored, points))
+
+    def _scroll(self, wanted: models.Filter, limit: int, condition: models.Filter | None) -> Call:
+        both = models.Filter(must=[wanted, *([condition] if condition else [])])
+        return "scroll", {"collection_name": self.layout.collection, "scroll_filter": both, "limit": limit}
+
+    def _stored(self, point: Any) -> Stored:
+        return read_row(point.id, point.payload, self.layout, self.keys)
 
 
 def _query(query: Any, using: str, limit: int, condition: models.Filter | None, **more: Any) -> models.QueryRequest:

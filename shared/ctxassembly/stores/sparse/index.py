@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -18,6 +18,7 @@ from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.ingest import IngestReport, pair_vectors
 from ctxassembly.stores.sparse import search
+from ctxassembly.stores.sparse.enrichment import CollectionNotes
 from ctxassembly.stores.sparse.ingest import Storage, Writer
 from ctxassembly.stores.sparse.rows import Layout
 from ctxassembly.stores.sparse.search import Flow, Searcher
@@ -52,6 +53,8 @@ class CollectionHealth:
 class SparseIndex:
     """An index over a collection of chunks: what is the same on each engine. `_searcher` and `_storage` are its own."""
 
+    finds_offsets: ClassVar[bool] = True
+    finds_titles: ClassVar[bool] = True
     client: Any = field(repr=False)
     layout: Layout
     _: KW_ONLY
@@ -112,8 +115,7 @@ class SparseIndex:
 
     def refresh(self) -> None:
         """Count all words again: after several runs at once, or after a vector store has deleted chunks."""
-        self._writer.recount()
-        self._writer.write_state(is_open=False)
+        self._writer.close(must_recount=True)
 
     def with_filter(self, filter: Any) -> Self:
         """Return the same index whose hits and neighbors also have to pass `filter`. None: there is no filter.
@@ -134,6 +136,11 @@ class SparseIndex:
     def holds_filter(self) -> bool | None:
         """True if neighbors obey the caller's filter, as `Store` describes it; None before `with_filter`."""
         return None if self.filters is None else bool(self.filters)
+
+    @property
+    def enrichment(self) -> CollectionNotes:
+        """The notes on its chunks, as `enrich` reads and writes them."""
+        return CollectionNotes(self._writer, chunk_predicate(*(self.filters or ())))
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """Return the words of a query with their counts in the index. One round trip, two with near words."""
@@ -158,12 +165,12 @@ class SparseIndex:
         return await self._arun(self._search_flow(request))
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """Return the chunks that exist among `refs` and pass the filter, in any order. One round trip."""
-        return self._run(search.fetch(self._searcher, refs, self.filters or ()))
+        """Return the chunks that exist among `refs` and pass the filter, in any order. With titles two round trips."""
+        return self._run(search.fetch(self._searcher, self.keys, refs, self.filters or ()))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
-        return await self._arun(search.fetch(self._searcher, refs, self.filters or ()))
+        return await self._arun(search.fetch(self._searcher, self.keys, refs, self.filters or ()))
 
     @property
     def _searcher(self) -> Searcher:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.chunk_terms import term_counts
@@ -27,19 +28,20 @@ from ctxassembly.stores.ingest import (
     is_stored,
     mark_rows,
 )
-from ctxassembly.stores.sparse.rows import Layout
+from ctxassembly.stores.sparse.rows import Layout, Stored
+from ctxassembly.stores.titles import title_changes
 
 BATCH_SIZE = 256
 """Chunks, or words, a request; embeddings are asked for as many texts at once."""
 
 
-class Stored(NamedTuple):
-    """A chunk in the collection, under the key of its row."""
+class Changed(NamedTuple):
+    """A stored chunk, of which we keep something else now."""
 
-    key: Any
-    chunk: Chunk
-    own: Mapping[str, Any]
-    """What we keep of it; empty for one that a framework has written."""
+    stored: Stored
+    words: Mapping[str, float]
+    vector: Vector | None
+    """None leaves the one that is stored."""
 
 
 class Storage(Protocol):
@@ -73,14 +75,27 @@ class Storage(Protocol):
     def all_words(self) -> Iterator[str]:
         """Yield all words."""
 
+    @property
+    def keys(self) -> MetadataKeys:
+        """The metadata keys of a framework's chunks, and of titles."""
+
     def read(self, chunk_ids: Sequence[str]) -> list[Stored]:
-        """Return the chunks with these ids."""
+        """Return the chunks of our own with these ids."""
+
+    def read_keys(self, keys: Sequence[Any]) -> list[Stored]:
+        """Return the chunks under `keys`."""
 
     def read_all(self, documents: Sequence[str] | None = None) -> Iterator[Stored]:
         """Yield the chunks of documents, or of all."""
 
     def write(self, rows: Sequence[Row], words: Sequence[Mapping[str, float]]) -> None:
         """Write chunks with their vectors and words."""
+
+    def write_titles(self, titles: Mapping[Any, str | None]) -> None:
+        """Store titles with the chunks under their keys; None deletes one."""
+
+    def update(self, changed: Sequence[Changed]) -> None:
+        """Replace what we keep of stored chunks in one request."""
 
     def delete(self, keys: Sequence[Any]) -> None:
         """Delete the chunks under `keys`."""
@@ -126,10 +141,6 @@ class Writer:
         state = {"chunks": self.storage.count(), "is_open": is_open, "fields": list(self.layout.fields)}
         self.storage.write_state({**state, "dialect": self.layout.dialect})
 
-    def words(self, chunk: Chunk) -> dict[str, float]:
-        """Return the words of a chunk with their saturated counts."""
-        return term_counts(chunk, self.layout.fields)
-
     def change_counts(self, changes: Mapping[str, int]) -> None:
         """Add `changes` to the counts of words; a word that no chunk has is deleted."""
         remaining = iter([word for word, change in changes.items() if change])
@@ -144,14 +155,28 @@ class Writer:
             self.storage.delete_words(gone)
 
     def recount(self) -> None:
-        """Count the words of all chunks again."""
-        counts = Counter(word for stored in self.storage.read_all() for word in self.words(stored.chunk))
+        """Count the words of all chunks again, and find the first chunk of each document."""
+        counts: Counter[str] = Counter()
+        self.write_titles(self._count_words(self.storage.read_all(), counts))
         gone = [word for word in self.storage.all_words() if word not in counts]
         remaining = iter({**counts, **dict.fromkeys(gone, 0)}.items())
         while batch := dict(islice(remaining, BATCH_SIZE)):
             self._write_counts(batch)
 
+    def _count_words(self, chunks: Iterable[Stored], counts: Counter[str]) -> Iterator[Stored]:
+        """Yield `chunks`, and add their words to `counts`."""
+        for stored in chunks:
+            counts.update(stored.words(self.layout).keys())
+            yield stored
+
     # The chunks
+
+    def write_titles(self, chunks: Iterable[Stored]) -> None:
+        """Store the title of each document among `chunks`, which are all of its own, with the first of them alone."""
+        stored = ((one.key, one.chunk, one.title) for one in chunks)
+        changes = iter(title_changes(stored, self.storage.keys).items())
+        while batch := dict(islice(changes, BATCH_SIZE)):
+            self.storage.write_titles(batch)
 
     def add(
         self,
@@ -182,7 +207,9 @@ class Writer:
             self._write(embed_missing(missing, function, check_vector), replaced)
             added, unchanged = added + len(missing), unchanged + len(rows) - len(missing)
             on_batch(len(rows))
-        others = self._others(documents)
+        others: list[Stored] = []
+        for stored in self._read_documents(documents):
+            self.write_titles(_set_apart(stored, documents, others))
         deleted = self._delete(others) if replace else 0
         self.close(must_recount=must_recount)
         if not replace:
@@ -201,21 +228,21 @@ class Writer:
             self.recount()
         self.write_state(is_open=False)
 
-    def _find_missing(self, rows: Sequence[Row], *, can_embed: bool) -> tuple[list[Row], list[Chunk]]:
+    def _find_missing(self, rows: Sequence[Row], *, can_embed: bool) -> tuple[list[Row], list[Stored]]:
         """Return the rows that aren't stored unchanged, and the chunks that they replace."""
         stored = {one.chunk.id: one for one in self.storage.read([chunk.id for chunk, *_ in rows])}
         check_documents(((id_, one.chunk.document_id) for id_, one in stored.items()), rows)
         marks = {id_: (one.own["mark"], not one.own["has_vector"]) for id_, one in stored.items()}
         missing = [row for row in rows if not is_stored(row, *marks.get(row[0].id, ("", False)), can_embed=can_embed)]
-        return missing, [stored[chunk.id].chunk for chunk, *_ in missing if chunk.id in stored]
+        return missing, [stored[chunk.id] for chunk, *_ in missing if chunk.id in stored]
 
-    def _write(self, rows: Sequence[Row], replaced: Iterable[Chunk]) -> None:
+    def _write(self, rows: Sequence[Row], replaced: Iterable[Stored]) -> None:
         if not rows:
             return
-        words = [self.words(chunk) for chunk, *_ in rows]
+        words = [term_counts(chunk, self.layout.fields) for chunk, *_ in rows]
         changes = Counter(word for of_chunk in words for word in of_chunk)
-        for chunk in replaced:
-            changes.subtract(self.words(chunk).keys())
+        for stored in replaced:
+            changes.subtract(stored.words(self.layout).keys())
         self.storage.write(rows, words)
         self.change_counts(changes)
 
@@ -226,14 +253,15 @@ class Writer:
             InputError: some are.
         """
         names = ((chunk.id, chunk.document_id) for chunk in chunks if isinstance(chunk, Chunk))
-        _check_none(self._others({id_: document for id_, document in names if type(id_) is type(document) is str}))
+        documents = {id_: document for id_, document in names if type(id_) is type(document) is str}
+        for stored in self._read_documents(documents):
+            _check_none([one for one in stored if one.chunk.id not in documents])
 
-    def _others(self, documents: Mapping[str, str]) -> list[Stored]:
-        """Return the chunks of documents that aren't among the given ones."""
-        names, others = iter(dict.fromkeys(documents.values())), []
+    def _read_documents(self, documents: Mapping[str, str]) -> Iterator[Iterator[Stored]]:
+        """Yield the stored chunks of documents, the values of `documents`, some documents at a time."""
+        names = iter(dict.fromkeys(documents.values()))
         while some := list(islice(names, BATCH_SIZE)):
-            others += [one for one in self.storage.read_all(some) if one.chunk.id not in documents]
-        return others
+            yield self.storage.read_all(some)
 
     def delete(self, document_ids: Sequence[str]) -> int:
         """Delete all chunks of documents."""
@@ -247,9 +275,18 @@ class Writer:
             self.storage.delete([one.key for one in chunks])
             changes: Counter[str] = Counter()
             for one in chunks:
-                changes.subtract(self.words(one.chunk).keys())
+                changes.subtract(one.words(self.layout).keys())
             self.change_counts(changes)
         return len(chunks)
+
+
+def _set_apart(chunks: Iterable[Stored], ids: Mapping[str, object], others: list[Stored]) -> Iterator[Stored]:
+    """Yield the chunks with these `ids`, and add the others to `others`."""
+    for stored in chunks:
+        if stored.chunk.id in ids:
+            yield stored
+        else:
+            others.append(stored)
 
 
 def _check_none(others: Sequence[Stored]) -> None:

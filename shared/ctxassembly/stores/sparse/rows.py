@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.enrichment import StoredNotes
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.chunk_terms import FIELDS
+from ctxassembly.stores.chunk_terms import FIELDS, term_counts
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
 from ctxassembly.stores.simple_words import trigrams
 
@@ -98,6 +99,40 @@ def chunk_from_row(id_: Any, row: Mapping[str, Any], layout: Layout, keys: Metad
         own["next_id"],
         metadata,
     )
+
+
+class Stored(NamedTuple):
+    """A chunk in the collection, under the key of its row."""
+
+    key: Any
+    chunk: Chunk
+    """Without a model's notes, which filters don't read."""
+    own: Mapping[str, Any]
+    """What we keep of it; empty for one that a framework has written."""
+
+    @property
+    def notes(self) -> StoredNotes:
+        """A model's notes on it."""
+        notes: Mapping[str, Any] = self.own.get("notes") or {}
+        return StoredNotes(**{**notes, "questions": tuple(notes.get("questions", ()))})
+
+    @property
+    def title(self) -> str | None:
+        """What is stored of the title of the document that begins with it."""
+        return self.own.get("title")
+
+    def words(self, layout: Layout) -> dict[str, float]:
+        """Return the words of the chunk and of the notes on it, with their saturated counts."""
+        return term_counts(self.chunk, layout.fields, notes=self.notes.texts)
+
+    def shown(self) -> Chunk:
+        """Return the chunk as searches and contexts show it: with the notes on its document."""
+        return self.notes.add_to(self.chunk)
+
+
+def read_row(key: Any, row: Mapping[str, Any], layout: Layout, keys: MetadataKeys) -> Stored:
+    """Return what a row of the collection keeps under `key`."""
+    return Stored(key, chunk_from_row(key, row, layout, keys), row.get(OWN) or {})
 
 
 def _node_text(row: Mapping[str, Any]) -> str:

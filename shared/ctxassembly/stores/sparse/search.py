@@ -6,16 +6,18 @@ is a third for near words, if a word is in no chunk, and one for similarities th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
-from ctxassembly.stores.chunk_terms import term_counts
 from ctxassembly.stores.filtered import chunk_predicate
+from ctxassembly.stores.memory import MemoryStore
 from ctxassembly.stores.simple_words import MIN_WORD_CHARS, NearWords, lexemes
-from ctxassembly.stores.sparse.rows import Layout, weights_by_hash
+from ctxassembly.stores.sparse.rows import Layout, Stored, weights_by_hash
+from ctxassembly.stores.titles import MAX_DOCUMENTS, mentioned_titles
 
 Call = tuple[str, dict[str, Any]]
 """The name of a method of the client, and its arguments."""
@@ -43,10 +45,9 @@ class Channel(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A chunk that a channel has found, under the key of its row."""
+    """A chunk that a channel has found."""
 
-    key: Any
-    chunk: Chunk
+    stored: Stored
     score: float
 
 
@@ -80,8 +81,11 @@ class Searcher(Protocol):
     def read_similarities(self, vector: list[float], keys: Sequence[Any]) -> Flow[dict[Any, float]]:
         """Return the similarities of the chunks under `keys` that have an embedding."""
 
-    def read_places(self, places: Mapping[str, Sequence[ChunkRef]], condition: Any) -> Flow[list[Chunk]]:
+    def read_places(self, places: Mapping[str, Sequence[ChunkRef]], condition: Any) -> Flow[list[Stored]]:
         """Return the chunks that exist among references by document. There is a round trip for each page of them."""
+
+    def read_titled(self, titles: Sequence[str], limit: int, condition: Any) -> Flow[list[Stored]]:
+        """Return chunks with which one of `titles` is stored, at most `limit`."""
 
 
 def find_terms(engine: Searcher, request: FindTerms) -> Flow[QueryVocabulary]:
@@ -125,12 +129,12 @@ def search(engine: Searcher, request: SearchChunks, filters: Sequence[Any]) -> F
     hits: dict[Any, ScoredChunk] = {}
     for channel, answer in zip(channels, answers, strict=True):
         found = yield from _read_passing(engine, channel, answer, passes, condition)
-        scored = {one.key: _with_words(engine.layout, one.chunk, request.vocabulary) for one in found}
+        scored = {one.stored.key: _with_words(engine.layout, one.stored, request.vocabulary) for one in found}
         if isinstance(channel.query, dict):
             by_score = sorted(scored, key=lambda key: (-(scored[key].keyword_score or 0), scored[key].chunk.id))
             scored = {key: scored[key] for key in by_score[: request.limit]}
         else:
-            similarities |= {one.key: one.score for one in found}
+            similarities |= {one.stored.key: one.score for one in found}
         hits |= scored
     lacking = [key for key in hits if key not in similarities] if vector else []
     if lacking:
@@ -145,7 +149,7 @@ def _read_passing(
     found: list[Found] = []
     wanted, seen = channel.limit, 0
     while True:
-        found += [one for one in answer if passes(one.chunk)]
+        found += [one for one in answer if passes(one.stored.chunk)]
         seen += len(answer)
         if len(found) >= channel.limit or len(answer) < wanted:
             return found[: channel.limit]
@@ -154,31 +158,46 @@ def _read_passing(
         ((answer,), _) = yield from engine.read_best([following], condition)
 
 
-def _with_words(layout: Layout, chunk: Chunk, vocabulary: QueryVocabulary | None) -> ScoredChunk:
+def _with_words(layout: Layout, stored: Stored, vocabulary: QueryVocabulary | None) -> ScoredChunk:
     """Return a chunk with its keyword score and words, which are read from its text: two may have one hash."""
     if vocabulary is None:
-        return ScoredChunk(chunk)
-    counts, weights = term_counts(chunk, layout.fields), vocabulary.weights
+        return ScoredChunk(stored.shown())
+    counts, weights = stored.words(layout), vocabulary.weights
     terms = tuple(word for word in weights if word in counts)
-    return ScoredChunk(chunk, None, sum(weights[word] * counts[word] for word in terms), terms)
+    return ScoredChunk(stored.shown(), None, sum(weights[word] * counts[word] for word in terms), terms)
 
 
-def fetch(engine: Searcher, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> Flow[list[Chunk]]:
-    """Return the chunks that exist among `refs` and pass all `filters`."""
+def fetch(engine: Searcher, keys: MetadataKeys, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> Flow[list[Chunk]]:
+    """Return the chunks that exist among `refs` and pass all `filters`.
+
+    Where neighbors are asked for by offset, all chunks of the document are read, and those around it kept.
+    """
     passes, condition = chunk_predicate(*filters), engine.condition(filters)
+    placed, naming = ([ref for ref in refs if (ref.named_in is None) is is_placed] for is_placed in (True, False))
     places: dict[str, list[ChunkRef]] = {}
-    for ref in refs:
-        if ref.around_offset is None and ref.named_in is None:
-            places.setdefault(ref.document_id, []).append(ref)
-    if not places:
-        return []
-    chunks = yield from engine.read_places(places, condition)
-    return list(filter(passes, chunks))
+    for ref in placed:
+        grouped_by = ref.around_offset.document_id if ref.around_offset else None
+        places.setdefault(grouped_by or ref.document_id, []).append(ref)
+    chunks: list[Chunk] = []
+    if places:
+        found = yield from engine.read_places(places, condition)
+        chunks += _pick(placed, found, keys, passes)
+    if titles := mentioned_titles(ref.named_in or "" for ref in naming):
+        found = yield from engine.read_titled(titles, MAX_DOCUMENTS, condition)
+        chunks += _pick(naming, found, keys, passes)
+    return chunks
+
+
+def _pick(
+    refs: Sequence[ChunkRef], found: Iterable[Stored], keys: MetadataKeys, passes: Callable[[Chunk], bool]
+) -> Sequence[Chunk]:
+    """Return what `refs` ask for of the chunks that were found and pass."""
+    return MemoryStore((one.shown() for one in found if passes(one.chunk)), keys=keys).fetch(refs)
 
 
 def split_places(refs: Sequence[ChunkRef]) -> Mapping[str, list[Any]] | None:
     """Return the indexes and ids that `refs` to a document ask for, by the name of each; None for all its chunks."""
-    if any(ref.index is None and ref.chunk_id is None for ref in refs):
+    if any(ref.index is None and ref.chunk_id is None for ref in refs):  # those by offset, too
         return None
     indexes = [ref.index for ref in refs if ref.index is not None]
     ids = [ref.chunk_id for ref in refs if ref.index is None]
