@@ -18,8 +18,8 @@ unexport Q
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-18s %s\n' "$$name" "$$text"; done
 
-demo: .venv/demo  ## index the Python language reference, ask Q="..." and show what the model reads; CTXASSEMBLY_MODEL answers
-	@PYTHONPATH=notebooks $(BIN)/python -m demo -- "$$CTXASSEMBLY_QUESTION"
+demo: .venv/demo  ## index the Python language reference, ask Q="..." and show what the model reads: ARGS=-v for each step
+	@PYTHONPATH=notebooks $(BIN)/python -m demo $(ARGS) -- "$$CTXASSEMBLY_QUESTION"
 
 notebooks: .venv/notebooks  ## execute the notebooks on fresh kernels and store what they show: ARGS="01 04" for some
 	@PYTHONPATH=notebooks $(BIN)/python -m tour.execute $(ARGS)

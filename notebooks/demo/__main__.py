@@ -6,14 +6,16 @@ import argparse
 import signal
 import sys
 
-DEFAULT_QUESTION = "How are attributes looked up on an instance?"
+DEFAULT_QUESTION = "How does a with statement call __exit__?"
 
 
 def main() -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(prog="demo", description="Ask the Python language reference.")
     parser.add_argument("question", nargs="?", default="")
-    question: str = parser.parse_args().question.strip() or DEFAULT_QUESTION
+    parser.add_argument("-v", "--verbose", action="store_true", help="show each step, and the whole context")
+    arguments = parser.parse_args()
+    question: str = arguments.question.strip() or DEFAULT_QUESTION
     # A terminated demo stops its server as an interrupted one does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -24,7 +26,7 @@ def main() -> int:
         from demo.store import DatabaseError
 
         try:
-            return 0 if run(question) else 1
+            return 0 if run(question, verbose=arguments.verbose) else 1
         except (DatabaseError, CtxAssemblyError) as error:
             print(f"demo: {error}", file=sys.stderr)
             return 1

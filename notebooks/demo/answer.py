@@ -20,9 +20,8 @@ from langchain_ctxassembly import answer_chain
 
 VARIABLE = "CTXASSEMBLY_MODEL"
 HOW = (
-    f'To have it answered, name a model: {VARIABLE}="openai:gpt-4o-mini" make demo, or another one that LangChain\'s '
-    "init_chat_model knows. It needs the provider's key, and .venv/bin/pip install langchain with the provider's "
-    "package, such as langchain-openai."
+    f'An answer: {VARIABLE}="openai:gpt-4o-mini" make demo, or another model that LangChain\'s init_chat_model knows '
+    "(needs its key, and .venv/bin/pip install langchain langchain-openai)."
 )
 SNIPPET = 100
 """Characters."""

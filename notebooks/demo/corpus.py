@@ -20,7 +20,7 @@ def load_chunks() -> list[Document]:
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=CHUNK_TOKENS,
         chunk_overlap=OVERLAP_TOKENS,
-        length_function=_count_tokens,
+        length_function=count_tokens,
         strip_whitespace=False,  # else chunks lose the indentation of their first line
     )
     return [
@@ -54,5 +54,6 @@ def located(text: str, pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield start, piece
 
 
-def _count_tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
+    """Return the tokens of `text` in `ENCODING`."""
     return len(load_encoding(ENCODING).encode(text, disallowed_special=()))

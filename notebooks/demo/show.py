@@ -1,8 +1,9 @@
-"""The answer on a terminal: what was retrieved, what the model reads, where it comes from, what became of the rest."""
+"""The answer on a terminal: what assembly made of what was retrieved, and on request each step on the way."""
 
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -12,9 +13,13 @@ from rich.text import Text
 from ctxassembly import Chunk, Citation, Context, Retrieved, Trace
 from ctxassembly.retrieval import RetrievedChunk
 from demo.ask import MIN_EVIDENCE, Answer
+from demo.corpus import count_tokens
+from tour.repeats import repeated
 
+CONTEXT_LINES = 40
+"""Lines of the context that are shown unless all is asked for."""
 ENDS = 4
-"""Lines shown of each end of a fragment; the context is shown whole."""
+"""Lines shown of each end of a fragment."""
 SNIPPET = 100
 """Characters."""
 SHARED = "yellow"
@@ -22,30 +27,63 @@ OURS = "bold cyan"
 
 
 def show(console: Console, question: str, answer: Answer) -> None:
-    """Print all of it, in the order in which it came to be; where nothing answers, how it was searched."""
+    """Print a summary and the beginning of the context, or why nothing answers the question."""
     console.print(Text(f"Question: {question}", style="bold"))
-    if not answer.retrieved.chunks:
+    found, context = answer.retrieved.chunks, answer.context
+    if not found:
         _verbatim(console, Text(_no_answer(answer.retrieved), style="bold yellow"))
+        return
+    _summary(console, found, context)
+    _heading(console, f"What the model reads: {context.token_count:,} tokens")
+    _verbatim(console, _context(context, CONTEXT_LINES))
+    if answer.llamaindex_text != context.text:
+        _heading(console, "The same through LlamaIndex")
+        _verbatim(console, _comparison(answer))
+
+
+def show_steps(console: Console, answer: Answer) -> None:
+    """Print what was done at each step: searched, found, assembled, cited and left out."""
+    found, context = answer.retrieved.chunks, answer.context
     _heading(console, "How it was searched")
     for line in _search(answer.retrieved):
         _verbatim(console, line)
-    found = answer.retrieved.chunks
     if not found:
         return
-    _heading(console, f"Retrieved: {len(found)} fragments, best first (≡ stands in another one, too)")
+    _heading(console, f"Retrieved: {len(found)} fragments, best first (≡ is in another one, too)")
     for rank, one in enumerate(found, 1):
         _verbatim(console, _fragment(rank, one, [each.chunk for each in found]))
-    _heading(console, f"What the model reads: {answer.context.token_count:,} tokens")
-    _verbatim(console, _context(answer.context))
+    _heading(console, f"What the model reads, all {context.token_count:,} tokens")
+    _verbatim(console, _context(context))
     _heading(console, "Where it comes from")
-    for citation in answer.context.citations:
+    for citation in context.citations:
         _verbatim(console, _citation(citation))
     _heading(console, "What happened")
-    for line in _left_out(answer.context.trace):
+    for line in _left_out(context.trace):
         _verbatim(console, line)
-    _verbatim(console, Text(str(answer.context.trace), style="bold"))
+    _verbatim(console, Text(str(context.trace), style="bold"))
     _heading(console, "The same through LlamaIndex")
     _verbatim(console, _comparison(answer))
+
+
+def _summary(console: Console, found: Sequence[RetrievedChunk], context: Context) -> None:
+    """Print what was retrieved and what became of it: tokens, repetition, sources, and why chunks were left out."""
+    texts = [each.chunk.text for each in found]
+    documents = len({each.chunk.document_id for each in found})
+    labels = context.citations
+    cited = len({each.document_id for each in labels})
+    retrieved = (count_tokens("\n".join(texts)), repeated(texts), f"{len(found)} fragments of {documents} documents")
+    assembled = (context.token_count, repeated(context.text.split("\n\n")), f"{len(labels)} labels, {cited} documents")
+    _verbatim(console, Text(f"{'':14}{'tokens':>8}{'repeated':>11}   sources", style="dim"))
+    for name, (tokens, share, sources) in {"as retrieved": retrieved, "as assembled": assembled}.items():
+        _verbatim(console, Text(f"{name:14}{tokens:8,}{share:11.0%}   {sources}"))
+    if reasons := _reasons(context.trace):
+        _verbatim(console, Text(f"chunks left out: {reasons}", style="dim"))
+
+
+def _reasons(trace: Trace) -> str:
+    """Return how many chunks were left out for which reason, the most frequent first."""
+    counts = Counter(decision.reason for decision in trace.decisions if not decision.is_in_context)
+    return ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
 
 
 def _no_answer(retrieved: Retrieved) -> str:
@@ -68,7 +106,7 @@ def _search(retrieved: Retrieved) -> Iterable[Text]:
         "method": f"{trace.search_method}, {trace.round_trips} round trips",
         "words": ", ".join(f"{word} {weight:.1f}" for word, weight in words) + " (the rarer, the heavier)",
         "steps": " -> ".join(steps) + " fragments",
-        "evidence": f"{_evidence(retrieved)} of at least {MIN_EVIDENCE:.2f}",
+        "evidence": f"{(trace.evidence or 0) / MIN_EVIDENCE:.1f} times what an answer has at least",
         "notes": "; ".join(trace.notes),
     }
     return [Text.assemble((f"{name:10}", "dim"), said) for name, said in told.items() if said]
@@ -119,12 +157,15 @@ def _span(chunk: Chunk) -> tuple[int, int]:
     return start, start + len(chunk.text)
 
 
-def _context(context: Context) -> Text:
-    """The context's text; what was written around the documents' own words stands out."""
+def _context(context: Context, max_lines: int | None = None) -> Text:
+    """Return the first lines of the context's text; what was written around the documents' own words is colored."""
     text = Text(context.text, style=OURS)
     for source in context.provenance:
         text.stylize("not bold default", *source.span)
-    return text
+    lines = text.split(allow_blank=True)
+    if max_lines is None or len(lines) <= max_lines:
+        return text
+    return Text("\n").join([*lines[:max_lines], Text(f"... {len(lines) - max_lines} more lines ...", style="dim")])
 
 
 def _citation(citation: Citation) -> Text:

@@ -157,8 +157,9 @@ def _opened(engine: PGEngine, embedding: SentenceEncoder) -> PGVectorStore:
 
 def _fill(store: PGVectorStore, chunks: Sequence[Document], console: Console) -> None:
     doing = f"Embedding and storing {len(chunks)} chunks"
+    console.print("The first run takes about a minute, later ones some seconds.", soft_wrap=True, markup=False)
     if not console.is_terminal:
-        console.print(f"{doing}, which takes a minute at most ...", soft_wrap=True, markup=False)
+        console.print(f"{doing} ...", soft_wrap=True, markup=False)
     starts = track(
         range(0, len(chunks), BATCH),
         doing,

@@ -146,5 +146,8 @@ def test_the_progress_bar_is_for_terminals(url: URL, chunks: list[Document]) -> 
         pass
     with vector_store(url, chunks[:2], Console(file=terminal, force_terminal=True)):
         pass
-    assert pipe.getvalue() == "Embedding and storing 1 chunks, which takes a minute at most ...\n"
+    assert pipe.getvalue().splitlines() == [
+        "The first run takes about a minute, later ones some seconds.",
+        "Embedding and storing 1 chunks ...",
+    ]
     assert "Embedding and storing 2 chunks" in terminal.getvalue()

@@ -41,7 +41,9 @@ MIN_WRAPPED_CHARS = 40
 """Characters of the shortest line that may be full: nobody breaks prose to less."""
 _OPEN_ENDINGS = ',-*"”’»'
 """Last characters of a line after which, as after a letter, the sentence may go on."""
-_NEXT_WORD = re.compile(r"[^\S\n]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
+_NEXT_WORD = re.compile(r"[^\S\n]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*([,.;:]?)(?!\S)")
+_KEY = re.compile(r"\s*[\w.-]+:\s")
+"""The beginning of a line such as "name: value"."""
 _MAX_ABBREVIATION_CHARS = 12
 """Characters of the longest abbreviation, with the bracket or quotation mark before it."""
 _MIN_WORD_CHARS = 5
@@ -77,6 +79,8 @@ def is_wrapped_line(text: str, at: int) -> bool:
     next_word = _NEXT_WORD.match(text, at + 1)
     if next_word is None:
         return False
+    if next_word[2] == ":":  # the last word of a sentence before a list or code, or the key of another line
+        return next_word[1].islower() and _KEY.match(line) is None
     if next_word[1].islower():
         return True
     # A word with a capital that had room on this line begins something new, such as a heading.

@@ -74,6 +74,7 @@ def test_sentences(rule: str, text: str, expected: list[str]):
         ("after what is set apart as well", f'{FULL} "so"\nas here.', [f'{FULL} "so"\nas here.']),
         ("and before it", f"{FULL}\n(*so* it is).", [f"{FULL}\n(*so* it is)."]),
         ("within a word, too", f"{FULL} in-\nside of it", [f"{FULL} in-\nside of it"]),
+        ("before a word that ends in a colon", f"{FULL}\ncall: f(x)", [f"{FULL}\ncall: f(x)"]),
         ("a capital that had no room does", f"{FULL}\nAufklärung, {FULL[:32]}", [f"{FULL}\nAufklärung, {FULL[:32]}"]),
         ("at the end as well", f"{FULL}:\n{FULL}\nAufklärung.", [f"{FULL}:\n", f"{FULL}\nAufklärung."]),
         ("one that had room doesn't", f"{FULL}\nSo {FULL} here", [f"{FULL}\n", f"So {FULL} here"]),
@@ -84,6 +85,7 @@ def test_sentences(rule: str, text: str, expected: list[str]):
         ("nor a short line", "in the attic\nthis", ["in the attic\n", "this"]),
         ("nor cells", f"a | {FULL}\nb c", [f"a | {FULL}\n", "b c"]),
         ("nor the lines of a log", f"info: {FULL}\ninfo: b", [f"info: {FULL}\n", "info: b"]),
+        ("nor a word with a capital and a colon", f"{FULL}\nReturns: a", [f"{FULL}\n", "Returns: a"]),
         ("nor those of code", f"    return {FULL})\n    x = 1", [f"    return {FULL})\n", "    x = 1"]),
     ],
 )
