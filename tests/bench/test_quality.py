@@ -15,7 +15,7 @@ import pytest
 
 from ctxassembly import Chunk, Hit
 from ctxassembly.evaluate import statistics as stats
-from ctxassembly.evaluate.spans import Dense, overlap, union
+from ctxassembly.evaluate.meter import Dense, overlap, union
 from quality import minilm
 from quality.baselines import concatenation
 from quality.data import DataError, Document, Question, QuestionSet, Span, read

@@ -13,13 +13,11 @@ from ctxassembly.lazy import lazy_names
 if TYPE_CHECKING:
     from ctxassembly.evaluate.diagnosis import Diagnosis, DiagnosisReport, Layer, Remedy
     from ctxassembly.evaluate.examination import diagnose
-    from ctxassembly.evaluate.generation import questions_from
-    from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
-    from ctxassembly.evaluate.reading import read_questions
+    from ctxassembly.evaluate.language_models import questions_from
+    from ctxassembly.evaluate.questions import Evidence, LabeledQuestion, read_questions
     from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
-    from ctxassembly.evaluate.results import Piece, SystemResult
     from ctxassembly.evaluate.run import aevaluate, evaluate
-    from ctxassembly.evaluate.systems import assembled
+    from ctxassembly.evaluate.systems import Piece, SystemResult, assembled
     from ctxassembly.evaluate.tuning import Gain, TuneResult, tune
 
     __all__ = [
@@ -47,13 +45,11 @@ else:
     _HOMES = {
         "ctxassembly.evaluate.examination": "diagnose",
         "ctxassembly.evaluate.diagnosis": "Diagnosis DiagnosisReport Layer Remedy",
-        "ctxassembly.evaluate.generation": "questions_from",
-        "ctxassembly.evaluate.questions": "Evidence LabeledQuestion",
-        "ctxassembly.evaluate.reading": "read_questions",
+        "ctxassembly.evaluate.language_models": "questions_from",
+        "ctxassembly.evaluate.questions": "Evidence LabeledQuestion read_questions",
         "ctxassembly.evaluate.report": "EvaluationReport EvaluationRow",
-        "ctxassembly.evaluate.results": "Piece SystemResult",
         "ctxassembly.evaluate.run": "aevaluate evaluate",
-        "ctxassembly.evaluate.systems": "assembled",
+        "ctxassembly.evaluate.systems": "Piece SystemResult assembled",
         "ctxassembly.evaluate.tuning": "Gain TuneResult tune",
     }
     __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ctxassembly.evaluate.spans import DocumentSpan
+from ctxassembly.evaluate.meter import DocumentSpan
 from ctxassembly.text.sentences import sentence_spans
 
 _ROW = re.compile(r"[ \t]*\|")

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate.meter import Meter
+from ctxassembly.evaluate.borders import Borders
+from ctxassembly.evaluate.meter import DocumentSpan, Meter, without_blanks
 from ctxassembly.evaluate.questions import Evidence
-from ctxassembly.evaluate.results import Piece, read_chunk
-from ctxassembly.evaluate.spans import DocumentSpan, without_blanks
+from ctxassembly.evaluate.systems import Piece, read_chunk
 from ctxassembly.safe_repr import safe_repr
 
 MAX_GAP_CHARS = 1_000_000
@@ -75,6 +75,11 @@ class Corpus:
     def meter(self) -> Meter:
         """The measures over the documents."""
         return Meter(self.texts)
+
+    @cached_property
+    def borders(self) -> Borders:
+        """The borders of sentences and lines in the documents."""
+        return Borders(self.texts)
 
 
 def _blanks(length: int) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ctxassembly.evaluate.corpus import Corpus, Located, locate
+from ctxassembly.evaluate.meter import size
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
-from ctxassembly.evaluate.results import SystemResult
-from ctxassembly.evaluate.spans import size
+from ctxassembly.evaluate.systems import SystemResult
 from ctxassembly.text.words import normalize_wording, words
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.wording.languages import LANGUAGES, stop_words
@@ -93,7 +93,7 @@ class Measuring:
             "recall_per_1000_tokens": None if recall is None else 1000 * recall / tokens if tokens else 0.0,
             **{f"within_{most}": reached for most, reached in zip(DEPTHS, is_reached, strict=False)},
             "duplicates": located.meter.duplicates(located.places) if result.pieces else None,
-            "clean": self.corpus.meter.clean_share(located.runs) if located.is_placed else None,
+            "clean": self.corpus.borders.clean_share(located.runs) if located.is_placed else None,
             "stretch_length": located.meter.stretch_length(located.places),
             "over_budget": None if self.budget is None else float(tokens > self.budget),
             "citations": _right_citations(question.evidence, result, located),

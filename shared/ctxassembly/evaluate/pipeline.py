@@ -12,7 +12,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate.coverage import holders_of, parts_of
+from ctxassembly.evaluate.losses import holders_of, parts_of
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
 from ctxassembly.evaluate.systems import as_system, hits_of
 from ctxassembly.protocols import Reranker, SearchFunction

@@ -1,9 +1,14 @@
-"""Questions with the evidence that answers them."""
+"""Questions with the evidence that answers them, read from files, rows, data frames, sets of LangSmith and RAGAS."""
 
 from __future__ import annotations
 
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from ctxassembly.errors import InputError
@@ -98,3 +103,222 @@ class LabeledQuestion:
     def is_marked(self) -> bool:
         """True if there is something to find: evidence, or the words of the expected answer."""
         return bool(self.evidence) or bool(self.answer and self.is_answerable)
+
+
+QUESTION = ("question", "text", "query", "user_input", "input")
+ANSWER = ("answer", "expected_answer", "reference", "reference_answer", "ground_truth", "output")
+ID = ("id", "qid", "question_id")
+QUOTATION = ("quotation", "quotations", "quote", "quotes", "reference_contexts", "contexts")
+CHUNK = ("chunk_id", "chunk_ids", "reference_context_ids")
+DOCUMENT = ("document_id", "document_ids")
+EVIDENCE = ("evidence", "spans")
+"""The names of a field, the first that a row has counts. `user_input`, `reference` and `reference_contexts` are of
+RAGAS."""
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def read_questions(source: Any) -> tuple[LabeledQuestion, ...]:
+    """Return the questions of `source`.
+
+    >>> [question] = read_questions([{"question": "Until when may I drink?", "quotation": "two hours before"}])
+    >>> question.evidence
+    (Evidence(document_id=None, start=None, end=None, chunk_id=None, quotation='two hours before'),)
+
+    A row has `question`, and one field that marks what answers it: `quotation` (text or list of texts), `chunk_id`,
+    `document_id` with `start` and `end`, `document_id` alone, a list `evidence` of such dicts, or only `answer`, the
+    expected answer. `is_answerable: false` marks a question that the documents don't answer. `id` and `filter` are
+    optional, other fields are ignored. Lists in a CSV file are JSON.
+
+    Args:
+        source: the path of a JSONL, JSON or CSV file (UTF-8), a list of dicts or of `LabeledQuestion`, a pandas
+            DataFrame, examples of LangSmith (objects or dicts with `inputs` and `outputs`), or a data set of RAGAS.
+
+    Raises:
+        InputError: a row can't be read; the message names the row and the field. Or two rows share an id.
+    """
+    questions: list[LabeledQuestion] = []
+    places: dict[str, str] = {}
+    for place, row in _rows(source):
+        try:
+            question = row if isinstance(row, LabeledQuestion) else _question(_flat(row))
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+        if question.id in places:
+            raise InputError(f"{place}: id {question.id!r} is already used by {places[question.id]}: give each its own")
+        places[question.id] = place
+        questions.append(question)
+    if not questions:
+        raise InputError("there are no questions")
+    return tuple(questions)
+
+
+def _rows(source: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of `source`, each with its place for errors."""
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(f"there is no file {str(path)!r}")
+        yield from _csv_rows(path) if path.suffix.lower() == ".csv" else _json_rows(path)
+        return
+    if hasattr(source, "to_dict") and hasattr(source, "columns"):  # a pandas DataFrame
+        source = source.to_dict("records")
+    elif hasattr(source, "to_list") and not isinstance(source, Sequence):  # a data set of RAGAS or Hugging Face
+        source = source.to_list()
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        raise InputError(f"questions must be a path, a list of dicts or a DataFrame, got {safe_repr(source)}")
+    yield from ((f"question {number}", row) for number, row in enumerate(source, 1))
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a file with JSON on each line, or with one JSON list."""
+    text = _read_text(path)
+    if text.lstrip()[:1] == "[":
+        yield from ((f"{path.name}, question {number}", row) for number, row in enumerate(_parsed(text, path.name), 1))
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            place = f"{path.name}, line {number}"
+            yield place, _parsed(line, place)
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{place}: no JSON: {error}") from None
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a table whose first line has the fields, separated by commas, semicolons or tabs."""
+    text = _read_text(path)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    rows = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
+    for row in rows:
+        yield f"{path.name}, line {rows.line_num}", {key: _cell(value) for key, value in row.items() if key}
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name}: save it as UTF-8: {error}") from None
+
+
+def _cell(text: str) -> Any:
+    """Return a cell of a CSV file: a list or a dict if it is JSON of one, else its text."""
+    if text and text.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _flat(row: Any) -> Mapping[str, Any]:
+    """Return the fields of `row`. The inputs and outputs of an example of LangSmith are put together."""
+    if not isinstance(row, Mapping):
+        if hasattr(row, "inputs"):
+            row = {name: getattr(row, name, None) for name in ("id", "inputs", "outputs")}
+        elif hasattr(row, "model_dump"):
+            row = row.model_dump()
+        else:
+            raise InputError(f"a question must be a dict, got {safe_repr(row)}")
+    if isinstance(row.get("inputs"), Mapping):
+        inputs, outputs = dict(row["inputs"]), dict(row.get("outputs") or {})
+        if len(inputs) == 1:
+            inputs = {"question": next(iter(inputs.values()))}
+        if len(outputs) == 1 and not _has(outputs, (*ANSWER, *QUOTATION, *CHUNK, *DOCUMENT, *EVIDENCE)):
+            outputs = {"answer": next(iter(outputs.values()))}
+        row = {**({"id": str(row["id"])} if row.get("id") is not None else {}), **inputs, **outputs}
+    return {str(key): value for key, value in row.items() if not _is_missing(value)}
+
+
+def _has(row: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return any(name in row for name in names)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return True for None, blank text, an empty list and the NaN of a data frame."""
+    if isinstance(value, str):
+        return not value.strip()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return (isinstance(value, float) and value != value) or (isinstance(value, list) and not value)  # noqa: PLR0124
+
+
+def _question(row: Mapping[str, Any]) -> LabeledQuestion:
+    text, answer = _field(row, QUESTION), _field(row, ANSWER)
+    if text is None:
+        raise InputError(f"question is missing; the fields are {', '.join(row) or 'none'}")
+    is_answerable = _flag(row, "is_answerable", default=True)
+    evidence = _evidence(row)
+    if is_answerable and not evidence and answer is None:
+        fields = ", ".join(row)
+        raise InputError(
+            "nothing marks the evidence: add quotation, chunk_id, document_id (with start and end), evidence, answer, "
+            f"or is_answerable=false; the fields are {fields}"
+        )
+    if answer is not None and not isinstance(answer, str):
+        raise InputError(f"answer must be a text, got {safe_repr(answer)}")
+    return LabeledQuestion(
+        text=text,
+        evidence=evidence,
+        id=str(_field(row, ID) or ""),
+        answer=answer,
+        filter=row.get("filter"),
+        made=_flag(row, "made", default=False),
+        is_answerable=is_answerable,
+    )
+
+
+def _evidence(row: Mapping[str, Any]) -> tuple[Evidence, ...]:
+    """Return the evidence that the fields of `row` mark: a list under `evidence`, or flat fields."""
+    listed = _as_list(_field(row, EVIDENCE))
+    found = [_piece(piece) for piece in listed]
+    quotations, chunk_ids = _as_list(_field(row, QUOTATION)), _as_list(_field(row, CHUNK))
+    document_ids = [str(document_id) for document_id in _as_list(_field(row, DOCUMENT))]
+    only_document = document_ids[0] if len(document_ids) == 1 else None
+    found += [Evidence(quotation=quotation, document_id=only_document) for quotation in quotations]
+    found += [Evidence(chunk_id=str(chunk_id), document_id=only_document) for chunk_id in chunk_ids]
+    if "start" in row or "end" in row:
+        found.append(Evidence(only_document, _offset(row, "start"), _offset(row, "end")))
+    elif not found:
+        found += [Evidence(document_id) for document_id in document_ids]
+    return tuple(dict.fromkeys(found))
+
+
+def _piece(piece: Any) -> Evidence:
+    """Return one piece of the list `evidence`: a quotation, or a dict of fields."""
+    if isinstance(piece, (Evidence, str)):
+        return piece if isinstance(piece, Evidence) else Evidence(quotation=piece)
+    if not isinstance(piece, Mapping):
+        raise InputError(f"evidence must be texts or dicts, got {safe_repr(piece)}")
+    marked = _evidence({key: value for key, value in piece.items() if key not in EVIDENCE and not _is_missing(value)})
+    if len(marked) != 1:
+        raise InputError(f"evidence must have quotation, chunk_id or document_id, got {safe_repr(dict(piece))}")
+    return marked[0]
+
+
+def _field(row: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((row[name] for name in names if name in row), None)
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray" else [value]
+
+
+def _offset(row: Mapping[str, Any], name: str) -> int | None:
+    value = row.get(name)
+    try:
+        return None if value is None else int(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be an integer, got {safe_repr(value)}") from None
+
+
+def _flag(row: Mapping[str, Any], name: str, *, default: bool) -> bool:
+    text = str(row.get(name, default)).strip().lower().removesuffix(".0")
+    if text not in (*_TRUE, *_FALSE):
+        raise InputError(f"{name} must be true or false, got {safe_repr(row[name])}")
+    return text in _TRUE

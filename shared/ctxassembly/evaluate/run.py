@@ -13,13 +13,11 @@ from ctxassembly.concurrency import aiter_completed, iter_completed
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus, is_in_corpus
-from ctxassembly.evaluate.judging import Judge, Price, as_judge, price_of
+from ctxassembly.evaluate.language_models import Judge, Price, as_judge, price_of
 from ctxassembly.evaluate.measures import Measuring
-from ctxassembly.evaluate.questions import LabeledQuestion
-from ctxassembly.evaluate.reading import read_questions
+from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
-from ctxassembly.evaluate.results import SystemResult
-from ctxassembly.evaluate.systems import System, as_system
+from ctxassembly.evaluate.systems import System, SystemResult, as_system
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.runtime.row_file import RowFile, RowFormat

@@ -1,9 +1,10 @@
-"""The systems to compare, as functions from a question to a result: functions, retrievers, chains, engines."""
+"""The systems to compare (functions, retrievers, chains, engines), and results read from whatever they return."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -12,13 +13,226 @@ from typing import Any
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import LabeledQuestion
-from ctxassembly.evaluate.results import SystemResult, read_chunk, read_result
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.runtime.driver import Port
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import safe_repr, to_id
+
+SEPARATOR = "\n\n"
+"""Between the texts of a list: what LangChain and LlamaIndex write."""
+CONTEXT_FIELDS = ("context", "contexts", "documents", "source_documents", "retrieved_contexts", "source_nodes", "nodes")
+ANSWER_FIELDS = ("answer", "result", "output", "response")
+"""The fields of a dict or a response, the first that is there counts."""
+_MARKER = re.compile(r"\[(\d{1,4})\]")
+_KEYS = MetadataKeys()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of source text in a context.
+
+    >>> Piece("Drink water.", document_id="gastro", start=120).label is None
+    True
+    """
+
+    text: str
+    document_id: str | None = None
+    start: int | None = None
+    """Offset in the document, if known."""
+    chunk_id: str | None = None
+    chunk_start: int | None = None
+    """Offset in the chunk; None if the piece isn't a slice of one."""
+    label: str | None = None
+    """The number by which an answer cites it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """What a system gave for one question. A function may return one, if it knows where its text comes from.
+
+    >>> SystemResult("Drink water.", (Piece("Drink water.", "gastro", 0),)).answer is None
+    True
+    """
+
+    text: str
+    """The context, as the model reads it."""
+    pieces: tuple[Piece, ...] = ()
+    """The source text in the context, in reading order."""
+    answer: str | None = None
+    context: Context | None = None
+    abstained: bool | None = None
+    """True if the system says that it has no answer; None if only the answer's words tell."""
+    seconds: float = 0.0
+
+    @property
+    def cited_labels(self) -> tuple[str, ...]:
+        """The labels in the answer, each once, with the unknown ones."""
+        if self.answer is None:
+            return ()
+        if self.context is not None:
+            resolved = self.context.resolve(self.answer)
+            return (*(citation.label for citation in resolved.citations), *resolved.unknown)
+        return tuple(dict.fromkeys(_MARKER.findall(self.answer)))
+
+
+def read_result(value: Any) -> SystemResult:
+    r"""Return what a system returned, in any of the common forms, as a result.
+
+    >>> read_result({"context": ["Drink water.", "Then rest."], "answer": "Yes [1]."}).text
+    'Drink water.\n\nThen rest.'
+
+    Raises:
+        InputError: it has another form.
+    """
+    if isinstance(value, SystemResult):
+        if missing := [piece for piece in value.pieces if piece.text.strip() not in value.text]:
+            raise InputError(f"a piece of a result isn't in its text: {safe_repr(missing[0])}")
+        return value
+    if isinstance(value, str):
+        return SystemResult(value, (Piece(value),) if value.strip() else ())
+    if isinstance(value, Context):
+        return SystemResult(value.text, tuple(_context_pieces(value)), context=value)
+    if isinstance(value, Retrieved):
+        return read_result(value.hits)
+    if isinstance(value, Mapping):
+        return _read_fields(value, safe_repr(value))
+    if isinstance(value, Sequence):
+        pieces = [piece for number, item in enumerate(value, 1) for piece in _item_pieces(item, str(number))]
+        return SystemResult(SEPARATOR.join(map(_item_text, value)), tuple(pieces))
+    return _read_answer(value)
+
+
+def _read_answer(value: Any) -> SystemResult:
+    """Return the result in an `Answer` of ours, a response of LlamaIndex, or a message of LangChain."""
+    if hasattr(value, "abstention_reason"):
+        result = SystemResult("") if value.context is None else read_result(value.context)
+        return replace(result, answer=str(value.text), abstained=True if value.abstention_reason else None)
+    if hasattr(value, "source_nodes"):
+        return _read_fields({"source_nodes": value.source_nodes, "response": str(value)}, safe_repr(value))
+    if hasattr(value, "content") and hasattr(value, "response_metadata"):
+        return SystemResult("", answer=reply_text(value))
+    raise InputError(
+        "a system must return a text, a Context, a list of documents, nodes, hits or texts, or a dict with context and "
+        f"answer, got {safe_repr(value)}"
+    )
+
+
+def _read_fields(fields: Mapping[str, Any], shown: str) -> SystemResult:
+    """Return the result in the fields of a dict: its context, its answer, or both."""
+    if hasattr(fields.get("result"), "abstention_reason"):  # an `answer_chain` of ours
+        return read_result(fields["result"])
+    found = next((fields[name] for name in CONTEXT_FIELDS if fields.get(name) is not None), None)
+    answer = next((fields[name] for name in ANSWER_FIELDS if fields.get(name) is not None), None)
+    if found is None and answer is None:
+        names = ", ".join((*CONTEXT_FIELDS, *ANSWER_FIELDS))
+        raise InputError(f"a dict must have one of {names}, got {shown}")
+    result = SystemResult("") if found is None else read_result(found)
+    if answer is None:
+        return result
+    return replace(result, answer=answer if isinstance(answer, str) else read_result(answer).answer or str(answer))
+
+
+def _context_pieces(context: Context) -> Iterator[Piece]:
+    labels = iter([(block.span, block.citation.label) for block in context.blocks if block.citation])
+    span, label = next(labels, ((0, 0), ""))
+    for source in context.provenance:
+        while source.span[0] >= span[1] and (following := next(labels, None)):
+            span, label = following
+        yield Piece(
+            context.text[slice(*source.span)],
+            source.document_id,
+            source.start,
+            source.chunk_id,
+            source.chunk_span[0],
+            label,
+        )
+
+
+def _item_text(item: Any) -> str:
+    """Return the text of a document, a node, a hit or a chunk."""
+    item = _bare(item)
+    for name in ("page_content", "text"):
+        if isinstance(text := getattr(item, name, None), str):
+            return text
+    if isinstance(item, Mapping) and isinstance(text := item.get("page_content", item.get("text")), str):
+        return text
+    if isinstance(item, str):
+        return item
+    raise InputError(f"a list must have documents, nodes, hits, chunks or texts, got {safe_repr(item)}")
+
+
+def _bare(item: Any) -> Any:
+    """Return the node of a node with its score, and the chunk of a hit."""
+    item = getattr(item, "node", item)
+    return item.chunk if isinstance(item, Hit) else item
+
+
+def _metadata(item: Any) -> Mapping[str, Any]:
+    found = item.get("metadata", item) if isinstance(item, Mapping) else getattr(item, "metadata", None)
+    return found if isinstance(found, Mapping) else {}
+
+
+def read_chunk(item: Any) -> Chunk:
+    """Return a document of LangChain, a node of LlamaIndex, a hit, a dict or a text as a chunk; unknown ids are empty.
+
+    >>> read_chunk({"page_content": "Drink water.", "metadata": {"source": "gastro.pdf"}}).document_id
+    'gastro.pdf'
+
+    Raises:
+        InputError: it is none of these.
+    """
+    text, item = _item_text(item), _bare(item)
+    if isinstance(item, Chunk):
+        return item
+    metadata = _metadata(item)
+    start, index = getattr(item, "start_char_idx", None), _KEYS.read(metadata, "index")
+    start = _KEYS.read(metadata, "start") if start is None else start
+    return Chunk(
+        to_id(getattr(item, "node_id", None) or getattr(item, "id", None) or metadata.get("id")) or "",
+        to_id(getattr(item, "ref_doc_id", None) or _KEYS.read_document_id(metadata)) or "",
+        text,
+        index if type(index) is int else None,
+        start if type(start) is int else None,
+        prev_id=getattr(getattr(item, "prev_node", None), "node_id", None),
+        next_id=getattr(getattr(item, "next_node", None), "node_id", None),
+        metadata=metadata,
+    )
+
+
+def _item_pieces(item: Any, label: str) -> Iterator[Piece]:
+    """Yield the source text of one item of a list. A block of an assembly is taken apart into its chunks."""
+    metadata = _metadata(_bare(item))
+    if isinstance(metadata.get("pieces"), Mapping) and isinstance(metadata.get("citation"), Mapping):
+        yield from _block_pieces(_item_text(item), metadata)
+        return
+    chunk = read_chunk(item)
+    if chunk.text.strip():
+        yield Piece(chunk.text, chunk.document_id or None, chunk.start, chunk.id or None, 0, label)
+
+
+def _block_pieces(text: str, metadata: Mapping[str, Any]) -> Iterator[Piece]:
+    """Yield the pieces of a block of an assembly, from the metadata by which another assembly restores its chunks."""
+    citation, chunks = metadata["citation"], metadata["pieces"]["chunks"]
+    for number, _, _, _, spans in metadata["pieces"]["slices"]:
+        chunk = chunks[number]
+        for first, last, offset in spans:
+            start = chunk["start"] + offset if type(chunk["start"]) is int else None
+            yield Piece(text[first:last], citation["document_id"], start, chunk["id"], offset, citation["label"])
+
+
+def reply_text(reply: Any) -> str:
+    """Return the text of a message or a completion, which may be a property, a method or a string itself."""
+    text = getattr(reply, "text", None) if not isinstance(reply, str) else reply
+    text = text if isinstance(text, str) or not callable(text) else text()
+    if not isinstance(text, str):
+        text = getattr(reply, "content", None)
+    if not isinstance(text, str):
+        raise InputError(f"the model must reply with a text, got {safe_repr(reply)}")
+    return str(text)
+
 
 METHODS = ("answer", "context", "invoke", "query", "retrieve")
 """The methods by which a system is asked, the first that it has: an `AnswerChain` answers, our retrievers give their

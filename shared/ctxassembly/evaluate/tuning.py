@@ -24,13 +24,12 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Channel, Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus
-from ctxassembly.evaluate.coverage import has_whole
+from ctxassembly.evaluate.losses import has_whole
 from ctxassembly.evaluate.measures import Measuring
 from ctxassembly.evaluate.pipeline import Pipeline, Settings
-from ctxassembly.evaluate.questions import LabeledQuestion
-from ctxassembly.evaluate.reading import read_questions
-from ctxassembly.evaluate.results import read_result
+from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.statistics import SEED, Estimate, difference
+from ctxassembly.evaluate.systems import read_result
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy

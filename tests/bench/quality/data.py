@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ctxassembly import Chunk, Hit
 from ctxassembly.evaluate import Evidence, LabeledQuestion
 from ctxassembly.evaluate.corpus import Corpus
-from ctxassembly.evaluate.spans import DocumentSpan
+from ctxassembly.evaluate.meter import DocumentSpan
 
 Span = DocumentSpan
 FILES = ("corpus.jsonl", "chunks.jsonl", "questions.jsonl")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ctxassembly.evaluate import EvaluationReport, Piece, SystemResult, evaluate
 from ctxassembly.evaluate.measures import MEASURES
-from ctxassembly.evaluate.spans import size, union, without_blanks
+from ctxassembly.evaluate.meter import size, union, without_blanks
 from ctxassembly.evaluate.statistics import Values
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING, Case, Fill

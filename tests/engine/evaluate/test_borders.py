@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly.evaluate.borders import Borders
-from ctxassembly.evaluate.spans import DocumentSpan as Span
+from ctxassembly.evaluate.meter import DocumentSpan as Span
 
 PROSE = "The lark sings at dawn. The owl sings at night.\n\nThe wren sings all day."
 TABLE = "Fees of the pool:\n\n| age | fee |\n|---|---|\n| child | 2 |\n| adult | 5 |\n\nCash only."
