@@ -28,9 +28,12 @@ CONFIG = AssemblyConfig(max_tokens=500)
 HITS = 8
 CHUNK_CHARS, OVERLAP_CHARS = 420, 120
 """Small, so that a picture has room for several."""
-THEMES = {"light": FOLDER / "context.png", "dark": FOLDER / "context-dark.png"}
-"""The file of each theme. GitHub shows the one that goes with the reader's."""
+_ASSETS = FOLDER.parent / "docs" / "assets"
+THEMES = {"light": _ASSETS / "context.png", "dark": _ASSETS / "context-dark.png"}
+"""The file of each theme. GitHub and the site show the one that goes with the reader's."""
 SIZE = (1200, 1200)
+CROP = (0, 358, 1200, 1010)
+"""Left, top, right and bottom of the picture in the page: fragments and context, without the figures above them."""
 WORDS, DOCUMENTS = "ctxassembly:words", "ctxassembly:documents"
 """The keys under which a file records the digests of its words and of the documents."""
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -54,7 +57,7 @@ def main() -> int:
 
 def context() -> Context:
     """What a model reads for `QUESTION`, with the neighbors of what was found."""
-    index = MemoryIndex(list(_chunks()))
+    index = MemoryIndex(list(chunks()))
     retrieved = retrieve(QUESTION, RetrievalConfig(strategy="keyword", limit=HITS), index=index)
     return assemble(retrieved.hits, CONFIG, query=QUESTION, store=index)
 
@@ -78,7 +81,7 @@ def words(html: str) -> str:
 
 
 def draw(html: str, theme: str, path: Path) -> None:
-    """Write the top of the page as a PNG.
+    """Write the page's `CROP` as a PNG.
 
     Raises:
         FileNotFoundError: there is no Chromium.
@@ -101,7 +104,7 @@ def draw(html: str, theme: str, path: Path) -> None:
         recorded.add_text(DOCUMENTS, documents())
         with Image.open(drawn) as picture:
             # 256 colors are all that the page has, and a third of the bytes.
-            picture.convert("RGB").quantize(256).save(path, optimize=True, pnginfo=recorded)
+            picture.convert("RGB").crop(CROP).quantize(256).save(path, optimize=True, pnginfo=recorded)
 
 
 def recorded(path: Path) -> dict[str, str]:
@@ -110,7 +113,8 @@ def recorded(path: Path) -> dict[str, str]:
         return {key: str(value) for key, value in picture.info.items() if key in (WORDS, DOCUMENTS)}
 
 
-def _chunks() -> Iterator[Chunk]:
+def chunks() -> Iterator[Chunk]:
+    """Yield the documents in small chunks that overlap."""
     splitter = RecursiveCharacterTextSplitter(chunk_size=CHUNK_CHARS, chunk_overlap=OVERLAP_CHARS)
     for topic, written in sorted(topics.items()):
         text = _LINE_BREAK.sub(" ", _HYPHEN_BREAK.sub("", written))

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from ctxassembly import Context
+from ctxassembly import Chunk, Context
+from ctxassembly.tokens.counter import counter_for
 from tour.execute import documents
-from tour.picture import DOCUMENTS, SIZE, THEMES, WORDS, context, draw, page, recorded, words
+from tour.picture import CROP, DOCUMENTS, HITS, THEMES, WORDS, chunks, context, draw, page, recorded, words
 
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+SIZE = (CROP[2] - CROP[0], CROP[3] - CROP[1])
 each_picture = pytest.mark.parametrize(("theme", "path"), THEMES.items(), ids=THEMES)
 MOST_BYTES = 200_000
+count = counter_for("cl100k_base").count
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,33 @@ def test_the_picture_shows_a_whole_story(shown: Context) -> None:
     assert {decision.outcome for decision in trace.decisions} >= {"kept", "dropped", "duplicate"}
     assert trace.excluded
     assert any(decision.distance and decision.is_in_context for decision in trace.decisions)
+
+
+def test_the_table_below_the_picture_has_its_figures(shown: Context) -> None:
+    if recorded(THEMES["light"])[DOCUMENTS] != documents():
+        pytest.skip("the picture was made on another version of Python's documents")
+    by_id = {chunk.id: chunk for chunk in chunks()}
+    hits = [by_id[decision.chunk_id] for decision in shown.trace.decisions if not decision.distance]
+    assert len(hits) == HITS
+    repeated = 0
+    for number, hit in enumerate(hits):
+        better = hits[:number]
+        seen = {place for own in better if own.document_id == hit.document_id for place in _places(own)}
+        is_copy = any(own.text == hit.text for own in better)
+        repeated += len(hit.text) if is_copy else len(seen.intersection(_places(hit)))
+    tokens = count("\n\n".join(hit.text for hit in hits))
+    share = repeated / sum(len(hit.text) for hit in hits)
+    assert f"| tokens | {tokens} | {shown.token_count}, at a limit of 500 |" in README
+    assert f"| repeated text | {share:.0%} | none |".replace("%", " %") in README
+    assert f"| sources | none | {len(shown.citations)} labels;" in README
+    answer = shown.text[shown.text.index("**Default parameter values are") : shown.text.index("function, e.g.:")]
+    assert not any(answer in hit.text for hit in hits)
+    assert [answer[:100] in hit.text for hit in hits].index(True) == 0
+    assert answer[-100:] in hits[-1].text
+
+
+def _places(chunk: Chunk) -> range:
+    return range(chunk.start or 0, (chunk.start or 0) + len(chunk.text))
 
 
 def test_a_page_that_shows_its_time_in_another_way_is_refused(shown: Context, monkeypatch: pytest.MonkeyPatch) -> None:

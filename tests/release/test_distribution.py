@@ -68,7 +68,7 @@ def test_the_source_distribution_can_be_built_tested_and_read(built: Path) -> No
         "Makefile",
         "constraints.txt",
     } <= names
-    assert {"tests/conftest.py", "notebooks/context.png", "docs/install.md", "noxfile.py", ".ci/run"} <= names
+    assert {"tests/conftest.py", "docs/assets/context.png", "docs/install.md", "noxfile.py", ".ci/run"} <= names
     assert not [name for name in names if name.startswith((".git/", ".venv", "dist", "results"))]
 
 
