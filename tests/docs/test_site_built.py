@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from inspect import ismodule
 from pathlib import Path
 
@@ -54,6 +55,21 @@ def test_nothing_is_loaded_from_the_network(site: Path):
         assert not LOADED.search(page.read_text("utf-8")), page
     for sheet in site.rglob("*.css"):
         assert not IN_STYLES.search(sheet.read_text("utf-8")), sheet
+
+
+def test_language_models_find_every_page_as_text(site: Path):
+    links = (site / "llms.txt").read_text("utf-8").partition("## Docs")[2]
+    listed = re.findall(r"^- \[.+\]\(https://[^/]+/ctxassembly/(\S+\.html)\)$", links, re.MULTILINE)
+    assert sorted(listed) == sorted(Path(page).with_suffix(".html").as_posix() for page in PAGES)
+    assert listed[:2] == ["index.html", "start.html"]
+    whole = (site / "llms-full.txt").read_text("utf-8")
+    headings = re.findall(r"^# (.+)$", whole, re.MULTILINE)
+    assert {"Context assembly for RAG", "Start in 5 minutes", "Benchmarks"} <= set(headings)
+    assert "#### `max_tokens`" in whole, "settings are written out"
+
+
+def test_the_footer_names_the_version(site: Path):
+    assert f"ctxassembly {version('ctxassembly')}" in (site / "start.html").read_text("utf-8")
 
 
 def test_no_hook_is_a_part_of_the_site(site: Path):
