@@ -31,6 +31,11 @@ def execute(url: str, *statements: str) -> None:
             connection.execute(statement.encode())
 
 
+def rows_of(url: str, statement: str) -> list[Any]:
+    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True, prepare_threshold=None) as connection:
+        return connection.execute(statement.encode()).fetchall()
+
+
 def chunks(texts: Sequence[str] = TEXTS, document_id: str = "lab", **metadata: Any) -> list[Chunk]:
     return [
         Chunk(f"{document_id}#{at}", document_id, text, at, metadata={"n": at, **metadata})

@@ -7,6 +7,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from ctxassembly.stores.postgres import PostgresIndex, ingest, schema
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.migrate import make_server
 from ctxassembly.stores.postgres.schema import missing_lexeme_steps
-from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
+from postgres_samples import TEXTS, chunks, embed, embed_query, rows_of, vectors
 
 COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
 
@@ -183,6 +184,77 @@ def test_two_loaders_of_halves_of_a_document_are_refused_and_both_halves_are_kep
         together(lambda: load(chunks()[:2]), lambda: load(chunks()[2:]))
     assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
     assert index.add(chunks(), progress=False) == IngestReport(0, 5, 0)
+
+
+def test_two_loaders_write_at_the_same_time(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
+    """Each waits, inside its transaction, until the other one has written its rows, too."""
+    both_wrote, inserted = threading.Barrier(2), ingest.insert_words
+
+    def insert_words(*given: Any) -> None:
+        both_wrote.wait(20)
+        inserted(*given)
+
+    monkeypatch.setattr(ingest, "insert_words", insert_words)
+    reports = together(*[lambda name=name: index.add(chunks(document_id=name), progress=False) for name in "ab"])
+    assert reports == [IngestReport(5, 0, 0)] * 2
+
+
+def load_shuffled(url: str, loader: int, queue: Any) -> None:
+    """Add documents that all have the same new words, in an order of their own."""
+    ingest.BATCH_SIZE = 10
+    words = [f"word{at}" for at in range(2_000)]
+    numbers = random.Random(loader)
+    texts = [" ".join(numbers.sample(words, len(words))) for _ in range(3)]
+    texts += [f"only{loader}x{at} " + " ".join(numbers.sample(words, 50)) for at in range(57)]
+    index = PostgresIndex.create(url, dimensions=16, hnsw=False)
+    queue.put(index.add(chunks(texts, f"d{loader}"), vectors(60, 16), progress=False).added)
+
+
+def test_two_processes_that_load_lose_no_words(database_url: str):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    loaders = [context.Process(target=load_shuffled, args=(database_url, loader, queue)) for loader in range(2)]
+    for loader in loaders:
+        loader.start()
+    assert [queue.get(timeout=120) for _ in loaders] == [60] * 2
+    for process in loaders:
+        process.join(60)
+    stored = {word for (word,) in rows_of(database_url, "SELECT word FROM chunks_lexemes")}
+    in_texts = {word for (word,) in rows_of(database_url, "SELECT unnest(string_to_array(content, ' ')) FROM chunks")}
+    assert stored == in_texts
+    assert len(stored) == 2_000 + 2 * 57
+
+
+def test_whoever_waits_for_the_turn_alone_is_next(index: PostgresIndex, database_url: str):
+    """Loaders that share the turn without end don't keep another one from its indexes."""
+    shared = """SELECT pg_try_advisory_xact_lock_shared(hashtext('"public"."chunks"'))"""
+    with ThreadPoolExecutor(1) as thread:
+        with held(database_url, shared):
+            refreshed = thread.submit(index.refresh)
+            while rows_of(database_url, shared) == [(True,)]:
+                assert not refreshed.done()
+        refreshed.result(60)
+    assert rows_of(database_url, shared) == [(True,)]
+
+
+def test_an_idle_client_that_shares_the_turn_is_named(index: PostgresIndex, database_url: str):
+    idle = """SELECT pg_try_advisory_xact_lock_shared(hashtext('"public"."chunks"'))"""
+    impatient = replace(index, timeout_seconds=0.5)
+    with held(database_url, idle), pytest.raises(TimeoutError, match=r"is locked by process .* idle in transaction"):
+        impatient.refresh()
+
+
+def test_indexes_are_made_after_loading(database_url: str):
+    loading = PostgresIndex.create(database_url, dimensions=16, hnsw=False)
+    loading.add(chunks(), embed=embed, progress=False)
+    loading.refresh()
+    hnsw = "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%USING hnsw%'"
+    assert rows_of(database_url, hnsw) == [(0,)]
+    assert loading.check().missing_indexes == ()
+    loaded = PostgresIndex.create(database_url, dimensions=16)
+    assert loaded.check().missing_indexes == ("HNSW on the vectors",)
+    loaded.refresh()
+    assert rows_of(database_url, hnsw) == [(1,)]
 
 
 # Event loops

@@ -25,7 +25,7 @@ from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
 from own_server import Server, server_of_ones_own
 from owners import PATIENCE
-from postgres_samples import chunks, embed, embed_query, execute, vectors
+from postgres_samples import chunks, embed, embed_query, execute, rows_of, vectors
 
 HURRIED = 1.0
 GENEROUS = 20.0
@@ -38,11 +38,6 @@ def narrow(server_url: str) -> Iterator[Pooler]:
     """A pooler with one connection for each database: who comes next gets the one that was left."""
     with pooler(server_url, 1) as running:
         yield running
-
-
-def rows_of(url: str, statement: str) -> list[Any]:
-    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True, prepare_threshold=None) as connection:
-        return connection.execute(statement.encode()).fetchall()
 
 
 # Behind a pooler

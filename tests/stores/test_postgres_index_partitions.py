@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-import psycopg
 import pytest
 from langchain_core.documents import Document
 from langchain_postgres import PGEngine, PGVectorStore
@@ -19,7 +18,7 @@ from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.ingest import IngestReport
 from ctxassembly.testing import index_cases
 from langchain_ctxassembly import number_stored_chunks
-from postgres_samples import chunks, embed, embed_query, execute, vectors
+from postgres_samples import chunks, embed, embed_query, execute, rows_of, vectors
 
 WORDS = ("ferritin", "iron", "wheelchair", "garage", "morning", "blood", "referral", "letter", "desk", "water", "the")
 QUESTIONS = ("ferritin and iron", "the wheelchair at the desk", "referral leter", "word7 blood", "d3 garage water")
@@ -42,11 +41,6 @@ def made_chunks(documents: int = 40, each: int = 8) -> list[Chunk]:
         for at in range(documents)
         for place in range(each)
     ]
-
-
-def rows_of(url: str, statement: str) -> list[Any]:
-    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True, prepare_threshold=None) as connection:
-        return connection.execute(statement.encode()).fetchall()
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ class PostgresNotes:
             return written
 
         with open_maintenance(self.server, self.timeout_seconds) as work:
-            return work.retry_on_lock(self.table.full_name, write, should_take_turn=True)
+            return work.retry_on_lock(self.table.full_name, write, turn="alone")
 
     def _bound_values(self, request: enrichment.WriteNotes) -> dict[str, Any]:
         """Return the values to write, by the names of their parameters."""

@@ -89,6 +89,7 @@ class PostgresIndex:
         partitions: int | None = None,
         title: str | None = "title",
         questions: str | None = "questions",
+        hnsw: bool = True,
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
         timeout_seconds: float = 10.0,
@@ -107,6 +108,8 @@ class PostgresIndex:
                 none, or for what an existing table has.
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
+            hnsw: let `add` and `refresh` make an HNSW index of the vectors if there is none. Processes that load at
+                once set it to False; `refresh` of another index, without it, then makes the index for all.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
             keys: the metadata keys of titles by which others mention a document, and by which `enrich` names it to its
                 model. `add` stores the titles under them: an assembly with other keys may find none.
@@ -130,6 +133,7 @@ class PostgresIndex:
             check_int("partitions", partitions, 2, 1_000)
         with open_maintenance(server, timeout_seconds) as work:
             indexed_table = migrate.create_table(work, table, schema, fields, dimensions, partitions)
+        indexed_table = replace(indexed_table, wants_hnsw=hnsw)
         return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds, read_server=read_server)
 
     @classmethod
@@ -292,7 +296,10 @@ class PostgresIndex:
             return work.retry_on_lock(self.table.full_name, measured)
 
     def refresh(self) -> None:
-        """Bring statistics and the table of words up to date, after others have written many chunks."""
+        """Bring statistics and the table of words up to date, after others have written many chunks.
+
+        A table that `create` made gets the HNSW index that it lacks, too.
+        """
         with open_maintenance(self.server, self.timeout_seconds) as work:
             migrate.refresh(work, self.table)
 

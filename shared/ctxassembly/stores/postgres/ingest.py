@@ -134,7 +134,7 @@ def _rows_to_write(work: MaintenanceConnection, table: IndexedTable, rows: list[
 def _write_rows(
     work: MaintenanceConnection, table: IndexedTable, rows: list[Row], titles: Mapping[str, str | None]
 ) -> None:
-    """Replace `rows`, with `titles` by the ids of chunks, in one transaction."""
+    """Replace `rows`, with `titles` by the ids of chunks, in one transaction, while others may write other rows."""
     columns = ", ".join(map(quoted_name, (*_COLUMNS, *([TITLE] if table.has_titles else []))))
     ids = [chunk.id for chunk, *_ in rows]
 
@@ -152,7 +152,7 @@ def _write_rows(
                     copy.write_row((*plain_values(chunk), metadata_json(chunk), mark, written_vector, *title))
             insert_words(cursor, table, ids)
 
-    work.retry_on_lock(table.full_name, replace_rows, should_take_turn=True)
+    work.retry_on_lock(table.full_name, replace_rows, turn="shared")
 
 
 def _correct_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Mapping[str, First]) -> None:
@@ -167,16 +167,19 @@ def _correct_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Ma
     while batch := list(islice(remaining, BATCH_SIZE)):
         given = ([document for document, _ in batch], [one.id for _, one in batch], [one.title for _, one in batch])
         update = partial(work.connection.execute, statement.encode(), given)
-        work.retry_on_lock(table.full_name, update, should_take_turn=True)
+        work.retry_on_lock(table.full_name, update, turn="alone")
 
 
 def insert_words(cursor: Any, table: IndexedTable, keys: Sequence[Any]) -> None:
-    """Add the words of these rows to those that the table has."""
+    """Add the words of these rows to those that the table has.
+
+    In their order, so that of two writers one waits for the other, and never each for the other.
+    """
     cursor.execute(
         f"INSERT INTO {_escape_percent(table.lexemes_name)} SELECT DISTINCT lexeme FROM {_escaped_table(table)}, "
         f"unnest({TSV}) "
         f"WHERE {_escape_percent(quoted_name(table.key))} = ANY(%s) AND length(lexeme) <= {MAX_LEXEME_CHARS} "
-        "ON CONFLICT DO NOTHING".encode(),
+        "ORDER BY lexeme ON CONFLICT DO NOTHING".encode(),
         (list(keys),),
     )
 
@@ -256,5 +259,5 @@ def _delete_others(
 
     deleted = 0
     for given in _by_document(documents):
-        deleted += work.retry_on_lock(table.full_name, partial(delete, *given), should_take_turn=True)
+        deleted += work.retry_on_lock(table.full_name, partial(delete, *given), turn="alone")
     return deleted

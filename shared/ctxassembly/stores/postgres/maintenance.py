@@ -5,7 +5,10 @@ Work continues as long as the server is working, and every wait has an end:
 - A statement that waits for a lock blocks all later requests for it. So it gives up after `LOCK_SECONDS`
   (`lock_timeout`, which applies even if this process dies), and is tried again after a pause.
 - Callers take turns by an advisory lock of a transaction. Behind a pooler a session lock would stay on another client's
-  connection. No statement waits for the lock: CREATE INDEX CONCURRENTLY would wait forever for its snapshot.
+  connection. No statement waits while one client has the turn alone: its CREATE INDEX CONCURRENTLY would wait for the
+  snapshot of that statement.
+- Clients that only write rows share a turn. The next one who wants it alone waits in the queue of the lock, and nobody
+  joins those who share it meanwhile. So it has to wait only until they have committed what they are writing.
 - Statements outside a transaction can't have a `lock_timeout` behind a pooler. A second connection watches them. It
   also notices a server that doesn't answer.
 
@@ -20,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import text
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 T = TypeVar("T")
+Turn = Literal["alone", "shared"]
 
 LOCK_SECONDS = 2.0
 """The longest wait for a lock in one go."""
@@ -55,7 +59,9 @@ TURN_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0
 """Pause between two signs of life of the connection that has the turn while another one works."""
 
-_TURN_SQL = "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock(hashtext(%s)){flushed}"
+_TURN_SQL = "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock{shared}(hashtext(%s)){flushed}"
+_IS_SHARED_SQL = "SELECT pg_try_advisory_xact_lock_shared(hashtext(%s))"
+_QUEUE_SQL = "SELECT set_config('lock_timeout', %s, true), pg_advisory_xact_lock(hashtext(%s))"
 _FLUSH_SQL = ", pg_stat_force_next_flush()"
 """What a transaction wrote counts as changed from its end on, not from after the next ANALYZE on. PostgreSQL 15."""
 _HOLDERS_SQL = """
@@ -116,24 +122,28 @@ class MaintenanceConnection:
         """Describe the table as it is now. PostgreSQL locks a table to describe its indexes."""
         return self.retry_on_lock(table.full_name, partial(describe_table, self.connection, table.schema, table.name))
 
-    def retry_on_lock(self, table: str, work: Callable[[], T], *, should_take_turn: bool = False) -> T:
+    def retry_on_lock(self, table: str, work: Callable[[], T], *, turn: Turn | None = None) -> T:
         """Return the result of `work`, run in a transaction once no lock on `table` blocks it.
 
-        With `should_take_turn`, callers work on the same `table` one at a time, each as long as it needs.
+        With a `turn`, a caller works on `table` alone, or with others that share the turn, as long as it needs. If one
+        of those writes the same rows or words, the caller has a turn alone instead.
 
         Raises:
             TimeoutError: a client holds a lock on `table`, or has the turn and is idle.
         """
-        from psycopg.errors import LockNotAvailable
+        from psycopg.errors import DeadlockDetected, LockNotAvailable, UniqueViolation
 
         waiting_since, locked_since = time.monotonic(), None
         while True:
             try:
                 with self.connection.transaction():
-                    if self.begin(table, should_take_turn=should_take_turn):
+                    if self.begin(table, turn):
                         waiting_since = time.monotonic()
                         return work()
-            except (LockNotAvailable, DBAPIError) as error:
+            except (LockNotAvailable, DeadlockDetected, UniqueViolation, DBAPIError) as error:
+                if turn == "shared":
+                    turn = "alone"
+                    continue
                 if not isinstance(driver_error(error), LockNotAvailable):
                     raise
                 locked_since = locked_since or waiting_since
@@ -141,7 +151,7 @@ class MaintenanceConnection:
                     raise TimeoutError(_lock_message(table, self._holders(table, of_turn=False))) from error
                 time.sleep(PAUSE_SECONDS)
             else:
-                self.wait_for_turn(table, waiting_since)
+                self.wait_for_turn(table, waiting_since, turn)
 
     @contextmanager
     def hold_turn(self, table: str) -> Iterator[None]:
@@ -150,33 +160,43 @@ class MaintenanceConnection:
         with _connect(self._server, self._seconds, self._reasons) as other:
             while True:
                 with other.connection.transaction():
-                    if other.begin(table, should_take_turn=True):
+                    if other.begin(table, "alone"):
                         with _keep_alive(other.connection):
                             yield
                         return
-                other.wait_for_turn(table, waiting_since)
+                other.wait_for_turn(table, waiting_since, "alone")
 
-    def begin(self, table: str, *, should_take_turn: bool) -> bool:
+    def begin(self, table: str, turn: Turn | None) -> bool:
         """Set the timeouts of a transaction, and take the turn if asked; return True if it may continue."""
-        limit = f"{round(min(LOCK_SECONDS, self._seconds) * 1000)}ms"
-        if not should_take_turn:
-            self.connection.execute("SELECT set_config('lock_timeout', %s, true)", (limit,))
+        if not turn:
+            self.connection.execute("SELECT set_config('lock_timeout', %s, true)", (self._lock_timeout,))
             return True
         flush_sql = _FLUSH_SQL if self.connection.info.server_version >= 150_000 else ""
-        row = self.connection.execute(_TURN_SQL.format(flushed=flush_sql).encode(), (limit, table)).fetchone()
+        sql = _TURN_SQL.format(shared="_shared" if turn == "shared" else "", flushed=flush_sql)
+        row = self.connection.execute(sql.encode(), (self._lock_timeout, table)).fetchone()
         return bool(row and row[1])
 
-    def wait_for_turn(self, table: str, since: float) -> None:
+    def wait_for_turn(self, table: str, since: float, turn: Turn | None) -> None:
         """Pause before another try for the turn.
 
         Raises:
-            TimeoutError: the client that has it is idle.
+            TimeoutError: a client that has it is idle.
         """
+        from psycopg.errors import LockNotAvailable
+
         if time.monotonic() - since > self._seconds:
             holders = self._holders(table, of_turn=True)
-            if holders and all(_is_idle(holder, self._seconds) for holder in holders):
+            if any(_is_idle(holder, self._seconds) for holder in holders):
                 raise TimeoutError(_lock_message(table, holders))
+        if turn == "alone" and self.connection.execute(_IS_SHARED_SQL, (table,)).fetchone() == (True,):
+            with suppress(LockNotAvailable):
+                self.connection.execute(_QUEUE_SQL, (self._lock_timeout, table))
+            return
         time.sleep(TURN_SECONDS)
+
+    @property
+    def _lock_timeout(self) -> str:
+        return f"{round(min(LOCK_SECONDS, self._seconds) * 1000)}ms"
 
     def _holders(self, table: str, *, of_turn: bool) -> list[Any]:
         return self.connection.execute(_HOLDERS_SQL, {"table": table, "turn": of_turn}).fetchall()

@@ -100,7 +100,7 @@ def create_table(
             work.connection.execute(step.sql.encode())
 
     if _own_missing_steps(info, table, fields, partitions):
-        work.retry_on_lock(table.full_name, create_missing, should_take_turn=True)
+        work.retry_on_lock(table.full_name, create_missing, turn="alone")
     info = work.describe_table(table)
     return _with_lexeme_access(replace(table, has_titles=TITLE in info.types), info)
 
@@ -154,7 +154,7 @@ def _create_extensions(work: MaintenanceConnection, table: IndexedTable) -> None
             continue
         try:
             made = f"CREATE EXTENSION IF NOT EXISTS {name}".encode()
-            work.retry_on_lock("extensions", partial(work.connection.execute, made), should_take_turn=True)
+            work.retry_on_lock("extensions", partial(work.connection.execute, made), turn="alone")
         except refused as error:
             if name == "vector":
                 raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error
@@ -358,9 +358,7 @@ def _warn_no_trigrams() -> None:
 
 def complete_changes(work: MaintenanceConnection, table: IndexedTable, changed_rows: int) -> None:
     """Do what is due after `changed_rows` rows were written: an index of the vectors, and statistics."""
-    steps: list[schema.Step] = []
-    if not work.describe_table(table).has_vector_index:
-        steps += schema.vector_index_steps(table, concurrently=False)
+    steps = _missing_hnsw_steps(work, table)
     # Autovacuum analyzes no partitioned table, so what earlier runs added to it counts, too.
     statement = (
         f"SELECT reltuples, (SELECT sum({ROW_ESTIMATE}) FROM pg_class"
@@ -376,11 +374,18 @@ def complete_changes(work: MaintenanceConnection, table: IndexedTable, changed_r
 
 
 def refresh(work: MaintenanceConnection, table: IndexedTable) -> None:
-    """Update the statistics and the table of words."""
-    _execute_in_turn(work, table, [schema.analyze_step(table), *schema.refresh_lexemes_steps(table)])
+    """Update the statistics and the table of words, and make the missing HNSW index of a table of our own."""
+    steps = _missing_hnsw_steps(work, table) if table.is_own else []
+    _execute_in_turn(work, table, [*steps, schema.analyze_step(table), *schema.refresh_lexemes_steps(table)])
+
+
+def _missing_hnsw_steps(work: MaintenanceConnection, table: IndexedTable) -> list[schema.Step]:
+    if work.describe_table(table).has_vector_index:
+        return []
+    return list(schema.vector_index_steps(table, concurrently=False))
 
 
 def _execute_in_turn(work: MaintenanceConnection, table: IndexedTable, steps: Iterable[schema.Step]) -> None:
     """Execute each of `steps` in a transaction of its own: a lock in the way of one costs no work on another."""
     for step in steps:
-        work.retry_on_lock(table.full_name, partial(work.connection.execute, step.sql.encode()), should_take_turn=True)
+        work.retry_on_lock(table.full_name, partial(work.connection.execute, step.sql.encode()), turn="alone")

@@ -118,6 +118,8 @@ class IndexedTable:
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
+    wants_hnsw: bool = True
+    """False if vectors are compared one by one, exactly."""
     has_titles: bool = True
     """False if documents can't be found by their titles: in a database that isn't in UTF-8, or without the column."""
 
@@ -173,8 +175,8 @@ class IndexedTable:
 
     @property
     def can_have_hnsw(self) -> bool:
-        """True if HNSW takes the embeddings: of one length, and not too long."""
-        return 0 < (self.dimensions or 0) <= MAX_DIMENSIONS["halfvec"]
+        """True if HNSW is wanted, and takes the embeddings: of one length, and not too long."""
+        return self.wants_hnsw and 0 < (self.dimensions or 0) <= MAX_DIMENSIONS["halfvec"]
 
     def distance(self) -> sa.ColumnElement[Any]:
         """Return the cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
