@@ -43,24 +43,23 @@ class Measure(NamedTuple):
 
     title: str
     decimals: int = 3
-    is_share: bool = True
 
 
 MEASURES: Mapping[str, Measure] = {
     "recall": Measure("evidence recall"),
     "complete": Measure("all evidence in the context"),
-    "tokens": Measure("tokens", 0, is_share=False),
-    "recall_per_1000_tokens": Measure("recall per 1,000 tokens", 3, is_share=False),
+    "tokens": Measure("tokens", 0),
+    "recall_per_1000_tokens": Measure("recall per 1,000 tokens"),
     **{f"within_{depth}": Measure(f"all evidence in the first {depth:,} tokens") for depth in DEPTHS},
     "duplicates": Measure("duplicates"),
     "clean": Measure("clean borders"),
-    "stretch_length": Measure("characters of a stretch", 0, is_share=False),
+    "stretch_length": Measure("characters of a stretch", 0),
     "over_budget": Measure("over the budget"),
     "citations": Measure("citations right"),
     "abstention": Measure("abstention right"),
     "answer": Measure("answer right, by the judge"),
-    "seconds": Measure("seconds", 3, is_share=False),
-    "cost": Measure("cost in US dollars", 5, is_share=False),
+    "seconds": Measure("seconds"),
+    "cost": Measure("cost in US dollars", 5),
 }
 """By name, in the order of the tables. The documentation describes each."""
 Values = dict[str, float | None]

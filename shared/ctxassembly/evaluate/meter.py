@@ -208,13 +208,6 @@ class Meter:
         least = LEAST_ELSEWHERE if least is None else least
         return [sentence for sentence in found if sentence.end - sentence.start >= least]
 
-    def place(self, text: str, within: Sequence[DocumentSpan]) -> DocumentSpan | None:
-        """Return the place of `text`, without its white space, in one of the dense spans; None if it is in none."""
-        for span in within:
-            if (at := self.dense.text(span).find(text)) >= 0:
-                return DocumentSpan(span.document_id, span.start + at, span.start + at + len(text))
-        return None
-
     def _evidence(self, evidence: Sequence[DocumentSpan]) -> list[DocumentSpan]:
         return union(self.dense.span(span) for span in evidence)
 

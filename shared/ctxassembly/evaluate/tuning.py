@@ -45,8 +45,6 @@ MAX_LOSS = 0.05
 FEWER_TOKENS = 0.9
 """The share of the tokens from which fewer tokens are worth a change."""
 
-NO_BETTER = "No setting is better than yours on your data."
-
 Goal = Literal["recall", "early"]
 Searches = dict[str, Context | Sequence[Hit]]
 """The hits of questions by their ids, all found under the same settings of retrieval."""

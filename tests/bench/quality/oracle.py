@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from ctxassembly.evaluate.meter import Meter, overlap, size, union
+from ctxassembly.evaluate.meter import Dense, Meter, overlap, size, union
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import counter_for
 from quality.data import QuestionSet, Span
@@ -70,10 +70,18 @@ def _targets(case: Case, pool: list[Span], meter: Meter) -> list[Span]:
     targets = overlap(union(evidence), pool)
     for sentence in meter.sentences(case.question.evidence):
         if size(overlap([sentence], targets)) < size([sentence]) and (
-            elsewhere := meter.place(dense.text(sentence), pool)
+            elsewhere := _place(dense, dense.text(sentence), pool)
         ):
             targets.append(elsewhere)
     return union(targets)
+
+
+def _place(dense: Dense, text: str, within: list[Span]) -> Span | None:
+    """Return the place of `text`, without its white space, in one of the dense spans; None if it is in none."""
+    for span in within:
+        if (at := dense.text(span).find(text)) >= 0:
+            return Span(span.document_id, span.start + at, span.start + at + len(text))
+    return None
 
 
 def _sentences(questions: QuestionSet, chunks: list[Span]) -> list[Span]:

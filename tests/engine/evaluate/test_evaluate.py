@@ -252,6 +252,13 @@ def test_an_interrupted_run_is_resumed(tmp_path: Path):
     assert len([json.loads(line) for line in file.read_text("utf-8").splitlines()]) == 6
 
 
+def test_a_resumed_row_has_every_character_of_its_context(tmp_path: Path):
+    text = f"{DRINK} \ud800 \u2028 \x00 é 中"
+    first, second = (evaluate([QUESTION], {"odd": returning(text)}, resume=tmp_path / "rows") for _ in range(2))
+    assert second.rows == first.rows
+    assert first.rows[0].text == text
+
+
 @pytest.mark.parametrize("options", [{"budget": 10}, {"encoding": "o200k_base"}, {"corpus": {"leaflet": LEAFLET}}])
 def test_rows_of_other_arguments_are_measured_again(tmp_path: Path, options: dict[str, Any]):
     evaluate(ASKED, {"ours": Counting()}, resume=tmp_path / "rows", progress=False)
