@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ctxassembly.stores.qdrant.index import QdrantIndex as QdrantIndex
     from ctxassembly.tokens.budget import TokenBudget
     from ctxassembly.tokens.history import History, trim_history
+    from ctxassembly.tokens.shares import Share
     from ctxassembly.wording.formats import Heading
 
     __all__ = [
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         "RetrievalConfig",
         "Retrieved",
         "SearchError",
+        "Share",
         "Source",
         "StoreError",
         "Supplement",
@@ -122,6 +124,7 @@ else:
         "ctxassembly.stores.qdrant.index": "QdrantIndex",
         "ctxassembly.tokens.budget": "TokenBudget",
         "ctxassembly.tokens.history": "History trim_history",
+        "ctxassembly.tokens.shares": "Share",
         "ctxassembly.wording.formats": "Heading",
         "ctxassembly.presets": "",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ctxassembly.data.validation import check_int
@@ -11,6 +11,7 @@ from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import Message, history_tokens
 from ctxassembly.tokens.models import Model, model_info, window_of
+from ctxassembly.tokens.shares import CONVERSATION, DOCUMENTS, Share, check_shares, divide, division_note
 
 ZONES = ("system", "query", "conversation", "generation", "buffer")
 
@@ -38,6 +39,14 @@ class TokenBudget:
 
     Document analysis gives nearly all of a large window to the files, but for a long answer. A chat keeps room for its
     history, which `trim_history` holds within `conversation`. A single turn has none: in a small window that matters.
+
+    With `shares`, documents, conversation and tool results share what the other zones leave, instead of a fixed zone
+    each. The last share gives way first, down to its floor:
+
+    >>> shares = Share("conversation", floor=1_000, cap=4_000), Share("documents", floor=2_000), Share("tool_results")
+    >>> budget = TokenBudget(window=16_000, shares=shares)
+    >>> budget.divide({"conversation": 900, "documents": 4_000, "tool_results": 9_000})
+    {'conversation': 900, 'documents': 4000, 'tool_results': 1100}
     """
 
     window: int = 128_000
@@ -52,8 +61,12 @@ class TokenBudget:
     """The most tokens of the context, even if the zones leave more; None means no cap."""
     encoding: str | Callable[[str], int] | None = None
     """The tiktoken encoding of the model, if it has one, or a function from a text to its number of tokens."""
+    shares: tuple[Share, ...] = ()
+    """What competes for the room that the prompt and the answer leave, most important first; one is "documents".
+    `conversation` then is what the conversation wants, and `context_cap` what the documents want."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "shares", check_shares(self.shares))
         check_int("TokenBudget.window", self.window, 1)
         for zone in ZONES:
             check_int(f"TokenBudget.{zone}", getattr(self, zone), 0)
@@ -66,12 +79,47 @@ class TokenBudget:
     @property
     def context(self) -> int:
         """Tokens left for the context by the other zones, at most `context_cap`."""
-        remaining = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
-        return remaining if self.context_cap is None else min(self.context_cap, remaining)
+        if self.shares:
+            return self.divide(self._wanted)[DOCUMENTS]
+        return self.room if self.context_cap is None else min(self.context_cap, self.room)
+
+    @property
+    def room(self) -> int:
+        """Tokens that the other zones leave for `shares`; without shares, for the context alone."""
+        left = self.window - self.system - self.query - self.generation - self.buffer
+        return left if any(share.name == CONVERSATION for share in self.shares) else left - self.conversation
+
+    def divide(self, wanted: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Return the tokens that each of `shares` gets where each wants what `wanted` says.
+
+        None means that each wants all it can get. What a share then gets it always has, so that is the number for what
+        trims it: `trim_messages(max_tokens=...)` of LangChain, `Memory.from_defaults(token_limit=...)` of LlamaIndex.
+
+        Raises:
+            ConfigError: a name is none of the shares'.
+        """
+        names = [share.name for share in self.shares]
+        if wanted is None:
+            wanted = dict.fromkeys(names, self.room)
+        if unknown := sorted(set(wanted) - set(names)):
+            raise ConfigError("wanted", f"tokens by the names of the budget's shares, {names}", unknown)
+        return divide(self.room, self.shares, wanted)
+
+    @property
+    def _wanted(self) -> dict[str, int]:
+        """What each share wants; those that no zone speaks of want all they can get."""
+        wanted = dict.fromkeys([share.name for share in self.shares], max(0, self.room))
+        known = {CONVERSATION: self.conversation, DOCUMENTS: self.context_cap or self.room}
+        return wanted | {name: known[name] for name in known if name in wanted}
 
     @property
     def cut_note(self) -> str | None:
-        """A note for the trace if the window leaves less than `context_cap`; None if it doesn't."""
+        """A note for the trace if the documents get less than they want; None if they don't."""
+        if self.shares:
+            wanted = {name: self._wanted[name] for name in (CONVERSATION, DOCUMENTS) if name in self._wanted}
+            if self.context_cap is None:
+                wanted.pop(DOCUMENTS)  # they take what is left, whatever that is
+            return division_note(self.shares, wanted, self.divide(self._wanted))
         if self.context_cap is None or self.context_cap <= self.context:
             return None
         return (
@@ -80,9 +128,8 @@ class TokenBudget:
 
     @property
     def total(self) -> int:
-        """Tokens of all zones and the context: the most of the window that is ever used."""
-        others = self.system + self.query + self.conversation + self.generation + self.buffer
-        return self.context + others
+        """Tokens of all zones and shares: the most of the window that is ever used."""
+        return self.window - self.room + (sum(self.divide(self._wanted).values()) if self.shares else self.context)
 
     @classmethod
     def for_model(
@@ -96,6 +143,7 @@ class TokenBudget:
         generation: int | None = None,
         buffer: int = 64,
         context_cap: int | None = None,
+        shares: Sequence[Share] = (),
     ) -> TokenBudget:
         """Return the budget of one request to `model`: its prompt, question and history are counted, not estimated.
 
@@ -118,6 +166,7 @@ class TokenBudget:
                 limit if that is higher.
             buffer: tokens kept for text that nobody counted.
             context_cap: the most tokens of the context; None means no cap.
+            shares: what competes for the room that is left, most important first.
 
         Raises:
             ConfigError: the model is unknown and no window is given, or the zones leave no token for the context.
@@ -144,4 +193,5 @@ class TokenBudget:
             buffer=buffer,
             context_cap=context_cap,
             encoding=encoding,
+            shares=tuple(shares),
         )
