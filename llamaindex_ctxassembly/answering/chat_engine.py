@@ -25,8 +25,10 @@ from llamaindex_ctxassembly.answering.run import (
     pieces_of,
 )
 
-MEMORY_TOKENS = 8_000
-"""The published zone of a conversation."""
+MEMORY_TOKENS = 1_000_000
+"""More than a conversation has: `AnswerConfig.history_tokens`, 8,000, limits what the model reads of it.
+
+A buffer that is full leaves out one more message at each turn, so every prompt would begin in another way."""
 
 
 class AnswerChatEngine(BaseChatEngine):
@@ -52,7 +54,7 @@ class AnswerChatEngine(BaseChatEngine):
 
     Args:
         engine: what answers. Several conversations may share it.
-        memory: where the conversation is kept; None means a `ChatMemoryBuffer` of 8,000 tokens.
+        memory: where the conversation is kept; None means a `ChatMemoryBuffer` that keeps all of it.
         mode: the mode of the next questions; None means the mode of `engine`.
         filters: the filters of this conversation's user.
     """
@@ -97,7 +99,7 @@ class AnswerChatEngine(BaseChatEngine):
             retriever: any retriever.
             llm: the LLM; None means `Settings.llm`.
             chat_history: what was said before, put into the memory.
-            memory: the memory; None means a `ChatMemoryBuffer` of 8,000 tokens.
+            memory: the memory; None means a `ChatMemoryBuffer` that keeps all of it.
             filters: the filters of this conversation's user.
             settings: further parameters of `AnswerQueryEngine`, such as `postprocessor`.
 

@@ -14,7 +14,17 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms import LLM
 
-from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Labels, MemoryIndex, RetrievalConfig, TokenBudget, presets
+from ctxassembly import (
+    AnswerChain,
+    AssemblyConfig,
+    Chunk,
+    Labels,
+    MemoryIndex,
+    RetrievalConfig,
+    Share,
+    TokenBudget,
+    presets,
+)
 from ctxassembly.answering import Answer, AnswerConfig, Exchange, Intent, Mode
 from ctxassembly.answering.requests import AskModel
 from ctxassembly.conversations.sources import MESSAGE_KEY
@@ -235,6 +245,21 @@ def test_all_three_hold_the_prompt_to_the_window_alike() -> None:
     assert [compared(answer) for answer in answers[1:]] == [expected] * 2
 
 
+def test_all_three_divide_the_window_alike_and_their_traces_say_what_gave_way() -> None:
+    shares = Share("conversation", floor=60, cap=120), Share("documents", floor=40)
+    budget = TokenBudget(
+        window=500, system=0, query=0, conversation=0, generation=100, buffer=64, context_cap=200, shares=shares
+    )
+    config = AnswerConfig(rewrite="off", modes={"normal": Mode(answer_tokens=100)})
+    earlier = [(f"Question {number}?", "word " * 30) for number in range(12)]
+    answers = answers_of_all_three(config, DRINK, earlier, assembly=AssemblyConfig(max_tokens=budget))
+    expected = compared(answers[0])
+    assert expected["notes"][0].startswith("history: 20 messages left out, beyond 5 exchanges or 120 tokens")
+    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
+    notes = [answer.context.trace.notes[0] for answer in answers if answer.context]
+    assert notes == ["budget: documents gave way, 151 of 200 tokens"] * 3
+
+
 def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() -> None:
     """The published rule: system prompt, query, history, context and answer share one window."""
 
@@ -289,7 +314,9 @@ def test_all_three_summarize_what_is_left_out_of_the_conversation(streamed: bool
     answers = answers_of_all_three(config, DRINK, earlier, streamed=streamed)
     expected = compared(answers[0])
     assert ("summarize", "1 exchange in 7 tokens") in expected["steps"]
-    assert expected["notes"] == ["history: 2 messages summarized, beyond 1 exchanges or 8,000 tokens"]
+    assert expected["notes"] == [
+        "history: 2 messages summarized, beyond 1 exchanges or 8,000 tokens; 2 of them, 7 tokens, from this question on"
+    ]
     assert expected["answer"].startswith("After 6 messages")
     assert [compared(answer) for answer in answers[1:]] == [expected] * 2
 

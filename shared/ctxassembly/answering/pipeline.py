@@ -35,7 +35,15 @@ from ctxassembly.answering.search import Evidence, evidence_flow
 from ctxassembly.answering.summary import RESERVED_TOKENS, summary_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
 from ctxassembly.answering.weakness import find_weakness, strength
-from ctxassembly.answering.window import fit_context, fit_history, free_tokens, history_messages, window_budget
+from ctxassembly.answering.window import (
+    fit_context,
+    fit_history,
+    free_tokens,
+    history_limit,
+    history_messages,
+    last_exchanges,
+    window_budget,
+)
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
@@ -44,7 +52,6 @@ from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import AnswerError, SearchError
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tokens.history import trim_history
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import escape_labels
 from ctxassembly.wording.languages import language_of
@@ -298,21 +305,26 @@ def _history_flow(
         return ()
     window = window_budget(call, config)
     free = (yield Compute(partial(free_tokens, window, call, config, prompt))) if window else None
-    limit = config.history_tokens if free is None else max(0, min(free, config.history_tokens))
+    limit = history_limit(window, config) if free is None else max(0, min(free, history_limit(window, config)))
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
-    messages = history_messages(call.history[-config.history_exchanges :])
-    kept = trim_history(messages, limit, count, keep_exchanges=config.history_exchanges).messages
+    zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
+    trim = partial(last_exchanges, max_tokens=limit, max_exchanges=config.history_exchanges, count=count)
+    kept = trim(call.history)
     summary: list[Message] = []
-    if len(kept) < 2 * len(call.history) and config.summarize_history and limit >= RESERVED_TOKENS:
-        kept = trim_history(messages, limit - RESERVED_TOKENS, count, keep_exchanges=config.history_exchanges).messages
-        left_out = call.history[: len(call.history) - len(kept) // 2]
+    if len(kept) < len(call.history) and config.summarize_history and limit >= RESERVED_TOKENS:
+        trim = partial(trim, max_tokens=limit - RESERVED_TOKENS)
+        kept = trim(call.history)
+        left_out = call.history[: len(call.history) - len(kept)]
         summary = yield from summary_flow(left_out, limit, call.mode, count, log)
-    if left_out_count := 2 * len(call.history) - len(kept):
-        zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
-        log.notes.append(
-            f"history: {left_out_count:,} messages {'summarized' if summary else 'left out'}, beyond {zone}"
-        )
-    return (*summary, *kept)
+    if left_out := call.history[: len(call.history) - len(kept)]:
+        became = "summarized" if summary else "left out"
+        note = f"history: {2 * len(left_out):,} messages {became}, beyond {zone}"
+        new = left_out[len(call.history) - 1 - len(trim(call.history[:-1])) :]
+        if new:
+            lost = sum(count(message["content"]) for message in history_messages(new))
+            note += f"; {2 * len(new):,} of them, {lost:,} tokens, from this question on"
+        log.notes.append(note)
+    return (*summary, *history_messages(kept))
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:

@@ -2,12 +2,13 @@
 
 The window is taken from the assembly's `TokenBudget`, or from the model if it says its window. The zones of a budget
 are estimates. Here the system prompt and the question are counted as they are sent. Where they, or the answer, take
-more than their zones, the context gets that much less. The conversation gets what the context leaves.
+more than their zones, the context gets that much less. The conversation gets what the context leaves. If the budget has
+shares, they say what the context leaves to the conversation, and what the conversation leaves to the context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ctxassembly.answering.requests import AnswerCall, Exchange, Message
@@ -16,6 +17,7 @@ from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.shares import CONVERSATION, DOCUMENTS
 from ctxassembly.wording.prompts import system_prompt, user_prompt
 
 
@@ -25,6 +27,27 @@ def history_messages(history: Iterable[Exchange]) -> list[Message]:
     for exchange in history:
         messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": exchange.answer}]
     return messages
+
+
+def last_exchanges(
+    history: Sequence[Exchange], max_tokens: int, max_exchanges: int, count: Callable[[str], int]
+) -> Sequence[Exchange]:
+    """Return the last exchanges within both limits: all, or those from a round number on, at least two of five.
+
+    If the cut moved by one exchange a turn, every prompt would begin in another way, and a provider's cache of it would
+    be lost each time: over 20 turns with at most 5 exchanges 14 times. From a round number on it is 4 times.
+    """
+    start, tokens = len(history), 0
+    while start > max(0, len(history) - max_exchanges):
+        tokens += sum(count(message["content"]) for message in history_messages(history[start - 1 : start]))
+        if tokens > max_tokens:
+            break
+        start -= 1
+    latest = start + 3 * (len(history) - start) // 5
+    step = 1 << len(history).bit_length()
+    while (first := -(-start // step) * step) > latest:
+        step //= 2
+    return history[first:]
 
 
 BUFFER_TOKENS = 64
@@ -74,7 +97,7 @@ def fit_context(
 ) -> TokenBudget | None:
     """Return the budget of the context if the prompts leave less of the window than the assembly's; None otherwise.
 
-    `rules` come last in the system prompt.
+    If the window has shares, it is always returned. `rules` come last in the system prompt.
 
     Raises:
         ConfigError: the prompts and the answer leave nothing of the assembly's TokenBudget.
@@ -84,19 +107,32 @@ def fit_context(
     language = call.language
     system = system_prompt(config.style, form=form, language=language, supplement=True, extra_rules=rules)
     user = user_prompt("", call.question, language=language, template=config.template)
-    history = history_messages(call.history[-config.history_exchanges :])
-    said = sum(count(message["content"]) for message in history)
-    try:
-        counted = replace(
-            budget,
-            system=count(system),
-            query=count(user),
-            conversation=min(said, budget.conversation, config.history_tokens),
-            generation=max(budget.generation, config.mode(call.mode).answer_tokens),
-            context_cap=call.assembly.token_limit,
-        )
-    except ConfigError:
-        if budget is call.assembly.max_tokens:
-            raise
+    kept = last_exchanges(call.history, history_limit(budget, config), config.history_exchanges, count)
+    said = sum(count(message["content"]) for message in history_messages(kept))
+    shares = tuple(share for share in budget.shares if share.name in (CONVERSATION, DOCUMENTS))  # all that it sends
+    zone = said if len(shares) > 1 else min(said, budget.conversation)
+    counted: TokenBudget | None = None
+    for conversation in dict.fromkeys((zone, 0)):  # rather no conversation than no context
+        try:
+            counted = replace(
+                budget,
+                system=count(system),
+                query=count(user),
+                conversation=conversation,
+                generation=max(budget.generation, config.mode(call.mode).answer_tokens),
+                context_cap=budget.context_cap if shares else call.assembly.token_limit,
+                shares=shares,
+            )
+            break
+        except ConfigError:
+            if budget is call.assembly.max_tokens and not conversation:
+                raise
+    if counted is None:
         return None  # a model may take more than its description says
-    return counted if counted.context < call.assembly.token_limit else None
+    return counted if shares or counted.context < call.assembly.token_limit else None
+
+
+def history_limit(budget: TokenBudget | None, config: AnswerConfig) -> int:
+    """Return the most tokens of the conversation, whatever else is sent."""
+    caps = [share.cap for share in budget.shares if share.name == CONVERSATION and share.cap] if budget else []
+    return min((config.history_tokens, *caps))

@@ -131,8 +131,9 @@ class AnswerConfig:
     template: Annotated[str, NonBlank()] | None = None
     """The user message, with {context} and {question}. None uses the template of the context's language."""
     history_exchanges: Annotated[int, Range(1)] = 5
-    """The maximum number of exchanges of the conversation that the model reads, the last ones; at least 1. Published:
-    5."""
+    """The maximum number of exchanges of the conversation that the model reads, the last ones; at least 1. Where not
+    all fit, the oldest are left out in steps, so that the beginning of the prompt stays in a provider's cache.
+    Published: 5, without steps."""
     history_tokens: Annotated[int, Range(0)] = 8_000
     """The maximum number of tokens of the conversation in the prompt, counted from its end; at least 0. Published:
     8,000."""

@@ -74,6 +74,7 @@ class TokenBudget:
             check_int("TokenBudget.context_cap", self.context_cap, 1)
         if self.context < 1:
             spent = " + ".join(f"{zone} {getattr(self, zone):,}" for zone in ZONES)
+            spent += "".join(f" + the floor of {share.name}, {share.floor:,}" for share in self.shares if share.floor)
             raise ConfigError("TokenBudget.window", f"more than the zones take together ({spent})", self.window)
 
     @property

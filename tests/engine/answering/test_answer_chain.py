@@ -346,21 +346,32 @@ def test_the_conversation_is_trimmed_to_its_zone_from_its_beginning():
     said = model.prompts("answer")[0].messages
     assert said[-3]["content"] == "question 199"
     assert len(said) < 25
-    assert answer.notes[-1] == "history: 382 messages left out, beyond 200 exchanges or 1,000 tokens"
+    assert answer.notes[-1] == "history: 384 messages left out, beyond 200 exchanges or 1,000 tokens"
     chain(model, AnswerConfig(history_tokens=0)).answer("Is parking free?", history=history, filter=A)
     assert len(model.prompts("answer")[1].messages) == 2
 
 
-@pytest.mark.parametrize(("config", "exchanges"), [(AnswerConfig(), 5), (AnswerConfig(history_exchanges=7), 7)])
-def test_the_model_reads_the_last_five_exchanges_unless_set_otherwise(config, exchanges):
-    """The published rule: the last five exchanges of the conversation."""
-    history = [Exchange(f"question {number}", "answer") for number in range(12)]
+@pytest.mark.parametrize(
+    ("config", "length", "exchanges", "kept"),
+    [
+        (AnswerConfig(), 5, 5, 5),
+        (AnswerConfig(), 9, 5, 5),
+        (AnswerConfig(), 10, 5, 2),
+        (AnswerConfig(history_exchanges=7), 15, 7, 7),
+        (AnswerConfig(history_exchanges=7), 16, 7, 4),
+    ],
+)
+def test_the_model_reads_the_last_five_exchanges_unless_set_otherwise(config, length, exchanges, kept):
+    """The published rule is at most the last five exchanges of the conversation. They are cut in steps."""
+    history = [Exchange(f"question {number}", "answer") for number in range(length)]
     model = Scripted(understand={"question": None})
     answer = chain(model, config).answer("Is parking free?", history=history, filter=A)
     said = [message["content"] for message in model.prompts("answer")[0].messages if message["role"] == "user"]
-    assert said[:-1] == [f"question {number}" for number in range(12 - exchanges, 12)]
-    left_out = 2 * (12 - exchanges)
-    assert answer.notes == (f"history: {left_out} messages left out, beyond {exchanges} exchanges or 8,000 tokens",)
+    assert said[:-1] == [f"question {number}" for number in range(length - kept, length)]
+    note = f"history: {2 * (length - kept)} messages left out, beyond {exchanges} exchanges or 8,000 tokens"
+    if kept < exchanges:
+        note += f"; {2 * (exchanges + 1 - kept)} of them, {4 * (exchanges + 1 - kept)} tokens, from this question on"
+    assert answer.notes == ((note,) if kept < length else ())
 
 
 def test_rules_and_template_are_the_callers():

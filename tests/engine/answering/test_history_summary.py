@@ -27,16 +27,16 @@ def test_the_exchanges_left_out_are_summarized_by_option():
     answer, model = asked(AnswerConfig(summarize_history=True))
     [request] = model.prompts("summarize")
     told = [json.loads(line) for line in request.messages[1]["content"].splitlines()]
-    assert told == [{"user": one.question, "assistant": one.answer} for one in HISTORY[:7]]
+    assert told == [{"user": one.question, "assistant": one.answer} for one in HISTORY[:8]]
     assert (request.max_tokens, request.is_streamed) == (300, False)
     system, *history, _ = model.prompts("answer")[0].messages
-    assert [message["role"] for message in history] == ["user", "assistant"] * 6
+    assert [message["role"] for message in history] == ["user", "assistant"] * 5
     assert history[1]["content"] == SUMMARY
-    assert history[2]["content"] == "question 7"
+    assert history[2]["content"] == "question 8"
     assert SUMMARY not in system["content"]
-    assert answer.notes == ("history: 14 messages summarized, beyond 5 exchanges or 8,000 tokens",)
+    assert answer.notes == ("history: 16 messages summarized, beyond 5 exchanges or 8,000 tokens",)
     assert [step.name for step in answer.steps] == ["understand", "retrieve", "assemble", "summarize", "answer"]
-    assert answer.steps[3].outcome == "7 exchanges in 6 tokens"
+    assert answer.steps[3].outcome == "8 exchanges in 6 tokens"
 
 
 @pytest.mark.parametrize("history", [(), HISTORY[:5]])
@@ -63,8 +63,8 @@ def test_nothing_is_summarized_without_the_option_nor_without_room_for_it():
 def test_without_a_summary_there_is_an_answer_and_a_note(summary, note):
     answer, model = asked(AnswerConfig(summarize_history=True), summary=summary)
     assert note in answer.notes
-    assert answer.notes[-1].startswith("history: 14 messages left out")
-    assert model.prompts("answer")[0].messages[1]["content"] == "question 7"
+    assert answer.notes[-1].startswith("history: 16 messages left out")
+    assert model.prompts("answer")[0].messages[1]["content"] == "question 8"
 
 
 def test_a_summary_and_what_it_reads_fit_the_window():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chain_parts import KEYWORDS, Scripted, chain
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, TokenBudget
+from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, Share, TokenBudget
 from ctxassembly.answering import AnswerConfig, Exchange, Mode
 from ctxassembly.tokens.counter import counter_for
 
@@ -119,3 +119,54 @@ def test_a_window_that_is_unknown_large_or_too_small_to_be_true_changes_nothing(
     answer = chain(model, AnswerConfig(modes=SHORT), index=PARKING, assembly=assembly).answer(QUESTION)
     assert answer.context.trace.max_tokens == 8_000
     assert answer.notes == ()
+
+
+DOCUMENTS, CONVERSATION = Share("documents", floor=150, cap=900), Share("conversation", floor=170, cap=600)
+
+
+@pytest.mark.parametrize("window", [450, 700, 1_000, 2_000, 6_000])
+@pytest.mark.parametrize("shares", [(DOCUMENTS, CONVERSATION), (CONVERSATION, DOCUMENTS), (DOCUMENTS,)])
+def test_shares_divide_what_the_prompt_as_sent_leaves(window: int, shares: tuple[Share, ...]):
+    budget = TokenBudget(window=window, system=0, query=0, conversation=0, generation=50, buffer=64, shares=shares)
+    answer, model = asked(budget, HISTORY)
+    for request in model.asked:
+        assert tokens(request) + 100 + 64 <= window
+    history = sum(count(message["content"]) for message in model.prompts("answer")[0].messages[1:-1])
+    assert 0 < answer.context.token_count <= 900
+    if len(shares) == 2:
+        assert history <= 600
+    if window >= 700:
+        assert answer.context.token_count > 100
+    if len(shares) == 2 and window >= 1_000:
+        assert history >= 150
+
+
+def test_the_last_share_gives_way_first_and_the_trace_says_so():
+    budget = TokenBudget(window=1_000, system=0, query=0, conversation=0, generation=100, buffer=64)
+    given = {}
+    for first, last in ((DOCUMENTS, CONVERSATION), (CONVERSATION, DOCUMENTS)):
+        answer, model = asked(replace(budget, shares=(first, last)), HISTORY)
+        history = sum(count(message["content"]) for message in model.prompts("answer")[0].messages[1:-1])
+        given[first.name] = (answer.context.trace.max_tokens, history, answer.context.trace.notes[0])
+    limit, said, note = given["documents"]
+    assert (limit, said) == (553, 154)
+    assert note == "budget: documents gave way, 553 of 900 tokens; conversation gave way, 170 of 462 tokens"
+    limit, said, note = given["conversation"]
+    assert (limit, said) == (261, 462)
+    assert note == "budget: documents gave way, 261 of 900 tokens"
+
+
+def test_a_conversation_that_is_over_leaves_its_room_to_the_documents():
+    shares = Share("conversation", cap=600), Share("documents")
+    budget = TokenBudget(window=2_000, system=0, query=0, generation=100, buffer=64, shares=shares)
+    assert budget.context == 1_236
+    assert asked(budget, HISTORY)[0].context.trace.max_tokens == 1_261
+    assert asked(budget)[0].context.trace.max_tokens == 1_723
+
+
+def test_a_conversation_whose_floor_leaves_nothing_gives_way_before_the_question_fails():
+    shares = Share("conversation", floor=700), Share("documents")
+    budget = TokenBudget(window=800, system=0, query=0, conversation=0, generation=100, buffer=64, shares=shares)
+    answer, model = asked(budget, HISTORY)
+    assert answer.context.token_count > 0
+    assert all(tokens(request) + 100 + 64 <= 800 for request in model.asked)
