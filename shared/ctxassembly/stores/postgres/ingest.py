@@ -173,7 +173,7 @@ def _correct_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Ma
 def insert_words(cursor: Any, table: IndexedTable, keys: Sequence[Any]) -> None:
     """Add the words of these rows to those that the table has.
 
-    In their order, so that of two writers one waits for the other, and never each for the other.
+    In their order, so one of two writers may wait for the other, but never each for the other.
     """
     cursor.execute(
         f"INSERT INTO {_escape_percent(table.lexemes_name)} SELECT DISTINCT lexeme FROM {_escaped_table(table)}, "
