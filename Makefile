@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks picture docs docs-serve test check test-all dist release fuzz bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
+.PHONY: help demo notebooks picture docs docs-serve test check test-engines test-all dist release fuzz bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -46,6 +46,18 @@ test-all: check docs .venv/semantic .venv/bench .venv/browser .venv/notebooks .v
 	$(PYTEST) -m "semantic or browser or notebooks or site or release"
 	$(BIN)/python -m pytest -m bench  # by themselves: they compare times
 	@$(MAKE) --no-print-directory release
+
+# Servers that the environment names are used as they are. Else both are started in Docker, and removed after it.
+ENGINES := docker compose --file tests/stores/engines.yml
+test-engines: .venv/test  ## run the cases of an index on servers: those at CTXASSEMBLY_QDRANT_URL and CTXASSEMBLY_MILVUS_URI, else two in Docker
+	@if [ -n "$$CTXASSEMBLY_QDRANT_URL$$CTXASSEMBLY_MILVUS_URI" ]; then \
+	  exec $(BIN)/python -m pytest -m engines tests/stores; \
+	elif ! $(ENGINES) ps > /dev/null 2>&1; then \
+	  echo 'make test-engines needs Docker with compose, or CTXASSEMBLY_QDRANT_URL or CTXASSEMBLY_MILVUS_URI'; exit 1; \
+	fi; \
+	trap '$(ENGINES) down --volumes' EXIT; \
+	$(ENGINES) up --detach --wait && CTXASSEMBLY_QDRANT_URL=http://localhost:6333 \
+	  CTXASSEMBLY_MILVUS_URI=http://localhost:19530 $(BIN)/python -m pytest -m engines tests/stores
 
 dist: .venv/release  ## build the wheel and the source distribution into dist/, and check them
 	@rm -rf dist
