@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.answering.llm import chat_model
     from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
     from llamaindex_ctxassembly.context_retriever import ContextRetriever
+    from llamaindex_ctxassembly.conversation import MemoryConversation
     from llamaindex_ctxassembly.convert.models import to_messages
     from llamaindex_ctxassembly.convert.numbering import number_chunks
     from llamaindex_ctxassembly.convert.prompts import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         "ContextEvent",
         "ContextRetriever",
         "DocstoreNeighbors",
+        "MemoryConversation",
         "PGVectorNeighbors",
         "QuestionAnsweredEvent",
         "RetrievedEvent",
@@ -67,6 +69,7 @@ else:
         "llamaindex_ctxassembly.answering.llm": "chat_model",
         "llamaindex_ctxassembly.answering.query_engine": "AnswerQueryEngine",
         "llamaindex_ctxassembly.context_retriever": "ContextRetriever",
+        "llamaindex_ctxassembly.conversation": "MemoryConversation",
         "llamaindex_ctxassembly.convert.models": "to_messages",
         "llamaindex_ctxassembly.convert.numbering": "number_chunks",
         "llamaindex_ctxassembly.convert.prompts": (

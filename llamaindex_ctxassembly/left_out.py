@@ -93,9 +93,8 @@ class _LeftOutSearch:
         return await self.postprocessor.aassemble_as(partial(_to_output, left_out), self._arguments(left_out))
 
     def _find(self, wanted: Mapping[str, Any]) -> LeftOut:
-        return find_left_out(
-            [self.context], **{name: str(value) for name, value in wanted.items() if value is not None}
-        )
+        texts: dict[str, Any] = {name: str(value) for name, value in wanted.items() if value is not None}
+        return find_left_out([self.context], **texts)
 
     def _arguments(self, left_out: LeftOut) -> dict[str, Any]:
         arguments = self.postprocessor.arguments(left_out.hits, left_out.query, None, self.labels)

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.answering.cache import HiddenFilter, index_identity
 from ctxassembly.assembly.expansion.access import unseen_filter_warning
+from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
@@ -35,6 +36,12 @@ from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.stores.filtered import ScopedStore
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
+from llamaindex_ctxassembly.conversation import (
+    aconversation_turn,
+    check_conversation,
+    conversation_turn,
+    resolve_conversation,
+)
 from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, text_model
 from llamaindex_ctxassembly.convert.nodes import (
     add_media_notes,
@@ -102,6 +109,9 @@ class ContextWarnings(WarnOnce):
 
 
 T = TypeVar("T")
+
+MAX_MENTIONED = 20
+"""More than the documents that the best hits may mention."""
 
 FilterFunction = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
@@ -175,6 +185,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     without arguments may return the labels of the current conversation, or None. Without labels each run begins with
     `config.first_label`.
 
+    `conversation` is the conversation of an agent's memory, `MemoryConversation(memory)`, instead of `labels`: text
+    that the memory still holds isn't sent again, and documents keep their labels. A function without arguments may
+    return the current one, or None. A plain `Conversation` is taken as it is, and nothing is added to it.
+
     `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. If the
     context may be longer than the window of `llm`, or else of `Settings.llm`, a warning says so. An LLM that only the
     query engine has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
@@ -207,6 +221,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     supplement: SupplementInput = Field(default=None, exclude=True, frozen=True)
     transform_fetched: Any = Field(default=None, exclude=True, frozen=True)
     labels: Any = Field(default=None, exclude=True, frozen=True)
+    conversation: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbor_store: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
@@ -229,6 +244,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._embeddings = as_embeddings(self.embeddings)
         check_scorer(self.scorer)
         check_labels(self.labels)
+        check_conversation(self.conversation)
+        if not (self.labels is None or self.conversation is None):
+            raise ConfigError("labels", "None with a conversation, which has its own", self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
         self._warnings.warn_about_window(self.llm, self.config.token_limit)
 
@@ -272,18 +290,23 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def assemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
         """Return `transform` of the context that `assemble` returns for `arguments`, with its warnings issued."""
-        context = assemble(**arguments, llm=text_model(self.llm), on_stage=on_stage())
+        with conversation_turn(arguments.get("conversation"), _max_new_labels(arguments)) as turn:
+            given = {**arguments, "conversation": turn.conversation}
+            context = assemble(**given, llm=text_model(self.llm), on_stage=on_stage())
+            turn.contexts.append(context)
         self._issue_warnings(context)
         return transform(context)
 
     async def aassemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
         """Async version of `assemble_as`. `transform` is called in the thread that assembles."""
-        context, output = await assemble_as(
-            lambda context: (context, transform(context)),
-            **arguments,
-            llm=async_text_model(self.llm),
-            on_stage=on_stage(),
-        )
+        async with aconversation_turn(arguments.get("conversation"), _max_new_labels(arguments)) as turn:
+            context, output = await assemble_as(
+                lambda context: (context, transform(context)),
+                **{**arguments, "conversation": turn.conversation},
+                llm=async_text_model(self.llm),
+                on_stage=on_stage(),
+            )
+            turn.contexts.append(context)
         self._issue_warnings(context)
         return output
 
@@ -364,6 +387,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     ) -> dict[str, Any]:
         """Return the arguments of `assemble`; `supplement` and `labels` are used if the postprocessor has none."""
         own_supplement, own_labels = resolve_supplement(query, self.supplement), resolve_labels(self.labels)
+        conversation = resolve_conversation(self.conversation)
         return {
             "hits": hits,
             "config": self.config,
@@ -373,7 +397,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             "embeddings": self._embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
-            "labels": labels if own_labels is None else own_labels,
+            "labels": None if conversation is not None else labels if own_labels is None else own_labels,
+            "conversation": conversation,
         }
 
     def _filtered_store(self, query: str | None) -> Any:
@@ -400,6 +425,13 @@ def _check_filter(value: object) -> None:
     if isinstance(value, Mapping) and "filters" not in value:
         write = "filter=MetadataFilters(filters=[MetadataFilter(key=..., value=...)])"
         raise ConfigError("filter", "MetadataFilters, or a function from a query to them", value, f": write {write}")
+
+
+def _max_new_labels(arguments: Mapping[str, Any]) -> int:
+    """Return a bound of the new labels of one context: one for each part of a document, or for each chunk."""
+    config: AssemblyConfig = arguments["config"]
+    near = 1 if config.cite == "document" else 2 * config.fetch_window(arguments["query"]) + 1
+    return (len(arguments["hits"]) * near + MAX_MENTIONED) * MAX_PARTS
 
 
 def _query_text(query_bundle: QueryBundle | None) -> str | None:

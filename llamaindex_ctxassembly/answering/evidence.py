@@ -211,12 +211,19 @@ def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | No
     """Return `retriever` with its postprocessor.
 
     Raises:
-        ConfigError: `retriever` is not a retriever, or a postprocessor is given for a retriever that has one.
+        ConfigError: `retriever` is not a retriever, a postprocessor is given for a retriever that has one, or it has a
+            conversation.
     """
     if not isinstance(retriever, BaseRetriever):
         raise ConfigError("retriever", "a LlamaIndex retriever", retriever)
-    if not isinstance(retriever, ContextRetriever):
-        return GenericRetrieverEvidence(retriever, postprocessor or ContextAssemblyPostprocessor())
-    if postprocessor is not None:
-        raise ConfigError("postprocessor", "None with a ContextRetriever, which has one", postprocessor)
-    return ContextRetrieverEvidence(retriever)
+    own = postprocessor
+    if isinstance(retriever, ContextRetriever):
+        if postprocessor is not None:
+            raise ConfigError("postprocessor", "None with a ContextRetriever, which has one", postprocessor)
+        own = retriever.filtered_postprocessor(retriever.call_filters(None))
+    if own is not None and own.conversation is not None:
+        allowed = "None in an answer engine, whose contexts no memory keeps"
+        raise ConfigError("postprocessor.conversation", allowed, own.conversation)
+    if isinstance(retriever, ContextRetriever):
+        return ContextRetrieverEvidence(retriever)
+    return GenericRetrieverEvidence(retriever, postprocessor or ContextAssemblyPostprocessor())

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.messages import rehydrate_hits
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.text.words import TermQuery, normalize
@@ -54,6 +55,8 @@ class LeftOut(NamedTuple):
     """Id and text of the hits that the model has read already."""
     is_around: bool = False
     """True for the text around a label."""
+    conversation: Conversation = Conversation()
+    """The contexts that the model has read: with it none of their text is sent again, and documents keep labels."""
 
     def config(self, config: AssemblyConfig) -> AssemblyConfig:
         """Return the config for the assembly of these hits: text around a label comes from the widest window."""
@@ -101,6 +104,10 @@ def find_left_out(
     for hit in (hit for context in reversed(known) for hit in _hits_with_text(context)):
         if _name(hit.chunk) not in seen:
             unseen.setdefault(_name(hit.chunk), hit)
+    conversation = Conversation()
+    for context in known:
+        conversation = conversation.after(context)
+    conversation = conversation.seen_in([context.text for context in contexts])
     last = known[-1]
     reader = MetadataReader(last.keys, last.language, for_header=True)
     available = _list_sources([hit.chunk for hit in unseen.values()], reader, last)
@@ -122,7 +129,8 @@ def find_left_out(
     if is_around:
         near = found if words else [hit for hit in found if _is_near(hit.chunk, labeled)]
         found = [*(Hit(chunk) for chunk in labeled), *near]
-    return LeftOut(tuple(found), words or None, " ".join(filter(None, (nothing, available))), seen, is_around)
+    reply = " ".join(filter(None, (nothing, available)))
+    return LeftOut(tuple(found), words or None, reply, seen, is_around, conversation)
 
 
 def _name(chunk: Chunk) -> tuple[str, str]:
