@@ -34,6 +34,9 @@ PAGE = str(Path("docs", "install.md").resolve())
 WEIGH = str(Path("tests", "release", "weigh.py").resolve())
 WALK = str(Path("tests", "release", "walk.py").resolve())
 
+LOCK = "requirements-dev.txt"
+GROUPS = ("demo", "test", "lint", "release", "semantic", "bench", "docs", "notebooks")
+
 nox.options.default_venv_backend = "virtualenv"
 nox.options.error_on_missing_interpreters = bool(os.environ.get("CTXASSEMBLY_EVERY_PYTHON"))
 
@@ -80,3 +83,19 @@ def most(session: nox.Session) -> None:
     """What most people install, on each Python that is here."""
     install(session, MOST)
     walk(session, "The engine alone", *MOST)
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Write the pins and hashes of all that development installs, for every Python and platform, into LOCK.
+
+    Without torch: its builds for CPUs and GPUs differ in their hashes.
+    """
+    session.install("uv", "--constraint", "constraints.txt")
+    without = Path(session.create_tmp()) / "without.txt"
+    without.write_text("torch; python_version < '0'\n", "utf-8")
+    groups = [part for group in GROUPS for part in ("--group", group)]
+    files = ["--constraint", "constraints.txt", "--override", str(without), "--output-file", LOCK]
+    form = ["--generate-hashes", "--universal", "--python-version", PYTHONS[0], "--no-annotate"]
+    form += ["--custom-compile-command", "make lock", "--quiet"]
+    session.run("uv", "pip", "compile", "pyproject.toml", "--all-extras", *groups, *files, *form)
