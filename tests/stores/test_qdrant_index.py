@@ -32,6 +32,7 @@ from ctxassembly import (
 )
 from ctxassembly.enrichment import EnrichmentConfig, enrich
 from ctxassembly.stores.qdrant import QdrantIndex, attach
+from ctxassembly.stores.qdrant.ingest import QdrantStorage
 from ctxassembly.stores.sparse.ingest import Writer
 from ctxassembly.testing import IndexCase, index_cases
 from langchain_ctxassembly import ContextRetriever
@@ -294,6 +295,35 @@ def test_attached_documents_are_found_by_titles_and_their_pages_by_offset():
     store.delete([titled.id])
     index.refresh()
     assert [chunk.text for chunk in index.fetch([ChunkRef("lab", named_in="Iron deficiency")])] == ["Weak."]
+
+
+def test_counts_that_two_loaders_at_once_have_lost_are_right_after_a_refresh(monkeypatch: pytest.MonkeyPatch):
+    """Both read a count, and then both write theirs, since Qdrant adds nothing to a number by itself."""
+    index = make_index(CHUNKS[:1])
+    read, at_once = QdrantStorage.read_counts, [Chunk("other#0", "other", "Ferritin, zinc.", 0)]
+
+    def read_before_the_other_writes(storage: QdrantStorage, words: Sequence[str]) -> Any:
+        counts = read(storage, words)
+        while at_once:
+            index.add([at_once.pop()], embed=EMBEDDINGS, progress=False)
+        return counts
+
+    with monkeypatch.context() as patched:
+        patched.setattr(QdrantStorage, "read_counts", read_before_the_other_writes)
+        index.add([Chunk("iron#0", "iron", "Ferritin, iron.", 0)], embed=EMBEDDINGS, progress=False)
+    assert index.find_terms(_asked("ferritin")).terms[0].chunk_count == 2
+    assert index.check().chunks == 3
+    index.refresh()
+    assert index.find_terms(_asked("ferritin")).terms[0].chunk_count == 3
+    assert len(retrieve("ferritin", WORDS, index=index).hits) == 3
+
+
+def test_words_with_the_hash_of_another_find_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ctxassembly.stores.sparse.rows._MAX_HASHES", 1)
+    index, expected = make_index(), MemoryIndex(CHUNKS)
+    for query in ("ferritin", "iron", "morning ferritin", "eat"):
+        found, wanted = (retrieve(query, WORDS, index=one).hits for one in (index, expected))
+        assert [(hit.chunk.id, hit.score) for hit in found] == [(hit.chunk.id, hit.score) for hit in wanted] != []
 
 
 def test_titles_are_corrected_after_a_killed_run(monkeypatch: pytest.MonkeyPatch):
