@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +18,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_qdrant import QdrantVectorStore
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexStore
-from qdrant_client import QdrantClient, models
+from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from ctxassembly import (
     AssemblyConfig,
@@ -416,6 +418,27 @@ OPTIONS = (
     {"location": None, "url": "http://one:6333", "port": 6333},
     {"host": "other", "port": 6333},
 )
+
+
+def test_another_process_opens_connections_of_its_own_and_reads_the_key_from_its_environment(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    layout = make_index().layout
+    options = {"url": "https://one:6333", "api_key": "secret", "check_compatibility": False}
+    index = QdrantIndex(QdrantClient(**options), layout, aclient=AsyncQdrantClient(**options)).with_filter({"a": 1})
+    with pytest.raises(ConfigError, match="QDRANT_API_KEY of each process"):
+        pickle.dumps(index)
+    monkeypatch.setenv("QDRANT_API_KEY", "secret")
+    pickled = pickle.dumps(index)
+    assert b"secret" not in pickled
+    sent = pickle.loads(pickled)
+    assert (sent.place, sent.layout, sent.filters, sent.keys) == (index.place, layout, index.filters, index.keys)
+    assert sent.client.init_options == sent.aclient.init_options == index.client.init_options
+    assert copy.deepcopy(index) is copy.copy(index) is index
+    with pytest.raises(ConfigError, match="client of a server"):
+        pickle.dumps(make_index())
+    with pytest.raises(ConfigError, match="without headers"):
+        pickle.dumps(replace(index, client=QdrantClient(**options, headers={"authorization": "secret"})))
 
 
 def test_langchain_reads_a_collection_that_create_made():

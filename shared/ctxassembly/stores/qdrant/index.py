@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal, overload
 
-from qdrant_client import QdrantClient
+from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.qdrant.attach import dense_params, locate, mark_new
+from ctxassembly.stores.qdrant.clients import client_options, make_client
 from ctxassembly.stores.qdrant.ingest import UNMARKED, QdrantStorage
 from ctxassembly.stores.qdrant.search import QdrantSearcher
 from ctxassembly.stores.sparse.index import CollectionHealth, SparseIndex
@@ -31,6 +32,17 @@ class QdrantIndex(SparseIndex):
     store of neighbors, too: `index.with_filter(filter)` is the same index whose hits and neighbors have to pass the
     filter.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = client_options(self.client)
+        aoptions = None if self.aclient is None else client_options(self.aclient)
+        return _reopen, (options, aoptions, {name: getattr(self, name) for name in ("layout", "filters", "keys")})
+
+    def __copy__(self) -> QdrantIndex:
+        return self
+
+    def __deepcopy__(self, _: Any) -> QdrantIndex:
+        return self
 
     @classmethod
     def create(
@@ -174,3 +186,9 @@ class QdrantIndex(SparseIndex):
     @property
     def _storage(self) -> QdrantStorage:
         return QdrantStorage(self.client, self.layout, self.keys)
+
+
+def _reopen(options: Mapping[str, Any], aoptions: Mapping[str, Any] | None, values: Mapping[str, Any]) -> QdrantIndex:
+    """Return an index that was pickled, with clients of its own."""
+    aclient = None if aoptions is None else make_client(AsyncQdrantClient, aoptions)
+    return QdrantIndex(make_client(QdrantClient, options), aclient=aclient, **values)
