@@ -81,7 +81,7 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
     titles = {entry["location"]: re.sub(r"<[^>]+>", "", entry["title"]).strip() for entry in index["docs"]}
     assert titles["settings.html#AssemblyConfig.max_tokens"] == "max_tokens"
     assert titles["dropped.html#near-duplicate"] == "near duplicate"
-    assert "api.html#ctxassembly.assemble" in titles
+    assert "api/engine.html#ctxassembly.assemble" in titles
     assert "_" in index["config"]["separator"]
     # As files, pages get the same from a script.
     assert (site / "search" / "search_index.js").read_text("utf-8").startswith("var __index = {")
@@ -109,14 +109,14 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
     ],
 )
 def test_every_public_name_is_listed(site: Path, package: str):
-    page = (site / "api.html").read_text("utf-8")
+    page = "".join(path.read_text("utf-8") for path in (site / "api").glob("*.html"))
     exported = import_module(package)
     names = [name for name in exported.__all__ if not ismodule(getattr(exported, name))]
     assert [name for name in names if f'id="{package}.{name}"' not in page] == []
 
 
 def test_every_preset_is_listed(site: Path):
-    page = (site / "api.html").read_text("utf-8")
+    page = (site / "api" / "engine.html").read_text("utf-8")
     names = [name for name, it in vars(presets).items() if isinstance(it, AssemblyConfig) and name[0] != "_"]
     assert len(names) > 8
     assert [name for name in names if f'id="ctxassembly.presets.{name}"' not in page] == []
