@@ -321,7 +321,12 @@ def _check_notes(make_index: MakeIndex) -> None:
                 raise AssertionError(f"{request} must be written")
             unvectored = replace(request, vectors=None, fingerprint="second model")
             _check_equal("notes without vectors", one.enrichment.write(replace(unvectored, notes=None)), True)
-        one.enrichment.commit(2)
+        # Vectors alone, for a document without notes.
+        outline = one.enrichment.outlines()[2]
+        texts = tuple(chunk.text for chunk in one.enrichment.read(outline).chunks)
+        bare = WriteNotes(outline, texts, None, _vectors(9)[: len(texts)], "third model")
+        _check_equal("vectors without notes", one.enrichment.write(bare), True)
+        one.enrichment.commit(3)
     _check_enriched(index, expected)
     stale = WriteNotes(index.enrichment.outlines()[0], ("another text",), None, None, "stale")
     _check_equal("notes on other texts", index.enrichment.write(stale), False)

@@ -52,7 +52,8 @@ class CollectionNotes:
         self.writer.write_state(is_open=True)
         changed: list[Changed] = []
         for place, one in enumerate(stored):
-            own = {**one.own, "notes": one.notes.updated(request, place)._asdict()}
+            notes = one.notes.updated(request, place)
+            own = {**one.own, "notes": {**notes._asdict(), "labels": dict(notes.labels)}}
             now = one._replace(own=own if request.vectors is None else {**own, "has_vector": True})
             changed.append(Changed(now, now.words(storage.layout), request.vectors[place] if request.vectors else None))
         storage.update(changed)
