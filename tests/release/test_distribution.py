@@ -79,18 +79,18 @@ def test_the_page_of_an_index_links_only_to_addresses(metadata: Message) -> None
     targets = [one or other for one, other in links]
     assert len(targets) >= 5
     assert [target for target in targets if not target.startswith(("https://", "#"))] == []
-    repository = url(metadata, "Repository")
+    inside = (blob(metadata), raw(metadata))
     for target in targets:
-        if target.startswith((f"{repository}/blob/main/", raw(repository))):
-            path = target.removeprefix(f"{repository}/blob/main/").removeprefix(raw(repository)).partition("#")[0]
+        if target.startswith(inside):
+            path = target.removeprefix(inside[0]).removeprefix(inside[1]).partition("#")[0]
             assert (ROOT / path).exists(), target
+    pictures = [target for target in targets if target.startswith(inside[1])]
+    assert len(pictures) == 4, "of two pictures, light and dark"
+    assert "not on the index" not in str(metadata.get_payload())
 
 
 def test_the_addresses_are_the_same_everywhere(metadata: Message) -> None:
     repository = url(metadata, "Repository")
-    written = (ROOT / "pyproject.toml").read_text("utf-8")
-    assert f"replacement = '\\1({raw(repository)}\\2)'" in written
-    assert f"replacement = '({repository}/blob/main/\\1)'" in written
     site = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert f"site_url: {url(metadata, 'Documentation')}\n" in site
     assert f"link: {repository}\n" in site
@@ -110,5 +110,9 @@ def url(metadata: Message, name: str) -> str:
     return str(found.partition(", ")[2])
 
 
-def raw(repository: str) -> str:
-    return repository.replace("//github.com/", "//raw.githubusercontent.com/") + "/main/"
+def blob(metadata: Message) -> str:
+    return f"{url(metadata, 'Repository')}/blob/v{metadata['Version']}/"
+
+
+def raw(metadata: Message) -> str:
+    return blob(metadata).replace("//github.com/", "//raw.githubusercontent.com/").replace("/blob/", "/")
