@@ -85,7 +85,7 @@ def test_every_share_in_a_table_is_the_benchmarks(name: str):
     assert shown <= figures(BENCHES.read_text("utf-8"))
 
 
-def test_fifteen_questions_have_an_answer_with_a_link():
+def test_each_question_has_an_answer_with_a_link():
     _, *answers = re.split(r"^## ", page("questions.md"), flags=re.MULTILINE)
-    assert len(answers) == 15
+    assert len(answers) >= 15
     assert all(re.search(r"\]\([\w/-]+\.md(#[\w-]+)?\)", answer) for answer in answers)
