@@ -246,11 +246,12 @@ def _is_indexed_elsewhere(without_position: Iterable[Chunk], hits: Iterable[Chun
     return any(hit.document_id in indexed for hit in without_position)
 
 
-def missing_neighbor(hits: Iterable[Chunk]) -> str | None:
-    """Return the proof that a neighbor of the hits isn't among them; None if that isn't certain."""
+def missing_neighbor(hits: Iterable[Chunk], others: Iterable[Chunk] = ()) -> str | None:
+    """Return the proof that a neighbor of the hits is neither a hit nor among `others`; None if that isn't certain."""
     hits = list(hits)
-    ids = {hit.id for hit in hits}
-    indexes = {(hit.document_id, hit.index) for hit in hits}
+    known = [*hits, *others]
+    ids = {chunk.id for chunk in known}
+    indexes = {(chunk.document_id, chunk.index) for chunk in known}
     for hit in hits:
         if hit.index is not None:
             if hit.index and (hit.document_id, hit.index - 1) not in indexes:

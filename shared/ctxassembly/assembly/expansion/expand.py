@@ -166,8 +166,8 @@ def _fetch_neighbors(
     if returned_ids and not policy.is_filtered and not fetched.has_others and missing_neighbor(chunks) is not None:
         returned_ids = {}  # under a filter all that is next to the hits may belong to others
     all_hits = [hit.chunk for hit in admitted.candidates]
-    if not returned_ids and len(chunks) < len(all_hits) and missing_neighbor(all_hits) is None:
-        returned_ids = None  # the hits are adjacent only to copies, which are not requested from the store
+    if not returned_ids and len(chunks) < len(all_hits) and missing_neighbor(chunks, all_hits) is None:
+        returned_ids = None  # they are adjacent only to copies and other hits, which are not requested from the store
     unstored = unstored_hits_warning(fetched.unstored_hits, len(chunks), policy.remedies)
     arguments = (chunks, config.keys, returned_ids, fetched.offset_answered)
     log.missing = unstored or diagnose(*arguments, fetched.failure, policy.remedies)

@@ -156,6 +156,13 @@ def test_nobody_is_told_who_wants_no_neighbors() -> None:
     assert said(UNPLACED, BESIDE, store=Answering(), config=AssemblyConfig(enabled=False)) is None
 
 
+def test_nothing_is_missing_where_all_neighbors_are_hits_that_bring_none() -> None:
+    near = [Chunk(f"D#{at}", "D", f"Text {at}.", index=at, metadata={"no_neighbors": True}) for at in (3, 5)]
+    window = AssemblyConfig(window=1, candidate_window=1, neighbors="unfiltered")
+    assert said(PLACED, *near, store=MemoryStore([PLACED, *near]), config=window) is None
+    assert said(PLACED, near[1], store=MemoryStore([PLACED, near[1]]), config=window) is not None  # D#3 is
+
+
 def test_a_store_says_what_to_write() -> None:
     for lack, hit, answer in (
         ("place", UNPLACED, ()),
