@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks picture docs docs-serve test check test-engines test-all dist release lock fuzz bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
+.PHONY: help demo notebooks picture docs docs-serve test check test-engines test-all dist release sbom lock fuzz bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -67,6 +67,9 @@ dist: .venv/release  ## build the wheel and the source distribution into dist/, 
 # pyenv's Pythons count, if there is a pyenv: each is named to its shims.
 release: dist  ## install the wheel into empty environments, each extra alone and on every Python here, and run its examples: ARGS="-- --table"
 	@PYENV_VERSION="$$(pyenv versions --bare 2> /dev/null | paste -sd: -)" $(BIN)/nox --reuse-venv no $(ARGS)
+
+sbom: dist  ## list all that the wheel and its extras install, with versions and licenses: dist/sbom.json, in the form of CycloneDX
+	@$(BIN)/nox --session sbom
 
 lock: .venv/release  ## pin all that development installs, with hashes, in requirements-dev.txt: after a change of a dependency
 	@$(BIN)/nox --session lock

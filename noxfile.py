@@ -99,3 +99,23 @@ def lock(session: nox.Session) -> None:
     form = ["--generate-hashes", "--universal", "--python-version", PYTHONS[0], "--no-annotate"]
     form += ["--custom-compile-command", "make lock", "--quiet"]
     session.run("uv", "pip", "compile", "pyproject.toml", "--all-extras", *groups, *files, *form)
+
+
+@nox.session(default=False)
+def sbom(session: nox.Session) -> None:
+    """Write dist/sbom.json: the wheel and all that its extras install, in the form of CycloneDX.
+
+    The tool is in an environment of its own, so that its packages aren't listed.
+    """
+    (wheel,) = Path("dist").glob("*.whl")
+    shipped = Path(session.create_tmp()) / "shipped"
+    python = str(shipped / "bin" / "python")
+    session.run("python", "-m", "venv", "--clear", str(shipped))
+    session.run(python, "-m", "pip", "install", "--quiet", f"{wheel}[all]", "-c", "constraints.txt", external=True)
+    session.run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools", external=True)
+    for place in shipped.rglob("direct_url.json"):  # it has the path of the wheel on this machine
+        place.unlink()
+    session.install("cyclonedx-bom", "--constraint", "constraints.txt")
+    root = ["--pyproject", "pyproject.toml", "--mc-type", "library"]
+    form = ["--output-reproducible", "--output-file", "dist/sbom.json"]
+    session.run("cyclonedx-py", "environment", python, *root, *form)

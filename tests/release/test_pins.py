@@ -10,8 +10,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-NOT_LOCKED = {"torch", "uv"}
-"""Torch has other hashes in each of its builds; uv writes the lock."""
+NOT_LOCKED = {"cyclonedx-bom", "torch", "uv"}
+"""Torch has other hashes in each of its builds; the others are tools in environments of their own."""
 
 
 def pins(name: str) -> dict[str, set[str]]:
