@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         to_tool_output,
     )
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-    from langchain_ctxassembly.stores.postgres import PGVectorNeighbors, anumber_stored_chunks, number_stored_chunks
+    from langchain_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
+    from langchain_ctxassembly.stores.postgres import PGVectorNeighbors
     from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbors
 
     __all__ = [
@@ -69,7 +70,8 @@ else:
         "langchain_ctxassembly.convert.documents": "number_chunks to_documents",
         "langchain_ctxassembly.convert.messages": "resolve_citations to_messages to_search_results to_tool_output",
         "langchain_ctxassembly.retriever": "ContextAssemblyRetriever",
-        "langchain_ctxassembly.stores.postgres": "PGVectorNeighbors anumber_stored_chunks number_stored_chunks",
+        "langchain_ctxassembly.stores.numbering": "anumber_stored_chunks number_stored_chunks",
+        "langchain_ctxassembly.stores.postgres": "PGVectorNeighbors",
         "langchain_ctxassembly.stores.vectorstore": "VectorStoreNeighbors",
     }
     _AGENTS = Extra("agents", ("langchain", "langgraph", "langchain_core"))

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.responses import citation_reader, resolve
     from llamaindex_ctxassembly.stores.neighbors import DocstoreNeighbors, VectorStoreNeighbors
-    from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors, number_stored_chunks
+    from llamaindex_ctxassembly.stores.numbering import number_stored_chunks
+    from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
     from llamaindex_ctxassembly.workflow import ContextEvent, RetrievedEvent, add_assembly_step
 
     __all__ = [
@@ -81,7 +82,8 @@ else:
         "llamaindex_ctxassembly.postprocessor": "ContextAssemblyPostprocessor",
         "llamaindex_ctxassembly.responses": "citation_reader resolve",
         "llamaindex_ctxassembly.stores.neighbors": "DocstoreNeighbors VectorStoreNeighbors",
-        "llamaindex_ctxassembly.stores.postgres": "PGVectorNeighbors number_stored_chunks",
+        "llamaindex_ctxassembly.stores.numbering": "number_stored_chunks",
+        "llamaindex_ctxassembly.stores.postgres": "PGVectorNeighbors",
         "llamaindex_ctxassembly.workflow": "ContextEvent RetrievedEvent add_assembly_step",
     }
     _POSTGRES = Extra("llamaindex,postgres", ("llama_index.vector_stores.postgres", "sqlalchemy"))

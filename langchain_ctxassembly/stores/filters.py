@@ -98,7 +98,7 @@ class _Faiss(VectorStoreKind):
         return lambda document: bool(test(document.metadata))
 
 
-class _Chroma(VectorStoreKind):
+class Chroma(VectorStoreKind):
     """Chroma takes a mapping, `where` in its own words."""
 
     finds_metadata = True
@@ -154,7 +154,7 @@ class _Chroma(VectorStoreKind):
                 yield Document(id=id_, page_content=text, metadata=metadata or {})
 
 
-class _Qdrant(VectorStoreKind):
+class Qdrant(VectorStoreKind):
     """Qdrant takes a `models.Filter` over payloads, in which the metadata is under a key of its own."""
 
     finds_metadata = True
@@ -249,11 +249,11 @@ GENERIC, POSTGRES = VectorStoreKind(), VectorStoreKind()
 """Two kinds, since a store over one can't apply a filter of the other in its own query."""
 KINDS: Mapping[str, VectorStoreKind] = {
     "AsyncPGVectorStore": POSTGRES,
-    "Chroma": _Chroma(),
+    "Chroma": Chroma(),
     "FAISS": _Faiss(),
     "PGVector": POSTGRES,
     "PGVectorStore": POSTGRES,
-    "QdrantVectorStore": _Qdrant(),
+    "QdrantVectorStore": Qdrant(),
 }
 """By the name of the class."""
 

@@ -27,6 +27,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable
 from ctxassembly.stores.postgres.connection import (
     BoundStatement,
@@ -36,7 +37,7 @@ from ctxassembly.stores.postgres.connection import (
     fetch_rows,
     wait_for_rows,
 )
-from ctxassembly.stores.postgres.numbering import NumberingReport, StoredChunks, build_table, number_rows
+from ctxassembly.stores.postgres.numbering import StoredChunks, build_table, number_rows
 from ctxassembly.stores.postgres.rows import LangChainColumns, langchain_chunk_table
 from ctxassembly.stores.postgres.table import TITLE
 from langchain_ctxassembly.convert.documents import chunk_from
@@ -222,58 +223,30 @@ def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventL
     return loop
 
 
-def number_stored_chunks(
-    vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
-) -> NumberingReport:
-    """Give the chunks of a PGVectorStore or PGVector document id and index where they are stored; what became of them.
-
-        print(number_stored_chunks(vectorstore))  # 1,204 chunks were numbered; 37 documents have neighbors now
-
-    Both are written under the first of their `keys` that is a column of the table, else under the first, into the JSON
-    metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
-    far as they have them. An overlap of a few words that no offset shows is recorded with them, as `overlap_chars`.
-    Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
-    The title of each document is stored with its first chunk, as `ctxassembly_title`. The table gets the index on
-    document id and index that `PGVectorNeighbors` looks them up by, and one of titles. All of it is one transaction,
-    and a second run changes nothing.
-
-    Args:
-        vectorstore: of a `PGVector` it is the collection that is numbered.
-        keys: under which the metadata have document id, index, source, title, page and offset.
-        trust_insertion_order: number what says nothing of its order as it lies in the table. True only of a table that
-            was filled once, document by document, and not changed since.
+def number_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: bool) -> NumberingReport:
+    """Number the chunks of a PGVectorStore or PGVector, as `number_stored_chunks` describes it; the table gets indexes.
 
     Raises:
-        ConfigError: another vector store, or a table without a column for the two and without JSON metadata.
+        ConfigError: a table without a column for the two and without JSON metadata.
         InputError: the vector store was set up for async use alone.
     """
-    number_table = _numbering_task(vectorstore, keys, trust_insertion_order)
+    number = _numbering_task(vectorstore, keys, options)
     loop = _sync_loop(vectorstore, "anumber_stored_chunks")
     if loop is None:
         with cast(Engine, cast(PGVector, vectorstore)._engine).begin() as connection:
-            return number_table(connection)
-    numbering = _run_in_transaction(unwrap(vectorstore).engine, number_table)
-    return asyncio.run_coroutine_threadsafe(numbering, loop).result()
+            return number(connection)
+    return asyncio.run_coroutine_threadsafe(_run_in_transaction(unwrap(vectorstore).engine, number), loop).result()
 
 
-async def anumber_stored_chunks(
-    vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
-) -> NumberingReport:
-    """Async version of `number_stored_chunks`.
-
-        numbers = await anumber_stored_chunks(vectorstore)
-
-    `numbers.unordered` names documents that could not be numbered here: store them again, as `number_chunks` returns
-    them.
-    """
-    number_table = _numbering_task(vectorstore, keys, trust_insertion_order)
+async def anumber_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: bool) -> NumberingReport:
+    """Async version of `number_table`."""
+    number = _numbering_task(vectorstore, keys, options)
     if isinstance(vectorstore, PGVector):
         if not vectorstore.async_mode:
-            with_arguments = partial(number_stored_chunks, keys=keys, trust_insertion_order=trust_insertion_order)
-            return await asyncio.to_thread(with_arguments, vectorstore)
+            return await asyncio.to_thread(number_table, vectorstore, keys, **options)
         await vectorstore.__apost_init__()
-        return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number_table)
-    loop, numbering = loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number_table)
+        return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number)
+    loop, numbering = loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number)
     return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(numbering, loop)) if loop else numbering)
 
 
@@ -285,17 +258,19 @@ async def _run_in_transaction(
 
 
 def _numbering_task(
-    vectorstore: AnyPostgres, keys: MetadataKeys | None, trust_insertion_order: bool
+    vectorstore: AnyPostgres, keys: MetadataKeys, options: Mapping[str, bool]
 ) -> Callable[[Connection], NumberingReport]:
-    if not isinstance(vectorstore, (PGVectorStore, AsyncPGVectorStore, PGVector)):
-        raise ConfigError("vectorstore", "a PGVectorStore, AsyncPGVectorStore or PGVector", vectorstore)
-    keys = MetadataKeys() if keys is None else keys
     stored_chunks = (
         _stored_collection(vectorstore, keys) if isinstance(vectorstore, PGVector) else _stored_table(vectorstore, keys)
     )
     for names in (keys.document_id, keys.index):
         stored_chunks.key_to_write(names)
-    return partial(number_rows, chunk_table=stored_chunks, trust_insertion_order=trust_insertion_order)
+    return partial(
+        number_rows,
+        chunk_table=stored_chunks,
+        trust_insertion_order=options["trust_insertion_order"],
+        dry_run=options["dry_run"],
+    )
 
 
 def _stored_table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: MetadataKeys) -> StoredChunks:

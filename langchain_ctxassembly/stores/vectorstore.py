@@ -31,11 +31,10 @@ from langchain_ctxassembly.stores.identity import is_postgres
 
 _STORE_AGAIN = "store them again as vectorstore.add_documents(number_chunks(documents))"
 METADATA_REMEDIES: Mapping[Problem, str] = {
-    "place": _STORE_AGAIN,
-    "answer": (
-        f"its metadata must have the index as an integer: {_STORE_AGAIN}, or say under which keys document and index "
-        "are in AssemblyConfig(keys=MetadataKeys(...))"
-    ),
+    "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
+    "vectorstore.add_documents(number_chunks(documents))",
+    "answer": "call number_stored_chunks(vectorstore) once, which writes the index as an integer, or name the keys of "
+    "document and index in AssemblyConfig(keys=MetadataKeys(document_id=..., index=...))",
 }
 """The line to write if neighbors can't be found by their metadata."""
 ID_REMEDIES: Mapping[Problem, str] = {

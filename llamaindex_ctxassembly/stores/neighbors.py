@@ -102,13 +102,6 @@ class VectorStoreNeighbors:
     """
 
     finds_offsets = True
-    remedies: ClassVar[Mapping[Problem, str]] = {
-        "place": "build the index from number_chunks(nodes)",
-        "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
-        "method": "keep the nodes in a docstore, VectorStoreIndex(nodes, storage_context=storage_context, "
-        "store_nodes_override=True), and say ContextAssemblyPostprocessor(docstore=index.docstore)",
-    }
-    """Lines to write if neighbors can't be found."""
 
     vector_store: BasePydanticVectorStore
     _: KW_ONLY
@@ -118,6 +111,18 @@ class VectorStoreNeighbors:
         if not self.vector_store.stores_text:
             allowed = "a vector store that stores text (for another, pass the docstore of its index)"
             raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)
+
+    @property
+    def remedies(self) -> Mapping[Problem, str]:
+        """Lines to write if neighbors can't be found."""
+        can_number = is_chroma(self.vector_store) or is_qdrant(self.vector_store)
+        number = "call number_stored_chunks(vector_store) once, or " if can_number else ""
+        return {
+            "place": f"{number}build the index from number_chunks(nodes)",
+            "answer": f"{number}build the index from number_chunks(nodes), which gives each node its SOURCE",
+            "method": "keep the nodes in a docstore, VectorStoreIndex(nodes, storage_context=storage_context, "
+            "store_nodes_override=True), and pass ContextAssemblyPostprocessor(docstore=index.docstore)",
+        }
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs`."""
@@ -255,7 +260,7 @@ def make_neighbor_store(
     if docstore is not None:
         return DocstoreNeighbors(docstore, keys=keys)
     if vector_store is not None:
-        if not _is_pg_vector_store(vector_store):
+        if not is_pg_vector_store(vector_store):
             return VectorStoreNeighbors(vector_store, keys=keys)
         from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
 
@@ -272,7 +277,7 @@ def location_key(node_store: Any) -> Any:
     """
     if not type(node_store).__module__.startswith("llama_index."):
         return HiddenFilter(type(node_store).__name__, node_store)
-    if not _is_pg_vector_store(node_store):
+    if not is_pg_vector_store(node_store):
         return object_token(node_store)
     from sqlalchemy import make_url
 
@@ -298,8 +303,19 @@ def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
     )
 
 
-def _is_pg_vector_store(vector_store: object) -> bool:
+def is_pg_vector_store(vector_store: object) -> bool:
+    """Return True for a PGVectorStore."""
     return _is_instance_of(vector_store, "llama_index.vector_stores.postgres.base", "PGVectorStore")
+
+
+def is_chroma(vector_store: object) -> bool:
+    """Return True for a ChromaVectorStore."""
+    return _is_instance_of(vector_store, "llama_index.vector_stores.chroma.base", "ChromaVectorStore")
+
+
+def is_qdrant(vector_store: object) -> bool:
+    """Return True for a QdrantVectorStore."""
+    return _is_instance_of(vector_store, "llama_index.vector_stores.qdrant.base", "QdrantVectorStore")
 
 
 def _is_instance_of(value: object, module: str, name: str) -> bool:

@@ -22,8 +22,9 @@ from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.framework_rows import CONTENT_KEY, DOCUMENT_KEYS, EXCLUDED_KEYS
+from ctxassembly.stores.numbering import NO_DOCUMENT, NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import (
-    NO_DOCUMENT,
     ChunkTable,
     PostgresStore,
     cached_table,
@@ -33,7 +34,6 @@ from ctxassembly.stores.postgres.chunk_lookup import (
 from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
 from ctxassembly.stores.postgres.filters import build_llamaindex_condition
 from ctxassembly.stores.postgres.numbering import (
-    NumberingReport,
     as_jsonb,
     build_table,
     distinguishing_keys,
@@ -128,40 +128,12 @@ def _row_node(row: Row[Any]) -> BaseNode:
     return TextNode(id_=row.id, text=row.text, metadata=row.metadata)
 
 
-_CONTENT_KEY = "_node_content"
-_DOCUMENT_KEYS = ("ref_doc_id", "doc_id", "document_id")
-"""Keys of a row's metadata that LlamaIndex overwrites with the id of the SOURCE."""
-_EXCLUDED_KEYS = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
-
-
-def number_stored_chunks(
-    vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
-) -> NumberingReport:
-    """Give the nodes of a PGVectorStore an index and a SOURCE where they are stored; what became of them.
-
-        print(number_stored_chunks(vector_store))  # 1,204 chunks were numbered; 37 documents have neighbors now
-
-    Nodes of one document are numbered by page, row and offset, as far as they have them and as their links agree. The
-    index is written under the first of its `keys`, into the metadata of the row and of the node, and kept from
-    embeddings and prompts, as is an overlap of a few words that no offset shows (`overlap_chars`). The document is the
-    one that the metadata name, else the SOURCE; but the pages that a reader makes documents of become one, the file, as
-    do nodes without a SOURCE. To it SOURCE leads from then on: it is what `index.delete_ref_doc` deletes by. Ids,
-    texts, vectors and links stay, and so do documents whose nodes have an index each. The title of each document is
-    stored in the row of its first node, and not in the node. The table gets an index on document and place, and one of
-    titles. All of it is one transaction, and a second run changes nothing.
-
-    Args:
-        vector_store: of llama-index-vector-stores-postgres.
-        keys: under which the metadata have document id, index, source, title, page and offset.
-        trust_insertion_order: number what says nothing of its order as it was inserted. True only of a table that was
-            filled once, document by document.
+def number_table(vector_store: PGVectorStore, keys: MetadataKeys, **options: bool) -> NumberingReport:
+    """Number the nodes of a PGVectorStore, as `number_stored_chunks` describes it; the table gets indexes.
 
     Raises:
-        ConfigError: another vector store, or an index under a dotted key.
+        ConfigError: an index under a dotted key.
     """
-    if not isinstance(vector_store, PGVectorStore):
-        raise ConfigError("vector_store", "a PGVectorStore of llama-index-vector-stores-postgres", vector_store)
-    keys = MetadataKeys() if keys is None else keys
     if "." in keys.index[0]:
         raise ConfigError("keys.index", "a key without a dot first, to write the index under", keys.index)
     # An index on the table of their ORM would be created with every table of theirs.
@@ -172,7 +144,7 @@ def number_stored_chunks(
     )
     vector_store._initialize()
     with cast(Engine, vector_store._engine).begin() as connection:
-        return number_rows(connection, chunk_table=stored, trust_insertion_order=trust_insertion_order)
+        return number_rows(connection, chunk_table=stored, **options)
 
 
 @dataclass(frozen=True)
@@ -254,15 +226,15 @@ class StoredNodes:
                         overlap_key,
                         unless=is_listed,
                     )
-                    for name in _EXCLUDED_KEYS
+                    for name in EXCLUDED_KEYS
                 },
             )
         )
         row = metadata.op("||", return_type=JSONB())(
-            _json_object(**dict.fromkeys(_DOCUMENT_KEYS, updates.c.document), **{index: updates.c.index})
+            _json_object(**dict.fromkeys(DOCUMENT_KEYS, updates.c.document), **{index: updates.c.index})
         ).op("||", return_type=JSONB())(overlap)
         # A row of another tool has no node inside.
-        new_metadata = case((content.is_(None), row), else_=_with_key(row, _CONTENT_KEY, as_type(node, Text)))
+        new_metadata = case((content.is_(None), row), else_=_with_key(row, CONTENT_KEY, as_type(node, Text)))
         return {column: as_type(new_metadata, column.type)}
 
     def lookup_columns(self) -> Sequence[ColumnElement[Any]]:
@@ -277,7 +249,7 @@ def _text_literal(name: str) -> ColumnElement[Any]:
 
 def _node_content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the node that the metadata holds as text."""
-    return as_type(json_text(metadata, _CONTENT_KEY), JSONB)
+    return as_type(json_text(metadata, CONTENT_KEY), JSONB)
 
 
 def _node_metadata(metadata: ColumnElement[Any], content: ColumnElement[Any]) -> ColumnElement[Any]:

@@ -193,6 +193,15 @@ def test_what_cannot_be_ordered_is_told_and_left_alone(database: Database) -> No
     assert places(store, "a.pdf") == dict(enumerate(each.page_content for each in split("a.pdf", offsets=False)))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dry_run_changes_nothing(database: Database, kind: str) -> None:
+    store = database.store(kind, split("a.pdf"))
+    planned = number_stored_chunks(store, dry_run=True)
+    assert planned.chunks == len(split("a.pdf"))
+    assert places(store, "a.pdf") == {}
+    assert number_stored_chunks(store) == planned
+
+
 def test_a_document_that_was_stored_twice_is_not_ordered(database: Database) -> None:
     told = number_stored_chunks(database.store("json", [*split("a.pdf"), *split("a.pdf")]))
     assert (told.chunks, told.unordered) == (0, ("a.pdf",))
@@ -252,7 +261,10 @@ def test_keys_of_ones_own(database: Database) -> None:
 
 
 def test_what_cannot_be_numbered_is_an_error(database: Database) -> None:
-    with pytest.raises(ConfigError, match="vectorstore must be a PGVectorStore, AsyncPGVectorStore or PGVector, got"):
+    with pytest.raises(
+        ConfigError,
+        match="vectorstore must be a PGVectorStore, AsyncPGVectorStore, PGVector, Chroma or QdrantVectorStore, got",
+    ):
         number_stored_chunks("chunks")  # type: ignore[arg-type]
     store = database.store("json", [Document("Text.")], store_metadata=False)
     with pytest.raises(ConfigError, match="one whose table has a column 'document_id' or JSON metadata"):

@@ -397,7 +397,7 @@ def test_documents_whose_nodes_are_linked_have_their_neighbors_already(stored: S
 
 
 def test_what_cannot_be_numbered_is_an_error(stored: Stored) -> None:
-    with pytest.raises(ConfigError, match="vector_store must be a PGVectorStore of llama-index-vector-stores-postgres"):
+    with pytest.raises(ConfigError, match="vector_store must be a PGVectorStore, a Chroma"):
         number_stored_chunks("chunks")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"keys\.index must be a key without a dot first"):
         number_stored_chunks(stored(split(text_file())), keys=MetadataKeys(index="place.number"))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.stores.postgres.numbering import NumberingReport
+from ctxassembly.stores.numbering import NumberingReport
 
 
 @pytest.mark.parametrize(

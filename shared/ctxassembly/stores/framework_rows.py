@@ -1,4 +1,4 @@
-"""Chunks from what LangChain's and LlamaIndex's vector stores keep of them."""
+"""Chunks from the records of LangChain's and LlamaIndex's vector stores, and the metadata that numbers them there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ from typing import Any
 from ctxassembly.data.chunks import Chunk, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
+from ctxassembly.stores.numbering import NO_DOCUMENT, RecordForm, StoredNumber, StoredPlace, find_place
 
 _SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 """Relationships of a node, as LlamaIndex writes them."""
+_DOCUMENT_RELATION: Mapping[str, Any] = {
+    "node_type": "4",
+    "metadata": {},
+    "hash": None,
+    "class_name": "RelatedNodeInfo",
+}
+"""A relation to a document, as LlamaIndex writes it, besides its id."""
+CONTENT_KEY = "_node_content"
+DOCUMENT_KEYS = ("ref_doc_id", "doc_id", "document_id")
+"""Keys of a row's metadata that LlamaIndex overwrites with the id of the SOURCE."""
+EXCLUDED_KEYS = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 
 
 def langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
@@ -30,13 +42,8 @@ def langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Meta
 
 def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
     """Return the chunk in a LlamaIndex row, whose metadata holds the node as JSON."""
-    try:
-        node = json.loads(metadata.get("_node_content") or "{}")
-    except (TypeError, ValueError):
-        node = {}
-    node = node if isinstance(node, dict) else {}
-    inner = node.get("metadata")
-    node_metadata: Mapping[str, Any] = inner if isinstance(inner, dict) else metadata
+    node = _node(metadata)
+    node_metadata = _own_metadata(node, metadata)
     source, before, after, parent = (_related_id(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT, _PARENT))
     document_id = source or keys.read_document_id(node_metadata)
     return Chunk(
@@ -55,8 +62,72 @@ def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Met
     )
 
 
+def _langchain_place(id_: Any, metadata: Mapping[str, Any], keys: MetadataKeys) -> StoredPlace:
+    return find_place(id_, metadata, keys, start=keys.read(metadata, "start"))
+
+
+def _langchain_metadata(_: Mapping[str, Any], number: StoredNumber, keys: MetadataKeys) -> dict[str, Any]:
+    return {keys.document_id[0]: number.document, **number.metadata(keys)}
+
+
+def _llamaindex_place(id_: Any, metadata: Mapping[str, Any], keys: MetadataKeys) -> StoredPlace:
+    node = _node(metadata)
+    own, source = _own_metadata(node, metadata), to_id(metadata.get("ref_doc_id"))
+    start = keys.read(own, "start") if (offset := node.get("start_char_idx")) is None else offset
+    return find_place(
+        id_,
+        own,
+        keys,
+        # The offset of a node that was cut from a larger one counts in that one, and begins again in the next.
+        start=None if _related_id(node, _PARENT) else start,
+        source=None if source == NO_DOCUMENT else source,
+        following=_related_id(node, _NEXT),
+    )
+
+
+def _llamaindex_record(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
+    """Return the chunk in a record. Qdrant has its text in the node alone."""
+    return llamaindex_chunk(id_, text or _node(metadata).get("text") or "", metadata, keys)
+
+
+def _llamaindex_metadata(metadata: Mapping[str, Any], number: StoredNumber, keys: MetadataKeys) -> dict[str, Any]:
+    """Return the metadata of the record with document and index, and the node in it with its SOURCE and these.
+
+    They are kept from embeddings and prompts.
+    """
+    node, added = _node(metadata), number.metadata(keys)
+    row = {**dict.fromkeys(DOCUMENT_KEYS, number.document), **added}
+    if not node:  # another tool's record
+        return row
+    related = node.get("relationships") or {}
+    if _related_id(node, _SOURCE) != number.document:
+        related = {**related, _SOURCE: {"node_id": number.document, **_DOCUMENT_RELATION}}
+    numbered = {**node, "metadata": {**_own_metadata(node, {}), **added}, "relationships": related}
+    for name in EXCLUDED_KEYS:
+        numbered[name] = [*dict.fromkeys((*(node.get(name) or ()), *added))]
+    return {**row, CONTENT_KEY: json.dumps(numbered, ensure_ascii=False)}
+
+
+def _node(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the node in the metadata of a record; empty if there is none."""
+    try:
+        node = json.loads(metadata.get(CONTENT_KEY) or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return node if isinstance(node, dict) else {}
+
+
+def _own_metadata(node: Mapping[str, Any], metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = node.get("metadata")
+    return inner if isinstance(inner, dict) else metadata
+
+
 def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
     related = node.get("relationships")
     relation = related.get(kind) if isinstance(related, dict) else None
     name = relation.get("node_id") if isinstance(relation, dict) else None
     return name if isinstance(name, str) else None
+
+
+LANGCHAIN = RecordForm(_langchain_place, langchain_chunk, _langchain_metadata)
+LLAMAINDEX = RecordForm(_llamaindex_place, _llamaindex_record, _llamaindex_metadata)

@@ -24,13 +24,11 @@ from sqlalchemy.sql.sqltypes import NULLTYPE
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_number
+from ctxassembly.stores.numbering import INTEGER_PATTERN, NO_DOCUMENT
 from ctxassembly.stores.postgres.connection import BoundStatement
 from ctxassembly.stores.postgres.table import text_array
 from ctxassembly.stores.postgres.titles import bind_titles, select_mentioned
 from ctxassembly.wording.unicode import is_storable
-
-INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
-"""A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
 
 
 class OffsetScope(NamedTuple):
@@ -262,8 +260,6 @@ def _has_rows(table: Any) -> sa.ColumnElement[bool]:
     return sa.select(sa.func.count()).select_from(table).scalar_subquery() > 0
 
 
-NO_DOCUMENT = "None"
-"""LlamaIndex's `ref_doc_id` of a node without a SOURCE."""
 POSITION_PARAMETERS = ("in_document", "at_index")
 RANGE_PARAMETERS = ("in_document", "from_index", "to_index")
 """Names of the parameters for places, arrays of equal length."""

@@ -1,13 +1,8 @@
 """Numbers for the chunks of a table, written in place: document id and index of each, and a database index on both.
 
-A vector store keeps no order of chunks. The order of insertion isn't safe either: chunks are updated, and loaded in
-parallel. So only an order that the rows themselves prove is used: page, then row or line, then offset. A document is
-numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
-others are named in the result.
-
-The numbering is one UPDATE that the database computes. With the numbers it records the short overlaps of chunks that
-are numbered, as `number_chunks` does, and then the title of each document. For these the texts are read, some at a
-time.
+The rule is the one of `ctxassembly.stores.numbering`. The numbering is one UPDATE that the database computes. With the
+numbers it records the short overlaps of chunks that are numbered, as `number_chunks` does, and then the title of each
+document. For these the texts are read, some at a time.
 """
 
 from __future__ import annotations
@@ -24,53 +19,19 @@ from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.safe_repr import pluralize
-from ctxassembly.stores.postgres.chunk_lookup import INTEGER_PATTERN, json_text
+from ctxassembly.stores.numbering import (
+    FILE_PATH_KEY,
+    INTEGER_PATTERN,
+    MAX_NAMED_DOCUMENTS,
+    ROW_KEYS,
+    NumberingReport,
+)
+from ctxassembly.stores.postgres.chunk_lookup import json_text
 from ctxassembly.stores.postgres.table import TITLE, derived_name
 from ctxassembly.stores.postgres.titles import stored_title, title_beginning, title_index_name
 
-MAX_NAMED_DOCUMENTS = 100
-"""Most documents that a result names as those that could not be ordered."""
-FILE_PATH_KEY = "file_path"
-"""The key by which LlamaIndex's readers distinguish files of one name."""
 ROWS_AT_A_TIME = 500
 """Rows of which the texts are in memory together."""
-_ROW_KEYS = ("row", "seq_num", "row_idx_start")
-"""The keys for the row of LangChain's CSVLoader and JSONLoader and of Haystack, besides `keys.row_number`."""
-
-
-@dataclass(frozen=True, slots=True)
-class NumberingReport:
-    """The result of numbering a table: its counts, and the documents that could not be ordered."""
-
-    chunks: int
-    """Chunks that were given a document id or an index."""
-    documents: int
-    """Documents whose chunks now all have their own index, from any source, or are linked to each other."""
-    unordered: tuple[str, ...]
-    """Documents whose chunks don't show their order, or contradict each other; at most 100."""
-    unordered_count: int
-    """Number of all such documents."""
-    nameless: int
-    """Chunks that name neither a document nor a source."""
-
-    def __str__(self) -> str:
-        numbered = pluralize(self.chunks, "chunk was", "chunks were")
-        with_neighbors = pluralize(self.documents, "document has", "documents have")
-        sentences = [f"{numbered} numbered; {with_neighbors} neighbors now"]
-        if self.unordered_count:
-            names = ", ".join(map(repr, self.unordered[:3]))
-            possessive = "its" if self.unordered_count == 1 else "their"
-            sentences.append(
-                f"{pluralize(self.unordered_count, 'document')} could not be ordered, since {possessive} chunks "
-                f"have the same page and no offset, are stored twice, or contradict their links ({names}): store them "
-                "again with the indexes of number_chunks(...), or pass trust_insertion_order=True if the table was "
-                "filled once and in order"
-            )
-        if self.nameless:
-            nameless = pluralize(self.nameless, "chunk names", "chunks name")
-            sentences.append(f"{nameless} neither a document nor a source")
-        return "; ".join(sentences)
 
 
 class NumberableTable(Protocol):
@@ -128,7 +89,7 @@ def distinguishing_keys(
     return [
         integer_column(keys.index).label("index"),
         integer_column(reversed(keys.page)).label("page"),  # the printed label last: labels may restart within a file
-        integer_column((*keys.row_number, *_ROW_KEYS, *keys.start_line)).label("row"),
+        integer_column((*keys.row_number, *ROW_KEYS, *keys.start_line)).label("row"),
         integer_column(keys.start).label("start"),
         get_text(FILE_PATH_KEY).label("file"),
     ]
@@ -152,12 +113,17 @@ def overlap_json(updates: Any) -> sa.ColumnElement[Any]:
 
 
 def number_rows(
-    connection: sa.Connection, chunk_table: NumberableTable, *, trust_insertion_order: bool = False
+    connection: sa.Connection,
+    chunk_table: NumberableTable,
+    *,
+    trust_insertion_order: bool = False,
+    dry_run: bool = False,
 ) -> NumberingReport:
     """Number the rows of `chunk_table` by document and index, and create its indexes, in the open transaction.
 
     A document whose chunks have an index each stays as it is, so a second call changes nothing.
     `trust_insertion_order` puts chunks in the order in which they were stored if nothing else shows their order.
+    `dry_run` rolls the transaction back in the end.
     """
     rows = _order_rows(chunk_table.rows().cte("rows"))
     documents = _document_facts(rows, trusts_insertion_order=trust_insertion_order)
@@ -174,7 +140,10 @@ def number_rows(
     json = chunk_table.json_column
     if json and connection.scalar(sa.text("SHOW server_encoding")) == "UTF8":
         _write_titles(connection, rows, chunk_table, table.c[json])
-    return _make_report(connection, rows, documents, chunks)
+    report = _make_report(connection, rows, documents, chunks)
+    if dry_run:
+        connection.rollback()
+    return report
 
 
 def _order_rows(rows: Any) -> Any:

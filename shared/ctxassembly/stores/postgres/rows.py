@@ -13,7 +13,8 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.enrichment import with_notes
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
-from ctxassembly.stores.postgres.chunk_lookup import NO_DOCUMENT, ChunkTable, json_text
+from ctxassembly.stores.numbering import NO_DOCUMENT
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, json_text
 from ctxassembly.stores.postgres.table import LABELS, SUMMARY, TITLE, IndexedTable
 
 CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")

@@ -1,0 +1,100 @@
+"""Numbers for the chunks of a LangChain vector store, written where they are stored."""
+
+# ruff: noqa: SLF001  Chroma has no public name for its collection
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langchain_core.vectorstores import VectorStore
+
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.collections import ChromaRecords, QdrantRecords
+from ctxassembly.stores.framework_rows import LANGCHAIN
+from ctxassembly.stores.numbering import NumberingReport, number_collection
+from langchain_ctxassembly.stores.filters import Chroma, Qdrant, kind_of
+from langchain_ctxassembly.stores.identity import is_postgres
+
+
+def number_stored_chunks(
+    vectorstore: VectorStore,
+    *,
+    keys: MetadataKeys | None = None,
+    trust_insertion_order: bool = False,
+    dry_run: bool = False,
+) -> NumberingReport:
+    """Give the chunks of a vector store document id and index where they are stored; return what became of them.
+
+        print(number_stored_chunks(vectorstore))  # 1,204 chunks were numbered; 37 documents have neighbors now
+
+    It takes a PGVectorStore or PGVector of langchain-postgres, a Chroma and a QdrantVectorStore. Only metadata is
+    written: ids, texts and vectors stay. Chunks of one document, or of one source, are numbered by page, row, line and
+    offset (`start_index`), as far as they have them. An overlap of a few words that no offset shows is recorded with
+    them, as `overlap_chars`. Documents whose chunks have an index each stay as they are. A second run changes nothing.
+
+    Postgres: document id and index are written under the first of their `keys` that is a column of the table, else
+    under the first, into the JSON metadata. The title of each document is stored with its first chunk, as
+    `ctxassembly_title`. The table gets the index on document id and index that `PGVectorNeighbors` looks them up by,
+    and one of titles. All of it is one transaction.
+
+    Chroma and Qdrant: the metadata of all chunks is read, and in memory at once without the texts. Numbers are written
+    in batches; call it again if it was interrupted. A Qdrant collection gets payload indexes of document id and index.
+
+    Args:
+        vectorstore: the vector store; of a `PGVector` the collection is numbered.
+        keys: under which the metadata have document id, index, source, title, page and offset.
+        trust_insertion_order: number chunks that don't show their order as they were stored. True only of a table or
+            collection that was filled once, document by document, and not changed since. Qdrant keeps no such order.
+        dry_run: write nothing; the report says what would be numbered.
+
+    Raises:
+        ConfigError: another vector store, or one without a place for the two.
+        InputError: the vector store was set up for async use alone.
+    """
+    keys = MetadataKeys() if keys is None else keys
+    options = {"trust_insertion_order": trust_insertion_order, "dry_run": dry_run}
+    if is_postgres(vectorstore):
+        from langchain_ctxassembly.stores.postgres import number_table
+
+        return number_table(vectorstore, keys, **options)  # type: ignore[arg-type]
+    return _number_collection(vectorstore, keys, **options)
+
+
+async def anumber_stored_chunks(
+    vectorstore: VectorStore,
+    *,
+    keys: MetadataKeys | None = None,
+    trust_insertion_order: bool = False,
+    dry_run: bool = False,
+) -> NumberingReport:
+    """Async version of `number_stored_chunks`.
+
+        numbers = await anumber_stored_chunks(vectorstore)
+
+    `numbers.unordered` names documents that could not be numbered here: store them again, as `number_chunks` returns
+    them. A collection of Chroma or Qdrant is numbered in a thread.
+    """
+    keys = MetadataKeys() if keys is None else keys
+    options = {"trust_insertion_order": trust_insertion_order, "dry_run": dry_run}
+    if is_postgres(vectorstore):
+        from langchain_ctxassembly.stores.postgres import anumber_table
+
+        return await anumber_table(vectorstore, keys, **options)  # type: ignore[arg-type]
+    return await asyncio.to_thread(_number_collection, vectorstore, keys, **options)
+
+
+def _number_collection(vectorstore: Any, keys: MetadataKeys, **options: bool) -> NumberingReport:
+    kind = kind_of(vectorstore)
+    if isinstance(kind, Chroma):
+        return number_collection(ChromaRecords(vectorstore._collection), LANGCHAIN, keys, **options)
+    if not isinstance(kind, Qdrant):
+        allowed = "a PGVectorStore, AsyncPGVectorStore, PGVector, Chroma or QdrantVectorStore"
+        raise ConfigError("vectorstore", allowed, vectorstore)
+    content, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
+    records = QdrantRecords(vectorstore.client, vectorstore.collection_name, content, metadata)
+    report = number_collection(records, LANGCHAIN, keys, **options)
+    if not options["dry_run"]:
+        records.create_indexes(keys.document_id[0], keys.index[0])
+    return report

@@ -1,0 +1,304 @@
+"""Numbers for the chunks of a vector store, written in place: the report of it, and the numbering of a collection.
+
+A vector store keeps no order of chunks. The order of insertion isn't safe either: chunks are updated, and loaded in
+parallel. So only an order that the rows themselves prove is used: page, then row or line, then offset. A document is
+numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
+others are named in the result.
+
+Postgres does this in one statement, by the same rule: see `ctxassembly.stores.postgres.numbering`. A collection of
+Chroma or Qdrant is read in batches, first the metadata of all chunks and then the texts of those that change, and
+written in batches. If it is interrupted, a second run completes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import MetadataKeys, get_path
+from ctxassembly.errors import ConfigError
+from ctxassembly.safe_repr import pluralize, to_id
+
+MAX_NAMED_DOCUMENTS = 100
+"""Most documents that a result names as those that could not be ordered."""
+FILE_PATH_KEY = "file_path"
+"""The key by which LlamaIndex's readers distinguish files of one name."""
+ROW_KEYS = ("row", "seq_num", "row_idx_start")
+"""The keys for the row of LangChain's CSVLoader and JSONLoader and of Haystack, besides `keys.row_number`."""
+INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
+"""A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
+NO_DOCUMENT = "None"
+"""LlamaIndex's `ref_doc_id` of a node without a SOURCE."""
+BATCH_SIZE = 300
+"""Records of one request: the most that Chroma Cloud returns and writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberingReport:
+    """The result of numbering a vector store: its counts, and the documents that could not be ordered."""
+
+    chunks: int
+    """Chunks that were given a document id or an index."""
+    documents: int
+    """Documents whose chunks now all have their own index, from any source, or are linked to each other."""
+    unordered: tuple[str, ...]
+    """Documents whose chunks don't show their order, or contradict each other; at most 100."""
+    unordered_count: int
+    """Number of all such documents."""
+    nameless: int
+    """Chunks that name neither a document nor a source."""
+    keeps_insertion_order: bool = True
+    """False for Qdrant, which returns chunks in the order of their ids."""
+
+    def __str__(self) -> str:
+        numbered = pluralize(self.chunks, "chunk was", "chunks were")
+        with_neighbors = pluralize(self.documents, "document has", "documents have")
+        sentences = [f"{numbered} numbered; {with_neighbors} neighbors now"]
+        if self.unordered_count:
+            names = ", ".join(map(repr, self.unordered[:3]))
+            possessive = "its" if self.unordered_count == 1 else "their"
+            trust = (
+                ", or pass trust_insertion_order=True if the table was filled once and in order"
+                if self.keeps_insertion_order
+                else ""
+            )
+            sentences.append(
+                f"{pluralize(self.unordered_count, 'document')} could not be ordered, since {possessive} chunks "
+                f"have the same page and no offset, are stored twice, or contradict their links ({names}): store them "
+                f"again with the indexes of number_chunks(...){trust}"
+            )
+        if self.nameless:
+            nameless = pluralize(self.nameless, "chunk names", "chunks name")
+            sentences.append(f"{nameless} neither a document nor a source")
+        return "; ".join(sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlace:
+    """What a stored chunk shows of its position."""
+
+    id: Any
+    document: str | None
+    named: str | None
+    """The document id that it has already, apart from its source."""
+    index: Any
+    order: tuple[int | None, int | None, int | None]
+    """Page, row or line, and offset."""
+    file: str | None
+    following: str | None = None
+    """The id of the next chunk, if a link names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNumber:
+    """The document and index to write for a chunk."""
+
+    document: str
+    index: int
+    overlap: int = 0
+    """Characters that the chunk before ends with, if they are to be recorded."""
+
+    def metadata(self, keys: MetadataKeys) -> dict[str, Any]:
+        """Return the metadata with the index and the overlap."""
+        return {keys.index[0]: self.index, **({keys.overlap[0]: self.overlap} if self.overlap else {})}
+
+
+class Records(Protocol):
+    """The records of a collection: id, text and metadata of each chunk."""
+
+    @property
+    def keeps_insertion_order(self) -> bool:
+        """True if `scan` yields records in the order in which they were stored."""
+
+    def scan(self) -> Iterable[tuple[Any, Mapping[str, Any]]]:
+        """Yield the id and the metadata of all records."""
+
+    def read(self, ids: Sequence[Any]) -> Mapping[Any, tuple[str, Mapping[str, Any]]]:
+        """Return the text and the metadata of the records that exist under `ids`, which are `BATCH_SIZE` at most."""
+
+    def write(self, metadata_by_id: Mapping[Any, Mapping[str, Any]]) -> None:
+        """Add keys to the metadata of records, or replace their values; `BATCH_SIZE` records at most."""
+
+
+@dataclass(frozen=True)
+class RecordForm:
+    """A framework's form of a record, as functions of its id and metadata."""
+
+    place: Callable[[Any, Mapping[str, Any], MetadataKeys], StoredPlace]
+    chunk: Callable[[Any, str, Mapping[str, Any], MetadataKeys], Chunk]
+    """A function from id, text, metadata and keys."""
+    new_metadata: Callable[[Mapping[str, Any], StoredNumber, MetadataKeys], Mapping[str, Any]]
+    """A function from the metadata, the number and keys to the metadata to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    place: StoredPlace
+    document: str
+    index: int
+    before: StoredPlace | None
+
+
+T = TypeVar("T")
+
+
+def number_collection(
+    records: Records,
+    form: RecordForm,
+    keys: MetadataKeys,
+    *,
+    trust_insertion_order: bool = False,
+    dry_run: bool = False,
+) -> NumberingReport:
+    """Number the chunks of a collection by document and index, as `number_rows` does in Postgres; write only metadata.
+
+    Raises:
+        ConfigError: an index or a document under a dotted key; `trust_insertion_order` for records in another order.
+    """
+    for name, key in (("keys.document_id", keys.document_id[0]), ("keys.index", keys.index[0])):
+        if "." in key:
+            raise ConfigError(name, "a key without a dot first, to write it under", key)
+    if trust_insertion_order and not records.keeps_insertion_order:
+        allowed = "False for Qdrant, which doesn't keep the order in which chunks were stored"
+        raise ConfigError("trust_insertion_order", allowed, trust_insertion_order)
+    documents: dict[str, list[StoredPlace]] = defaultdict(list)
+    nameless = 0
+    for id_, metadata in records.scan():
+        place = form.place(id_, metadata, keys)
+        if place.document is None:
+            nameless += 1
+        else:
+            documents[place.document].append(place)
+    changes: list[_Change] = []
+    unordered: list[str] = []
+    for document, members in documents.items():
+        by_index = _by_index(members, trusts_insertion_order=trust_insertion_order)
+        if by_index:
+            changes += _changes_of(document, by_index)
+        elif not _are_linked(members):
+            unordered.append(document)
+    if not dry_run:
+        _write(records, form, keys, changes)
+    named = tuple(sorted(unordered)[:MAX_NAMED_DOCUMENTS])
+    ordered_count = len(documents) - len(unordered)
+    return NumberingReport(len(changes), ordered_count, named, len(unordered), nameless, records.keeps_insertion_order)
+
+
+def _by_index(members: Sequence[StoredPlace], *, trusts_insertion_order: bool) -> dict[int, StoredPlace]:
+    """Return the chunks of a document by their index; empty if their order is unknown."""
+    indexed = {index: place for place in members if (index := to_integer(place.index)) is not None}
+    if len(indexed) == len(members):
+        return indexed
+    ordered = sorted(members, key=lambda place: [(value is None, value or 0) for value in place.order])
+    agree = all(
+        place.following is None or (after is not None and place.following == str(after.id))
+        for place, after in zip(ordered, [*ordered[1:], None], strict=True)
+    )
+    is_one_file = len({place.file for place in members if place.file is not None}) <= 1
+    can_be_sorted = (trusts_insertion_order or _are_distinct(members)) and agree and is_one_file
+    return dict(enumerate(ordered)) if can_be_sorted else {}
+
+
+def _are_distinct(members: Sequence[StoredPlace]) -> bool:
+    """Return True if page and row, or page, row and offset, are different for all chunks.
+
+    Either all chunks have a page or none has, and so with rows: one without has no place among the others.
+    """
+    count = len(members)
+    pages, rows, starts = zip(*(place.order for place in members), strict=True)
+    is_complete = all(sum(value is not None for value in values) in (0, count) for values in (pages, rows))
+    by_offset = None not in starts and len({place.order for place in members}) == count
+    return is_complete and (by_offset or len(set(zip(pages, rows, strict=True))) == count)
+
+
+def _are_linked(members: Sequence[StoredPlace]) -> bool:
+    links = sum(place.following is not None for place in members)
+    return links == len(members) - 1 and len({place.named for place in members} - {None}) == 1
+
+
+def _changes_of(document: str, by_index: Mapping[int, StoredPlace]) -> Iterator[_Change]:
+    for index, place in by_index.items():
+        if place.named != document or place.index != index:
+            yield _Change(place, document, index, by_index.get(index - 1))
+
+
+def _write(records: Records, form: RecordForm, keys: MetadataKeys, changes: Sequence[_Change]) -> None:
+    overlaps = find_short_overlaps(_adjacent_chunks(records, form, keys, changes), keys)
+    for batch in _batches(changes, BATCH_SIZE):
+        found = records.read([change.place.id for change in batch])
+        records.write(
+            {
+                id_: form.new_metadata(
+                    found[id_][1], StoredNumber(change.document, change.index, overlaps.get(id_, 0)), keys
+                )
+                for change in batch
+                if (id_ := change.place.id) in found  # else it was deleted meanwhile
+            }
+        )
+
+
+def _adjacent_chunks(
+    records: Records, form: RecordForm, keys: MetadataKeys, changes: Iterable[_Change]
+) -> Iterator[tuple[Any, Chunk, Chunk]]:
+    """Yield the id of each chunk that changes, the chunk before it, and itself."""
+    for batch in _batches(changes, BATCH_SIZE // 2):
+        pairs = [(change.before.id, change.place.id) for change in batch if change.before]
+        ids = [*dict.fromkeys(id_ for pair in pairs for id_ in pair)]
+        chunks = {id_: form.chunk(id_, *record, keys) for id_, record in (records.read(ids) if ids else {}).items()}
+        yield from ((id_, chunks[before], chunks[id_]) for before, id_ in pairs if {before, id_} <= chunks.keys())
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch
+
+
+def find_place(
+    id_: Any,
+    metadata: Mapping[str, Any],
+    keys: MetadataKeys,
+    *,
+    start: Any,
+    source: str | None = None,
+    following: str | None = None,
+) -> StoredPlace:
+    """Return what the `metadata` of a chunk show of its position; `start` is its offset.
+
+    `source` is the document to which a relation of LlamaIndex leads.
+    """
+
+    def first(names: Iterable[str]) -> str | None:
+        values = (to_id(get_path(metadata, name)) for name in names)
+        return next((value for value in values if value not in (None, NO_DOCUMENT)), None)
+
+    def first_integer(names: Iterable[str]) -> int | None:
+        values = (to_integer(get_path(metadata, name)) for name in names)
+        return next((value for value in values if value is not None), None)
+
+    page = first_integer(reversed(keys.page))  # the printed label last: labels may restart within a file
+    row = first_integer((*keys.row_number, *ROW_KEYS, *keys.start_line))
+    own, file = first(keys.document_id), first(keys.source)
+    # The pages that a reader makes documents of become one document, the file.
+    document = own or (file if first(keys.page) is not None else None) or source or file
+    return StoredPlace(
+        id_,
+        document,
+        own if source is None else source,
+        keys.read(metadata, "index"),
+        (page, row, to_integer(start)),
+        to_id(metadata.get(FILE_PATH_KEY)),
+        following,
+    )
+
+
+def to_integer(value: Any) -> int | None:
+    """Return a whole number from 0 as an integer, also one in text; None for anything else."""
+    text = to_id(value)
+    return int(float(text)) if text is not None and re.fullmatch(INTEGER_PATTERN, text) else None
