@@ -65,6 +65,8 @@ def test_the_source_distribution_can_be_built_tested_and_read(built: Path) -> No
         "LICENSE",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
+        "requirements-dev.txt",
         "Makefile",
         "constraints.txt",
     } <= names
