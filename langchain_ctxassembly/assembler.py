@@ -26,6 +26,7 @@ from ctxassembly.assembly.selection.supplement import SupplementInput, supplemen
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_parameters, check_store, hint_for_config, hint_for_documents
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import check_labels, resolve_labels
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.metadata_keys import with_keys
@@ -64,10 +65,11 @@ INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'qu
 class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
-    Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, of which the last two
-    are optional. A `Retrieved`, or hits, may take the place of the documents. A supplement (text or a `Supplement`)
-    holds what no document does: facts from a graph or a database. Without a "query", a text under "question" or "input"
-    is taken for it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
+    Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "...", "conversation": ...}`, of
+    which only the first is required. A `Retrieved`, or hits, may take the place of the documents. A supplement (text or
+    a `Supplement`) holds what no document does: facts from a graph or a database. A conversation is a `Conversation`,
+    or the messages of one: what the model still sees in them isn't sent again. Without a "query", a text under
+    "question" or "input" is taken for it. Other keys, such as the rest of a graph's state, are ignored.
 
     Parameters: `config` has the settings; `store` has the chunks next to a hit; `filter`, `neighbors` and
     `transform_fetched` limit which of these chunks may be read; `labels` continue the numbering of a conversation;
@@ -128,6 +130,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     labels: Any = None
     """The `Labels()` of a conversation, from which each run takes the next ones; or a function without arguments that
     returns the labels of the current conversation, or None. Without labels a run begins with `config.first_label`."""
+
+    conversation: InstanceOf[Conversation] | None = None
+    """The conversation of all runs. A conversation in the input of a run takes its place."""
 
     _warnings: WarnOnce = PrivateAttr(default_factory=WarnOnce)
     """Its warnings. Copies share it; so does an assembler that is made from the config of a call."""
@@ -240,14 +245,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _arguments(self, inputs: Any, search: VisibleSearch | None) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
+        arguments = self._read_inputs(inputs)
         return {
-            **self._read_inputs(inputs),
+            **arguments,
             "config": self.effective_config,
             "store": self.neighbor_store(search),
             "embeddings": self.embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
-            "labels": resolve_labels(self.labels),
+            "labels": resolve_labels(self.labels) if arguments["conversation"] is None else None,
         }
 
     def share_warnings_with(self, other: ContextAssembler) -> None:
@@ -347,7 +353,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:
         """Return hits, query and supplement, from either form of input. The engine checks the supplement."""
-        documents, query, supplement = inputs, None, None
+        documents, query, supplement, conversation = inputs, None, None, self.conversation
         if isinstance(inputs, Mapping):
             if "documents" not in inputs:
                 raise InputError(
@@ -355,6 +361,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                     "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
                 )
             documents, query, supplement = inputs["documents"], _query_in(inputs), inputs.get("supplement")
+            conversation = read_conversation(inputs.get("conversation")) or conversation
         hits: Sequence[Hit]
         own: SupplementInput
         if isinstance(documents, Retrieved):
@@ -367,7 +374,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             if query is not None and not isinstance(query, str):
                 raise InputError(f"the query must be a string, got {safe_repr(query)}")
             hits, own = read_documents(documents, self.config.keys)
-        return {"hits": hits, "query": query, "supplement": own if supplement is None else supplement}
+        supplement = own if supplement is None else supplement
+        return {"hits": hits, "query": query, "supplement": supplement, "conversation": conversation}
 
 
 # With type arguments, pydantic takes only runnables of exactly that parametrized class as the default.
@@ -426,9 +434,24 @@ def _context_runnable(
     return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
 
 
-def assembler_inputs(hits: Iterable[Any], query: str | None, supplement: Any) -> dict[str, Any]:
+def assembler_inputs(
+    hits: Iterable[Any], query: str | None, supplement: Any, conversation: Any = None
+) -> dict[str, Any]:
     """Return the input of a `ContextAssembler` for `hits`, or documents."""
-    return {"documents": list(hits), "query": query, "supplement": supplement}
+    return {"documents": list(hits), "query": query, "supplement": supplement, "conversation": conversation}
+
+
+def read_conversation(given: Any) -> Conversation | None:
+    """Return a conversation from the input of a call: itself, its dict, or the messages of one.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if given is None or isinstance(given, Conversation):
+        return given
+    if isinstance(given, Mapping) and "next_label" in given:
+        return Conversation.from_dict(given)
+    return Conversation.from_messages(given)
 
 
 def _query_in(inputs: Mapping[str, Any]) -> Any:

@@ -52,7 +52,8 @@ class ContextRetriever(BaseRetriever):
     Ferritin is measured in the morning.
 
     For one call, `invoke(query, k=20, filter=...)` sets the number of chunks to retrieve, and a filter in addition to
-    the retriever's own: both apply, in every channel and to the neighbors of the hits. `retrieve(query)` returns the
+    the retriever's own: both apply, in every channel and to the neighbors of the hits. `conversation=`, a
+    `Conversation` or messages, leaves out what the model still sees. `retrieve(query)` returns the
     hits and how each was ranked, `context(query)` the context and the decision on each chunk. Both also accept a
     `Question`, which can carry more than the query text.
 
@@ -127,6 +128,7 @@ class ContextRetriever(BaseRetriever):
         *,
         k: int | None = None,
         filter: Any = None,
+        conversation: Any = None,
         config: RunnableConfig | None = None,
     ) -> Context:
         """Return the context that `invoke` would turn into documents, in the run of `config`, with its retrieval."""
@@ -134,7 +136,7 @@ class ContextRetriever(BaseRetriever):
         with ambient_config(config):
             retrieved = self._run_retrieval(question, k)
         assembler = self.filtered_assembler(question.filter).as_context()
-        context = assembler.invoke(self._assembler_inputs(retrieved, question), config)
+        context = assembler.invoke(self._assembler_inputs(retrieved, question, conversation), config)
         return replace(context, retrieved=retrieved)
 
     async def acontext(
@@ -143,6 +145,7 @@ class ContextRetriever(BaseRetriever):
         *,
         k: int | None = None,
         filter: Any = None,
+        conversation: Any = None,
         config: RunnableConfig | None = None,
     ) -> Context:
         """Async version of `context`."""
@@ -150,7 +153,7 @@ class ContextRetriever(BaseRetriever):
         with ambient_config(config):
             retrieved = await self._arun_retrieval(question, k)
         assembler = self.filtered_assembler(question.filter).as_context()
-        context = await assembler.ainvoke(self._assembler_inputs(retrieved, question), config)
+        context = await assembler.ainvoke(self._assembler_inputs(retrieved, question, conversation), config)
         return replace(context, retrieved=retrieved)
 
     @override
@@ -161,10 +164,11 @@ class ContextRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
+        conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         question = self._build_question(query, filter)
-        inputs = self._assembler_inputs(self._run_retrieval(question, k, config), question)
+        inputs = self._assembler_inputs(self._run_retrieval(question, k, config), question, conversation)
         return self.filtered_assembler(question.filter).invoke(inputs, config)
 
     @override
@@ -175,10 +179,11 @@ class ContextRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
+        conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         question = self._build_question(query, filter)
-        inputs = self._assembler_inputs(await self._arun_retrieval(question, k, config), question)
+        inputs = self._assembler_inputs(await self._arun_retrieval(question, k, config), question, conversation)
         return await self.filtered_assembler(question.filter).ainvoke(inputs, config)
 
     def evidence_source(self, *, is_async: bool = False) -> IndexEvidence:
@@ -258,8 +263,9 @@ class ContextRetriever(BaseRetriever):
         assembler.share_warnings_with(self.assembler)
         return assembler
 
-    def _assembler_inputs(self, retrieved: Retrieved, question: Question) -> dict[str, Any]:
-        return {"documents": retrieved, "supplement": resolve_supplement(question.text, self.supplement)}
+    def _assembler_inputs(self, retrieved: Retrieved, question: Question, conversation: Any) -> dict[str, Any]:
+        supplement = resolve_supplement(question.text, self.supplement)
+        return {"documents": retrieved, "supplement": supplement, "conversation": conversation}
 
 
 def _combine_filters(own: Any, other: Any) -> Any:

@@ -161,7 +161,7 @@ class ContextAssemblyRetriever(BaseRetriever):
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Return the assembled documents for a query. `k` and `filter` may be given for this call."""
+        """Return the assembled documents for a query. `k`, `filter` and `conversation` may be given for this call."""
         with ambient_config(ensure_config(config)):
             return super().invoke(input, config, **kwargs)
 
@@ -171,7 +171,9 @@ class ContextAssemblyRetriever(BaseRetriever):
         with ambient_config(ensure_config(config)):
             return await super().ainvoke(input, config, **kwargs)
 
-    def context(self, query: str, *, filter: Any = None, config: RunnableConfig | None = None) -> Context:
+    def context(
+        self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
+    ) -> Context:
         """Return the context that `invoke` would turn into documents, in the run of `config`.
 
         Raises:
@@ -179,13 +181,19 @@ class ContextAssemblyRetriever(BaseRetriever):
         """
         config = self._context_config(config)
         search, documents = self._search(query, filter, config)
-        return self.assembler.as_context(search=search).invoke(self._assembler_inputs(documents, query), config)
+        return self.assembler.as_context(search=search).invoke(
+            self._assembler_inputs(documents, query, conversation), config
+        )
 
-    async def acontext(self, query: str, *, filter: Any = None, config: RunnableConfig | None = None) -> Context:
+    async def acontext(
+        self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
+    ) -> Context:
         """Async version of `context`."""
         config = self._context_config(config)
         search, documents = await self._asearch(query, filter, config)
-        return await self.assembler.as_context(search=search).ainvoke(self._assembler_inputs(documents, query), config)
+        return await self.assembler.as_context(search=search).ainvoke(
+            self._assembler_inputs(documents, query, conversation), config
+        )
 
     @override
     def _get_relevant_documents(
@@ -195,11 +203,12 @@ class ContextAssemblyRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
+        conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         search, documents = self._search(query, filter, config)
         return self._limit_labels(
-            k, self.assembler.invoke(self._assembler_inputs(documents, query), config, search=search)
+            k, self.assembler.invoke(self._assembler_inputs(documents, query, conversation), config, search=search)
         )
 
     @override
@@ -210,11 +219,13 @@ class ContextAssemblyRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
+        conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         search, documents = await self._asearch(query, filter, config)
         return self._limit_labels(
-            k, await self.assembler.ainvoke(self._assembler_inputs(documents, query), config, search=search)
+            k,
+            await self.assembler.ainvoke(self._assembler_inputs(documents, query, conversation), config, search=search),
         )
 
     def _context_config(self, config: RunnableConfig | None) -> RunnableConfig:
@@ -251,8 +262,8 @@ class ContextAssemblyRetriever(BaseRetriever):
             )
         return search
 
-    def _assembler_inputs(self, documents: list[Document], query: str) -> dict[str, Any]:
-        return assembler_inputs(documents, query, resolve_supplement(query, self.supplement))
+    def _assembler_inputs(self, documents: list[Document], query: str, conversation: Any) -> dict[str, Any]:
+        return assembler_inputs(documents, query, resolve_supplement(query, self.supplement), conversation)
 
     def _limit_labels(self, k: int | None, documents: list[Document]) -> list[Document]:
         """Return the documents of the first `k` labels, and the supplement wherever it is."""

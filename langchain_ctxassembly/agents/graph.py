@@ -26,7 +26,7 @@ from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import safe_repr
-from langchain_ctxassembly.agents.tool import continue_labels
+from langchain_ctxassembly.agents.tool import conversation_in
 from langchain_ctxassembly.agents.turn import all_evidence_from, last_question, merge_evidence
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
@@ -44,8 +44,9 @@ def context_node(
 ) -> Runnable[Any, dict[str, Any]]:
     """Return a node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
 
-    A `ContextAssembler` assembles the documents in the state; a retriever searches for the query first. Labels continue
-    after the labels of all contexts and messages that the state already has, under any key.
+    A `ContextAssembler` assembles the documents in the state; a retriever searches for the query first. What the
+    messages in the state have of its contexts isn't sent again. Documents keep their labels, and new ones count on
+    after all contexts and messages that the state already has, under any key.
 
     >>> from typing import Annotated, TypedDict
     >>> from langchain_core.documents import Document
@@ -86,8 +87,9 @@ def context_node(
     else:
         evidence = evidence_of(source, assembler)
         source = evidence.assembler
-    if source.labels is not None:
-        raise ConfigError("assembler.labels", "None here: the state has the labels", source.labels)
+    for name in ("labels", "conversation"):
+        if (own := getattr(source, name)) is not None:
+            raise ConfigError(f"assembler.{name}", f"None here: the state has the {name}", own)
     node = _Node(source, evidence, query, documents, context, filter)
     return RunnableLambda(node.run, node.arun, name="context_node")
 
@@ -134,15 +136,15 @@ class _Node:
         return Search(self.query_key, question, Mode(), 1.0, {})
 
     def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
-        """Return the assembler under the filter of the call, with the next labels of the conversation."""
+        """Return the assembler under the filter of the call, with the conversation in the state."""
         if self.evidence is not None:
             assembler, visible = self.evidence.assembler_and_search(self.evidence.call_filter(condition))
         else:
             assembler, visible = self.assembler, None
             if condition is not None:
                 assembler = assembler.model_copy(update={"filter": condition})
-        own = continue_labels(assembler.config, state, evidence=self.documents_key)
-        return assembler.model_copy(update={"config": own}), visible
+        conversation = conversation_in(state, assembler.config.first_label, evidence=self.documents_key)
+        return assembler.model_copy(update={"conversation": conversation}), visible
 
     def _assembler_inputs(self, state: Any, retrieved: Retrieved | None) -> dict[str, Any]:
         query = self._query(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
 from ctxassembly.conversations.sources import iter_contexts, last_label
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.agents.tool import continue_labels, label_sources
+from langchain_ctxassembly.agents.tool import conversation_in, label_sources
 from langchain_ctxassembly.agents.turn import is_left_out
 from langchain_ctxassembly.assembler import (
     ConfigurableAlternatives,
@@ -129,10 +129,12 @@ class _LeftOutSearch:
         ]
         left_out = find_left_out(contexts, dropped=[*iter_contexts(dropped)], **wanted)
         own = left_out.config(assembler.config)
+        conversation = None
         if assembler.labels is None:
-            own = replace(own, first_label=max(own.first_label, last_label(contexts) + 1))
-            own = continue_labels(own, state, call_id=None if runtime is None else runtime.tool_call_id)
-        prepared = assembler.model_copy(update={"config": own})
+            first_label = max(own.first_label, last_label(contexts) + 1)
+            call_id = None if runtime is None else runtime.tool_call_id
+            conversation = conversation_in(state, first_label, call_id=call_id)
+        prepared = assembler.model_copy(update={"config": own, "conversation": conversation})
         prepared.share_warnings_with(assembler)
         return left_out, prepared, config
 

@@ -26,8 +26,8 @@ from typing_extensions import NotRequired, override
 
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.left_out import TOOL_NAME
-from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
 from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.tokens.budget import TokenBudget
@@ -134,17 +134,22 @@ PromptFlow: TypeAlias = Generator[ContextRequest, Context, "PromptMessages | Non
 
 
 def prompt_flow(
-    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], assembler: ContextAssembler
+    turn: Turn,
+    window: ContextWindow,
+    system_messages: Sequence[BaseMessage],
+    assembler: ContextAssembler,
+    conversation: Conversation,
 ) -> Generator[ContextRequest, Context, PromptMessages]:
     """Return the messages of `turn`, which follow `system_messages`, with a context for what its calls found.
 
-    The config of `assembler` has the most tokens and the first label. The context gets the room that is left, and is
-    requested again in less if the whole prompt is still too long: what other messages say of it is known only
-    afterwards, and a counter of the caller's may not add up.
+    The config of `assembler` has the most tokens. What the messages have of `conversation` isn't sent again. The
+    context gets the room that is left, and is requested again in less if the whole prompt is still too long: what other
+    messages say of it is known only afterwards, and a counter of the caller's may not add up.
     """
     evidence, config = merge_evidence([call.evidence for call in turn.calls]), assembler.effective_config
-    inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement)
     shrunk, remaining = _make_room(turn, window, system_messages, config.token_limit)
+    seen = conversation.seen_in(shrunk.earlier_messages)
+    inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
     while True:
         smaller = replace(assembler.config, max_tokens=max(remaining, 1))
         context = yield assembler.model_copy(update={"config": smaller}), inputs
@@ -152,9 +157,8 @@ def prompt_flow(
         messages = shrunk.with_context(context)
         overflow = window.overflow([*system_messages, *messages])
         if overflow <= 0 or remaining <= 1:
-            labels = [int(citation.label) for citation in context.citations]
             changed = changed_messages(turn.messages, messages)
-            return PromptMessages(messages, changed, max([config.first_label - 1, *labels]))
+            return PromptMessages(messages, changed, conversation.after(context).next_label - 1)
         # Counted by another counter, a token of the context may cost more than one.
         cost = window.count_messages(messages) - window.count_messages(shrunk.without_text())
         remaining = max(min(remaining - 1, context.token_count * (cost - overflow) // max(cost, 1)), 1)
@@ -218,7 +222,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     It reads the artifacts of the tools that were called together: documents, as `create_retriever_tool(...,
     response_format="content_and_artifact")` gives them, or a `Context` or its dict. The message of the first of these
     tools then has the whole context, and carries it as its artifact (`contexts_in(state["messages"])`); the others say
-    which labels their results have. Labels continue through the conversation. Messages of errors and of other
+    which labels their results have. What earlier messages of the prompt have isn't sent again; documents keep their
+    labels, and new ones count on. Messages of errors and of other
     tools stay as they are.
 
     The prompt, tools and system message included, stays within the model's window. Where it would not, the oldest
@@ -323,9 +328,9 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         return {} if self._filter is None else {"filter": self._filter(runtime)}
 
     def _check_assembler(self, assembler: ContextAssembler) -> None:
-        if assembler.labels is not None:
-            allowed = "None here, where labels follow from the conversation"
-            raise ConfigError("assembler.labels", allowed, assembler.labels)
+        for name in ("labels", "conversation"):
+            if (own := getattr(assembler, name)) is not None:
+                raise ConfigError(f"assembler.{name}", "None here, where it follows from the messages", own)
         if self._filter is not None and assembler.filter is not None:
             raise ConfigError("filter", "None with an assembler that has a filter", self._filter)
 
@@ -337,11 +342,12 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             return None
         state: Any = request.state
         system_messages = [request.system_message] if request.system_message else []
-        last_used_label = max(last_label(turn.other_messages(state["messages"])), state.get("context_last_label", 0))
+        conversation = Conversation.from_messages(turn.other_messages(state["messages"]))
+        next_label = max(conversation.next_label, state.get("context_last_label", 0) + 1)
+        conversation = replace(conversation, next_label=next_label)
         window = self._context_window(request, assembler.config.encoding)
-        labeled = replace(assembler.config, first_label=last_used_label + 1)
-        assembler = assembler.model_copy(update={"config": labeled, **self._call_filter(request.runtime)})
-        prompt = yield from prompt_flow(turn, window, system_messages, assembler)
+        assembler = assembler.model_copy(update=self._call_filter(request.runtime))
+        prompt = yield from prompt_flow(turn, window, system_messages, assembler, conversation)
         overflow = window.overflow([*system_messages, *prompt.messages])
         if overflow > 0:
             fact = f"The prompt exceeds the model's window by {overflow:,} tokens, even without any context"

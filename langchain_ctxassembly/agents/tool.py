@@ -15,9 +15,9 @@ from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, Field
 
 from ctxassembly.concurrency import run_in_worker
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.sources import is_context, last_label
+from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.sources import is_context
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
@@ -26,24 +26,27 @@ from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.search.caller_filter import bound_config
 
 
-def continue_labels(
-    config: AssemblyConfig, state: Any, *, call_id: str | None = None, evidence: str | None = None
-) -> AssemblyConfig:
-    """Return `config` with labels after all those in `state`, in its contexts and in its messages.
+def conversation_in(
+    state: Any, first_label: int, *, call_id: str | None = None, evidence: str | None = None
+) -> Conversation:
+    """Return the conversation in `state`: its contexts, and what its messages still have of them.
 
-    Nothing but the state is read, so a state restored from a checkpoint gives the same labels again, in any process.
-    Contexts under the key `evidence` don't count: a context is made of them.
+    Nothing but the state is read, so a state restored from a checkpoint gives the same conversation again, in any
+    process. Contexts under the key `evidence` don't count: a context is made of them.
 
     Tools that one message calls run at the same time, and none sees what the others find. So the call `call_id`, the
     second of three, say, takes every third label from the second one on.
     """
     values = [value for key, value in _state_items(state) if key != evidence]
-    first = max(config.first_label, last_label([one for value in values for one in _label_sources(value)]) + 1)
-    for message in (message for value in values if isinstance(value, list) for message in reversed(value)):
+    sources = [one for value in values for one in _label_sources(value)]
+    messages = [one for one in sources if isinstance(one, BaseMessage)]
+    conversation = Conversation.from_messages(sources).seen_in(messages)
+    conversation = replace(conversation, next_label=max(conversation.next_label, first_label))
+    for message in reversed(messages):
         call_ids = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
         if call_id is not None and call_id in call_ids:
-            return replace(config, first_label=first + call_ids.index(call_id), label_step=len(call_ids))
-    return replace(config, first_label=first)
+            return conversation.shared(call_ids.index(call_id), len(call_ids))
+    return conversation
 
 
 def _state_items(state: Any) -> Iterable[tuple[str, Any]]:
@@ -107,11 +110,12 @@ def context_tool(
     >>> Context.from_dict(message.artifact).citations[0].chunk_ids
     ('gastro#0',)
 
-    Labels. In an agent (`create_agent`, a ToolNode) each call goes on after the labels in the agent's state, whatever
-    key its messages have, so that `resolve_citations(answer, state["messages"])` finds every source. Calls of one
+    Conversation. In an agent (`create_agent`, a ToolNode) text that the messages in its state have, under whatever key,
+    isn't sent again (`repeat="always"` in the assembler's config sends it). A document keeps its label and new ones
+    count on, so that `resolve_citations(answer, state["messages"])` finds every source. Calls of one
     message take turns: of two, the first has labels 1 3 5, the other 2 4 6. A state that comes back from a checkpoint
-    gives the same labels again. An assembler's own `labels` take precedence. Elsewhere each call begins with
-    `config.first_label`.
+    gives the same labels again. An assembler's own `labels` or `conversation` takes precedence. Elsewhere
+    each call begins with `config.first_label`.
 
     Filters. The config of a call reaches the retriever: the values under `configurable` set its configurable fields,
     such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. As in any call of these,
@@ -153,11 +157,11 @@ class _ToolSearch:
 
     def run(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
         retriever, config, arguments = self._prepare_call(patch_config(config, callbacks=callbacks))
-        return self._to_output(self._with_labels(retriever, runtime).context(query, config=config, **arguments))
+        return self._to_output(self._with_conversation(retriever, runtime).context(query, config=config, **arguments))
 
     async def arun(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
         retriever, config, arguments = self._prepare_call(patch_config(config, callbacks=callbacks))
-        context = await self._with_labels(retriever, runtime).acontext(query, config=config, **arguments)
+        context = await self._with_conversation(retriever, runtime).acontext(query, config=config, **arguments)
         return await run_in_worker(partial(self._to_output, context))
 
     def _prepare_call(self, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
@@ -167,13 +171,14 @@ class _ToolSearch:
             raise ConfigError("retriever", f"a {allowed}, whatever the config of the call chooses", call[0])
         return call
 
-    def _with_labels(self, retriever: Any, runtime: Any) -> Any:
-        """Return the retriever with labels after those in the agent's state, unless its assembler has some."""
-        if runtime is None or retriever.assembler.labels is not None:
+    def _with_conversation(self, retriever: Any, runtime: Any) -> Any:
+        """Return the retriever with the conversation in the agent's state, unless its assembler has one."""
+        own = retriever.assembler
+        if runtime is None or own.labels is not None or own.conversation is not None:
             return retriever
-        config = continue_labels(retriever.assembler.config, runtime.state, call_id=runtime.tool_call_id)
-        assembler = retriever.assembler.model_copy(update={"config": config})
-        assembler.share_warnings_with(retriever.assembler)
+        conversation = conversation_in(runtime.state, own.config.first_label, call_id=runtime.tool_call_id)
+        assembler = own.model_copy(update={"conversation": conversation})
+        assembler.share_warnings_with(own)
         return retriever.model_copy(update={"assembler": assembler})
 
     def _to_output(self, context: Context) -> Any:

@@ -146,6 +146,12 @@ class Turn(NamedTuple):
         own = {self.messages[call.message_index].id for call in self.calls}
         return [message for message in messages if message.id not in own]
 
+    @property
+    def earlier_messages(self) -> list[AnyMessage]:
+        """The messages whose text stays as it is."""
+        indexes = {call.message_index for call in self.calls}
+        return [message for index, message in enumerate(self.messages) if index not in indexes]
+
     def with_context(self, context: Context) -> list[AnyMessage]:
         """Return all messages: the first call's message has the context, each other call's message names its labels."""
         messages = list(self.messages)

@@ -16,6 +16,7 @@ from langchain_core.tools import create_retriever_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import PrivateAttr
 
+from ctxassembly import Context
 from langchain_ctxassembly import ContextMiddleware
 from langchain_samples import WORDS, WordEmbeddings
 
@@ -66,6 +67,14 @@ def calls(*queries: str, name: str = "search") -> AIMessage:
         for each in queries
     ]
     return AIMessage("", tool_calls=asked)
+
+
+def assert_labels_count_on(contexts: Sequence[Context]) -> None:
+    """A document keeps its label in all contexts; new labels are the next ones."""
+    sources: dict[str, str] = {}
+    for citation in (citation for context in contexts for citation in context.citations):
+        assert sources.setdefault(citation.label, citation.source) == citation.source
+    assert [*sources] == [str(number) for number in range(1, len(sources) + 1)]
 
 
 def pages(source: str, count: int = 6, sentences: int = 0, **metadata: Any) -> list[Document]:

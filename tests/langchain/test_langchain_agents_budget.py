@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.tools import tool
 
-from agent_samples import Scripted, agent, asked, calls, index, pages, search, tool_messages
+from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
 from ctxassembly import AssemblyConfig, ConfigError, TokenBudget, resolve
 from ctxassembly.tokens.counter import counter_for
 from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in
@@ -116,8 +116,7 @@ def test_many_turns_fit_and_the_oldest_contexts_make_room() -> None:
     assert [str(each.content) for each in tool_messages(state["messages"])] == texts
     contexts = contexts_in(state["messages"])
     assert len(contexts) == turns
-    labels = [citation.label for context in contexts for citation in context.citations]
-    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert_labels_count_on(contexts)
     assert resolve("As said [1].", state["messages"]).citations[0].snippet == contexts[0].citations[0].snippet
 
 

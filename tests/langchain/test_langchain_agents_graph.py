@@ -22,7 +22,7 @@ from langgraph.types import Overwrite, Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from agent_samples import index, pages
+from agent_samples import assert_labels_count_on, index, pages
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Labels, MemoryIndex, RetrievalConfig, resolve
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import (
@@ -119,9 +119,8 @@ async def converses(graph: Any, awaited: bool) -> None:
         assert kept[-1].query == question
         await run(graph, None, awaited=awaited, config=THREAD)
     kept = graph.get_state(THREAD).values
-    labels = [each.label for context in kept["contexts"] for each in context.citations]
     assert len(kept["contexts"]) == 2
-    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert_labels_count_on(kept["contexts"])
     resolved = resolve(kept["messages"][-1].text, kept["contexts"])
     assert [each.label for each in resolved.citations] == [kept["contexts"][1].citations[0].label]
     assert all(each.values.get("contexts") is not None for each in graph.get_state_history(THREAD) if each.values)
@@ -230,8 +229,7 @@ def test_a_subgraph_shares_the_contexts(silently: str) -> None:
         graph.invoke(None, THREAD)
     contexts = graph.get_state(THREAD).values["contexts"]
     assert [each.query for each in contexts] == ["What is topic1?", "And topic3?"]
-    labels = [each.label for context in contexts for each in context.citations]
-    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert_labels_count_on(contexts)
 
 
 def test_contexts_may_be_written_over(silently: str) -> None:

@@ -69,7 +69,7 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
     Raises:
         InputError: `config`, `query`, `labels` or `conversation` is of another type.
         ConfigError: compression by a language model without a model; neighbors="filtered" without a filter; a first
-            label or a label step together with `labels` or `conversation`, or these two together.
+            label together with `labels`; a label step, or `labels`, together with a `conversation`.
     """
     config = AssemblyConfig() if call.config is None else call.config
     if not isinstance(config, AssemblyConfig):
@@ -103,5 +103,6 @@ def _check_numbering(call: AssemblyCall, config: AssemblyConfig) -> None:
         raise ConfigError("first_label", "left out where labels are given, as Labels(first) has it", config.first_label)
     if labels is not None and config.label_step != 1:
         raise ConfigError("label_step", "left out where labels are given, which have no gaps", config.label_step)
-    if conversation is not None and (config.first_label, config.label_step) != (1, 1):
-        raise ConfigError("first_label", "left out where a conversation is given, which counts on", config.first_label)
+    if conversation is not None and config.label_step != 1:
+        allowed = "left out where a conversation is given, as Conversation.shared has it"
+        raise ConfigError("label_step", allowed, config.label_step)

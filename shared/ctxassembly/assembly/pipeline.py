@@ -145,13 +145,14 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
 def _leave_out_sent(conversation: Conversation, relevance: Relevance) -> tuple[Unsent, Relevance]:
     """Return the candidates of `relevance` without what `conversation` has, and the relevance with its labels."""
     config, candidates = relevance.config, relevance.candidates
-    config = replace(config, first_label=conversation.next_label, label_step=conversation.label_step)
+    first_label = max(config.first_label, conversation.next_label)
+    config = replace(config, first_label=first_label, label_step=conversation.label_step)
     unsent, sent_chunks = Unsent(tuple(candidates), {}), dict[tuple[str, int], SentChunk]()
     if config.enabled and config.repeat == "never":
         unsent, sent_chunks = leave_out_sent(candidates, conversation, relevance.joins)
     source_of = MetadataReader(config.keys, config.language).source
     labels = known_labels(conversation, (candidate.chunk for candidate in candidates), source_of, config)
-    max_label = conversation.next_label + len(candidates) * MAX_PARTS * conversation.label_step
+    max_label = first_label + len(candidates) * MAX_PARTS * conversation.label_step
     earlier = Earlier(labels, max_label, sent_chunks)
     return unsent, replace(relevance, candidates=unsent.candidates, config=config, scored=candidates, earlier=earlier)
 

@@ -246,8 +246,8 @@ class AssemblyConfig:
     cite: Cite = "document"
     """The unit that gets its own label: "document", "passage" or "chunk"."""
     first_label: Annotated[int, Range(1, MAX_FIRST_LABEL)] = 1
-    """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: `Labels`
-    continues the numbering."""
+    """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: a `Conversation`
+    continues the numbering, from this number on."""
     label_step: Annotated[int, Range(1, 1_000)] = 1
     """The distance from one label to the next, 1 to 1,000. Contexts assembled in parallel, n of them, share no label if
     their first labels are n consecutive numbers and each uses n as its step: 1 3 5 and 2 4 6."""

@@ -47,6 +47,7 @@ def see_above_note(context: Context, hits: Iterable[Hit]) -> str:
     representative_of = {
         decision.chunk_id: decision.because_of for decision in context.trace.decisions if decision.because_of
     }
+    sent_as = {one.chunk_id: one.sent_as for one in context.trace.decisions if one.sent_as is not None}
     labels_above: set[str] = set()
     for chunk in (hit.chunk for hit in hits):
         own = {citation.label for citation in context.citations if context.cites(citation, chunk)}
@@ -54,7 +55,8 @@ def see_above_note(context: Context, hits: Iterable[Hit]) -> str:
         labels_above |= own or {
             citation.label for citation in context.citations if representative in citation.chunk_ids
         }
-    labels = [citation.label for citation in context.citations if citation.label in labels_above]
+        labels_above |= {sent_as[chunk.id]} if chunk.id in sent_as else set()
+    labels = sorted(labels_above, key=int)
     shown = _format_labels(context, labels)
     return language_of(context.language).given_above.format(f" ({shown})" if shown else "")
 

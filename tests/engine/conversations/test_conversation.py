@@ -270,8 +270,16 @@ def test_wrong_arguments_say_what_is_right():
         assemble(hits(0), conversation=3)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="labels must be left out where a conversation is given"):
         assemble(hits(0), conversation=Conversation(), labels=Labels())
-    with pytest.raises(ConfigError, match="first_label must be left out where a conversation is given"):
-        assemble(hits(0), AssemblyConfig(first_label=3), conversation=Conversation())
+    with pytest.raises(ConfigError, match="label_step must be left out where a conversation is given"):
+        assemble(hits(0), AssemblyConfig(label_step=3), conversation=Conversation())
+
+
+def test_the_first_label_of_the_config_is_the_least_one():
+    context = assemble(hits(0), AssemblyConfig(first_label=3), conversation=Conversation())
+    assert [one.label for one in context.citations] == ["3"]
+    conversation = Conversation().after(context)
+    context = assemble([Hit(OTHER)], AssemblyConfig(first_label=3), conversation=conversation)
+    assert [one.label for one in context.citations] == ["4"]
 
 
 TABLE = re.compile(r"^\s*\|", re.MULTILINE)

@@ -63,7 +63,8 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     ranked = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
     chars = sentences.lengths[ranked].cumsum()
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
-    if max_tokens < MIN_TOKENS or chars[-1] / chars_per_token < MIN_TEXT_TOKENS:
+    text_tokens = float(chars[-1:].sum()) / chars_per_token  # none if the conversation has all that is relevant
+    if max_tokens < MIN_TOKENS or text_tokens < MIN_TEXT_TOKENS:
         return Parts(document_ranks, sentence_starts=_sentence_starts(sentences))
     included, companions = set(ranked), Companions(sentences)
     whole = [span.sentence_range for span in sentences.candidate_spans if must_keep_whole(span.candidate, config)]
