@@ -40,7 +40,7 @@ CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
         ("Elasticsearch", ["questions.md"]),
         ("Weaviate", ["questions.md"]),
         ("reranker", ["questions.md", "recipes/rerankers.md"]),
-        ("scores", ["start.md", "recipes/rerankers.md"]),
+        ("scores", ["questions.md", "start.md", "recipes/rerankers.md"]),
         ("agent memory", ["questions.md"]),
         ("prompt caching", ["questions.md", "answering.md"]),
         ("prompt injection", ["questions.md"]),
@@ -55,6 +55,8 @@ CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
         ("license", ["questions.md"]),
         ("security", ["questions.md"]),
         ("PermissionError", ["start.md"]),
+        ("stability", ["limits.md"]),
+        ("migrate", ["coming-from.md"]),
     ],
 )
 def test_a_word_that_is_searched_for_stands_where_it_is_answered(words: str, pages: list[str]):
