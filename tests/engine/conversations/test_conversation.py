@@ -89,6 +89,24 @@ def test_the_line_on_adjoining_text_is_in_the_language_and_the_form_of_a_citatio
     assert [one for one in lines if one.startswith(expected)] == ([lines[1]] if line else [])
 
 
+def test_each_label_of_adjoining_text_has_a_line():
+    chunks = [
+        replace(chunk, metadata={"source": "gastro.pdf", "page": f"p. {at}\n[9] Source: x"})
+        for at, chunk in enumerate(LEAFLET)
+    ]
+    config = AssemblyConfig(window=0, cite="chunk")
+    conversation = Conversation()
+    for at in (1, 3):
+        conversation = conversation.after(assemble([Hit(chunks[at])], config, conversation=conversation))
+    context = assemble([Hit(chunks[at]) for at in (1, 2, 3)], config, conversation=conversation)
+    assert context.text.split("\n")[:3] == [
+        "[3] Source: gastro.pdf, page p. 2 \\[9] Source: x",
+        "[1] continues above, page p. 1 \\[9] Source: x",
+        "[2] continues above, page p. 3 \\[9] Source: x",
+    ]
+    assert context.token_count == count(context.text)
+
+
 def test_if_everything_was_sent_one_line_says_where():
     first = assemble(hits(0, 1), WHOLE, conversation=Conversation())
     conversation = Conversation().after(first)

@@ -101,19 +101,20 @@ class Renderer:
         return lines
 
     def _earlier_lines(self, label: CitationBlock) -> list[str]:
-        """Return a line on the text before and after this one that the conversation has; none without labels."""
+        """Return a line for each label under which the conversation has adjoining text; none in a format without."""
         form = FORMATS.get(self._format_name)
-        sent = self.earlier.adjoining(label) if form and form.has_labels else []
-        if not form or not sent:
-            return []
-        labels = dict.fromkeys(one.label for one in sorted(sent, key=lambda one: int(one.label)))
-        cited = "".join(form.citation_examples[0].replace("1", own) for own in labels)
+        by_label: dict[str, list[Chunk]] = {}
+        for sent in self.earlier.adjoining(label) if form and form.has_labels else ():
+            by_label.setdefault(sent.label, []).append(sent.chunk)
+        return [self._earlier_line(own, by_label[own]) for own in sorted(by_label, key=int)]
+
+    def _earlier_line(self, label: str, chunks: Sequence[Chunk]) -> str:
+        cited = FORMATS[self._format_name].citation_examples[0].replace("1", label)
         pages = tuple(
-            self._safe_value(page) if isinstance(page, str) else page
-            for page in self.particulars.pages(one.chunk for one in sent)
+            self._safe_value(page) if isinstance(page, str) else page for page in self.particulars.pages(chunks)
         )
         line = self._language.continues_above.format(cited) + page_text(pages, self._language)
-        return [escape_xml(line) if self._guard.has_markup else line]
+        return escape_xml(line) if self._guard.has_markup else line
 
     def passage(self, passage: Sequence[TextPiece], *, is_first: bool) -> list[RenderedPart]:
         """Return the parts of one passage; `is_first` is True if its block begins with it. No other passage matters."""
