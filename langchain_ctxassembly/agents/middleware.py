@@ -25,6 +25,7 @@ from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
 from ctxassembly.concurrency import run_in_worker
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.left_out import TOOL_NAME
@@ -147,7 +148,7 @@ def prompt_flow(
     messages say of it is known only afterwards, and a counter of the caller's may not add up.
     """
     evidence, config = merge_evidence([call.evidence for call in turn.calls]), assembler.effective_config
-    shrunk, remaining = _make_room(turn, window, system_messages, config.token_limit)
+    shrunk, remaining = _make_room(turn, window, system_messages, config)
     seen = conversation.seen_in(shrunk.earlier_messages)
     inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
     while True:
@@ -173,11 +174,18 @@ def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRe
 
 
 def _make_room(
-    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], limit: int
+    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], config: AssemblyConfig
 ) -> tuple[Turn, int]:
-    """Return the turn with as many of the oldest contexts left out as it needs room, and the room there is."""
+    """Return the turn with as many of the oldest contexts left out as it needs room, and the room there is.
+
+    What earlier messages have whole needs none, unless it is sent again.
+    """
+    limit = config.token_limit
     texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
-    needed = min(window.remaining([], limit), sum(map(window.count_text, texts)))
+    earlier = "\n".join(str(message.text) for message in turn.earlier_messages)
+    found = (hit.chunk.text.strip() for call in turn.calls for hit in call.evidence.hits)
+    seen = sum(window.count_text(text) for text in found if text in earlier and config.repeat == "never")
+    needed = min(window.remaining([], limit), sum(map(window.count_text, texts)) - seen)
     remaining = window.remaining([*system_messages, *turn.without_text()], limit)
     for shrunk in turn.shrunk():
         if remaining >= needed:

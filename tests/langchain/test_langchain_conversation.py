@@ -12,9 +12,10 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnablePassthrough
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, MemoryIndex, RetrievalConfig, TokenBudget, resolve
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarnin
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 PAGES = pages("before.pdf")
 OPEN = AssemblyConfig(neighbors="unfiltered")
+WHOLE = AssemblyConfig(neighbors="unfiltered", fill=True)
 
 
 def found_of(*numbers: int) -> list[Document]:
@@ -141,6 +143,34 @@ def test_text_that_a_summary_replaced_is_sent_again(has_middleware: bool) -> Non
     (after,) = contexts_in(state["messages"])
     assert texts_sent([before]) == texts_sent([after])
     assert "Topic1 was asked." in str(model.prompts[-1])
+
+
+def test_what_is_seen_already_needs_no_room() -> None:
+    """A search finds the first context again: that isn't left out to make room for itself."""
+    corpus = pages("one.pdf", 4, 9)
+    tool = search(index(*corpus).as_retriever(search_kwargs={"k": 4}))
+    model = Scripted(calls("topic1"), AIMessage("So [1]."), calls("topic1"), AIMessage("Still [1]."))
+    budget = TokenBudget(window=900, generation=50, system=0, query=0, conversation=0, buffer=0)
+    app = agent(
+        model,
+        tool,
+        middleware=ContextMiddleware(ContextAssembler(config=WHOLE), budget=budget),
+        checkpointer=InMemorySaver(),
+    )
+    app.invoke(asked("What is topic1?"), THREAD)
+    state = app.invoke(asked("And again?"), THREAD)
+    first, second = tool_messages(state["messages"])
+    assert all(one.page_content.strip() in first.text for one in corpus)
+    assert second.text == "The sources that were found are given above ([1])."
+
+
+def test_a_conversation_can_be_in_a_checkpoint() -> None:
+    context = ContextAssembler(config=OPEN).as_context().invoke(found_of(0))
+    conversation = Conversation().after(context)
+    plain = JsonPlusSerializer()
+    assert Conversation.from_dict(plain.loads_typed(plain.dumps_typed(conversation.to_dict()))) == conversation
+    allowing = JsonPlusSerializer(allowed_msgpack_modules=[Conversation])
+    assert allowing.loads_typed(allowing.dumps_typed(conversation)) == conversation
 
 
 @pytest.mark.parametrize("awaited", [False, True])
