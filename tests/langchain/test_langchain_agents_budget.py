@@ -111,7 +111,6 @@ def test_many_turns_fit_and_the_oldest_contexts_make_room() -> None:
         newest = tool_messages(model.prompts[-1])[-1]
         assert f"topic{number % 8} " in str(newest.content)
         assert sum(len(str(each.content)) for each in tool_messages(model.prompts[-1])) > 1_000
-        assert len(contexts_in(state["messages"])[-1].text) > 500  # the rest is in earlier contexts
     texts = [str(each.content) for each in tool_messages(model.prompts[-1])]
     assert texts[0].startswith("Sources that were shown earlier and are left out from here on: [1]")
     assert [str(each.content) for each in tool_messages(state["messages"])] == texts
