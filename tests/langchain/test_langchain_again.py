@@ -148,6 +148,32 @@ def test_an_ordinary_index_in_every_form(form: Any, cite: Any) -> None:
         check(ContextAssembler(config=config).invoke({"documents": through_json(expected), "query": query}), expected)
 
 
+def test_a_chunk_that_is_read_in_several_parts_is_one_chunk_again() -> None:
+    """In a long context the best sentences come first, so two blocks have parts of one chunk."""
+    pages = [
+        Document(
+            " ".join(f"Rule {n} on {topic} is the {WORDS[n % 10]}, says page {page}." for n in range(60)),
+            id=f"{topic}{page}",
+            metadata={"document_id": topic, "chunk_index": page, "source": f"{topic}.pdf"},
+        )
+        for topic in ("drinking", "eating")
+        for page in range(3)
+    ]
+    query = "What is rule 3 on drinking, and what says page 2?"
+    first = ContextAssembler(config=AssemblyConfig(max_tokens=4_000)).invoke({"documents": pages, "query": query})
+    named = [name for one in first for name in one.metadata["chunk_ids"]]
+    assert len(named) > len(set(named))
+    again = ContextAssembler(config=OPEN).as_context().invoke({"documents": first, "query": query})
+    assert {citation.document_id for citation in again.citations} == {"drinking", "eating"}
+    chunk_ids = [decision.chunk_id for decision in again.trace.decisions]
+    assert sorted(chunk_ids) == sorted(set(named))
+    assert not any("occurs twice" in note for note in again.trace.notes)
+    texts = {one.id: one.page_content for one in pages}
+    for source in again.provenance:
+        for read in again.text[slice(*source.span)].split("[...]"):  # what the first assembly had left out
+            assert read.strip() in texts[source.chunk_id]
+
+
 @pytest.mark.parametrize("form", ["numbered", "source", "xml", "grouped", "minimal"])
 def test_headers_that_were_made_harmless_are_made_so_once(form: Any) -> None:
     """Values that get a backslash, or have one of their own."""

@@ -43,23 +43,69 @@ class ReadResult(NamedTuple):
     supplement: str | None = None
 
 
+class _Slice(NamedTuple):
+    """A part of a chunk's text."""
+
+    start: int
+    """The offset in the chunk."""
+    text: str
+
+
+class _ChunkPart(NamedTuple):
+    """What a block has of a chunk."""
+
+    chunk: Chunk
+    """The chunk as it was, but for its text."""
+    slices: Sequence[_Slice]
+    score: float | None
+    is_hit: bool
+
+
 def unpack_blocks(documents: Sequence[IncomingDocument], keys: MetadataKeys) -> ReadResult:
-    """Return the hits in the given blocks, in order; neighbors in our own blocks follow all hits."""
-    hits: list[Hit] = []
-    neighbors: list[Hit] = []
+    """Return the hits in the given blocks, in order; neighbors in our own blocks follow all hits.
+
+    A chunk of which several blocks have a part is one hit again.
+    """
+    found: list[Hit | _ChunkPart] = []
     supplements: list[str] = []
     for document in documents:
         chunk = document.hit.chunk
         if type(document.metadata) is not dict:  # of a class that may raise: none of ours
-            hits.append(document.hit)
+            found.append(document.hit)
         elif _is_supplement(document.metadata, chunk.text):
             supplements.append(chunk.text.partition("\n")[2].strip())
-        elif (found := _parse_block(document, keys)) is None:
-            hits.append(document.hit)
         else:
-            hits += [hit for hit, is_hit in found if is_hit]
-            neighbors += [hit for hit, is_hit in found if not is_hit]
+            found += _parse_block(document, keys) or [document.hit]
+    parts: dict[tuple[Any, ...], list[_ChunkPart]] = {}
+    for one in found:
+        if isinstance(one, _ChunkPart):
+            parts.setdefault(_identity(one), []).append(one)
+    hits: list[Hit] = []
+    neighbors: list[Hit] = []
+    for one in found:
+        if isinstance(one, Hit):
+            hits.append(one)
+        elif same := parts.pop(_identity(one), None):
+            is_hit = any(part.is_hit for part in same)
+            (hits if is_hit else neighbors).append(Hit(_merge_parts(same), same[0].score))
     return ReadResult([*hits, *neighbors], "\n\n".join(dict.fromkeys(filter(None, supplements))) or None)
+
+
+def _identity(part: _ChunkPart) -> tuple[Any, ...]:
+    return part.chunk.origin, part.chunk.document_id, part.chunk.id
+
+
+def _merge_parts(parts: Sequence[_ChunkPart]) -> Chunk:
+    """Return the chunk with the text that `parts` have of it, a gap marker where they lack some."""
+    chunk, slices = parts[0].chunk, sorted(one for part in parts for one in part.slices)
+    text, end = "", slices[0].start
+    for start, own in slices:
+        if start > end:
+            text += f" {GAP} "
+        new = own[max(end - start, 0) :]
+        text, end = text + new, max(end, start + len(own))
+    start = chunk.start + slices[0].start if type(chunk.start) is int else None
+    return replace(chunk, text=text, start=start)
 
 
 def seal(*texts: str) -> str:
@@ -169,8 +215,8 @@ def _is_supplement(metadata: Mapping[str, Any], text: object) -> bool:
     return metadata.get("supplement") is True and isinstance(text, str) and _is_sealed(metadata.get("seal"), text)
 
 
-def _parse_block(document: IncomingDocument, keys: MetadataKeys) -> list[tuple[Hit, bool]] | None:
-    """Return the chunks of a block, hits first, each with True for a hit; None if the block isn't ours.
+def _parse_block(document: IncomingDocument, keys: MetadataKeys) -> Sequence[Hit | _ChunkPart] | None:
+    """Return what a block has of its chunks, hits first; None if the block isn't ours.
 
     What another tool has cut or rewritten since is one chunk, without the header.
     """
@@ -186,51 +232,43 @@ def _parse_block(document: IncomingDocument, keys: MetadataKeys) -> list[tuple[H
     if isinstance(document_id, str) and _is_sealed(pieces_data.get("seal"), document_id, text):
         block_chunk = replace(block_chunk, document_id=document_id)
     try:
-        texts = _chunk_texts(pieces_data["slices"], text, pieces_data["length"])
+        slices = _chunk_slices(pieces_data["slices"], text, pieces_data["length"])
+        ranked = sorted(enumerate(pieces_data["chunks"]), key=lambda item: (item[1]["distance"], item[1]["rank"]))
         found = [
-            (_restore_chunk(one, *texts[at], block_chunk), one)
-            for at, one in sorted(
-                enumerate(pieces_data["chunks"]), key=lambda item: (item[1]["distance"], item[1]["rank"])
-            )
+            _ChunkPart(_restore_chunk(one, block_chunk), slices[at], one["score"], not one["distance"])
+            for at, one in ranked
         ]
+        hash(tuple(map(_identity, found)))  # forged ids may be of any type
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return [(Hit(replace(block_chunk, text=text.removeprefix(header)), document.hit.score), True)]
+        return [Hit(replace(block_chunk, text=text.removeprefix(header)), document.hit.score)]
     # A wrapper that gave the block a score of its own, as by fusion, has no scale in common with the chunks' scores.
-    best = max((one["score"] for _, one in found if isinstance(one["score"], float)), default=None)
+    best = max((part.score for part in found if isinstance(part.score, float)), default=None)
     new = document.hit.score
     if new is None or new in (best, keys.read(own, "score")):
-        return [(Hit(chunk, one["score"]), not one["distance"]) for chunk, one in found]
-    return [(Hit(chunk, None if one["distance"] else new), not one["distance"]) for chunk, one in found]
+        return found
+    return [part._replace(score=new if part.is_hit else None) for part in found]
 
 
-def _chunk_texts(slices: Any, text: str, length: Any) -> dict[int, tuple[str, int]]:
-    """Return the text of each chunk in a block of `text`, and the offset in the chunk at which it begins.
+def _chunk_slices(slices: Any, text: str, length: Any) -> dict[int, list[_Slice]]:
+    """Return the slices of each chunk in a block of `text`.
 
     Raises:
         ValueError: the text has another length than it had, or the slices can't be in it.
     """
     if length != len(text) or not slices:
         raise ValueError(length)
-    chunk_texts: dict[int, tuple[str, int]] = {}
-    ends: dict[int, int] = {}
+    found: dict[int, list[_Slice]] = {}
     before = ""  # the text of the slices so far, for what the next one shares with it
     at = 0
     for n, (chunk, start, end, overlap, spans) in enumerate(slices):
         after = next((spans_[0][0] for *_, spans_ in slices[n + 1 :] if spans_), len(text))
         slice_text, at = _read_slice(text, at, after, start, end, spans)
-        if chunk not in chunk_texts and 0 < overlap == start <= len(before):
-            chunk_texts[chunk] = before[-overlap:] + slice_text, 0
-        elif chunk not in chunk_texts:
-            chunk_texts[chunk] = slice_text, start
+        if chunk not in found and 0 < overlap == start <= len(before):
+            found[chunk] = [_Slice(0, before[-overlap:] + slice_text)]
         else:
-            known_text, first = chunk_texts[chunk]
-            chunk_texts[chunk] = (
-                (known_text + slice_text if ends[chunk] == start else f"{known_text} {GAP} {slice_text}"),
-                first,
-            )
-        ends[chunk] = end
+            found.setdefault(chunk, []).append(_Slice(start, slice_text))
         before += slice_text
-    return chunk_texts
+    return found
 
 
 def _read_slice(text: str, at: int, after: int, start: int, end: int, spans: Any) -> tuple[str, int]:
@@ -257,16 +295,16 @@ def _read_slice(text: str, at: int, after: int, start: int, end: int, spans: Any
     return "".join(parts), at
 
 
-def _restore_chunk(data: Mapping[str, Any], text: str, text_offset: int, block_chunk: Chunk) -> Chunk:
-    """Return the chunk with its text in the block, in the document of the block."""
-    lacks, start = set(data["lacks"]), data["start"]
+def _restore_chunk(data: Mapping[str, Any], block_chunk: Chunk) -> Chunk:
+    """Return the chunk without its text, in the document of the block."""
+    lacks = set(data["lacks"])
     metadata = {**{key: value for key, value in block_chunk.metadata.items() if key not in lacks}, **data["metadata"]}
     return replace(
         block_chunk,
         id=data["id"],
-        text=text,
+        text="",
         index=data["index"],
-        start=start + text_offset if type(start) is int else None,
+        start=data["start"],
         prev_id=data["prev_id"],
         next_id=data["next_id"],
         metadata=metadata,
