@@ -102,10 +102,9 @@ def _merge_parts(parts: Sequence[_ChunkPart]) -> Chunk:
     for start, own in slices:
         if start > end:
             text += f" {GAP} "
-        new = own[max(end - start, 0) :]
-        text, end = text + new, max(end, start + len(own))
-    start = chunk.start + slices[0].start if type(chunk.start) is int else None
-    return replace(chunk, text=text, start=start)
+        text += own[max(end - start, 0) :]
+        end = max(end, start + len(own))
+    return replace(chunk, text=text, start=chunk.start + slices[0].start if type(chunk.start) is int else None)
 
 
 def seal(*texts: str) -> str:
