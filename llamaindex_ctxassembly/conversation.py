@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory
@@ -41,6 +41,25 @@ class ConversationTurn:
 
     conversation: Conversation | None
     contexts: list[Context] = field(default_factory=list)
+
+
+class LabeledConversation(NamedTuple):
+    """A conversation to which nothing is added, whose contexts take their new labels from `labels`."""
+
+    conversation: Conversation
+    labels: Labels
+
+
+@contextmanager
+def _labeled_turn(given: LabeledConversation, max_labels: int) -> Iterator[ConversationTurn]:
+    """Yield a turn with reserved labels; the unused ones are released afterwards."""
+    end = first = given.labels.reserve(max_labels)
+    turn = ConversationTurn(replace(given.conversation, next_label=first))
+    try:
+        yield turn
+        end = max([end, *(int(one.label) + 1 for context in turn.contexts for one in context.citations)])
+    finally:
+        given.labels.release(end, first + max_labels)
 
 
 class MemoryConversation:
@@ -108,23 +127,18 @@ class MemoryConversation:
         with self._lock:
             self._in_flight = [(other, text) for other, text in self._in_flight if other == run]
             seen = self._sent.seen_in([*messages, *(text for _, text in self._in_flight)])
-        end = first = self._labels.reserve(max_labels)
-        turn = ConversationTurn(replace(seen, next_label=first))
-        try:
+        with _labeled_turn(LabeledConversation(seen, self._labels), max_labels) as turn:
             yield turn
-            end = max([end, *(int(one.label) + 1 for context in turn.contexts for one in context.citations)])
             with self._lock:
                 for context in turn.contexts:
                     self._sent = self._sent.after(context)
                     self._in_flight += [] if run is None else [(run, context.text)]
-        finally:
-            self._labels.release(end, first + max_labels)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MemoryConversation:
         return self  # the copy of a postprocessor takes part in the same conversation
 
 
-KnownConversation = MemoryConversation | Conversation | None
+KnownConversation = MemoryConversation | LabeledConversation | Conversation | None
 
 
 def check_conversation(given: object) -> None:
@@ -158,6 +172,9 @@ def conversation_turn(given: KnownConversation, max_labels: int) -> Iterator[Con
     if isinstance(given, MemoryConversation):
         with given.turn(max_labels) as turn:
             yield turn
+    elif isinstance(given, LabeledConversation):
+        with _labeled_turn(given, max_labels) as turn:
+            yield turn
     else:
         yield ConversationTurn(given)
 
@@ -169,4 +186,5 @@ async def aconversation_turn(given: KnownConversation, max_labels: int) -> Async
         async with given.aturn(max_labels) as turn:
             yield turn
     else:
-        yield ConversationTurn(given)
+        with conversation_turn(given, max_labels) as turn:
+            yield turn

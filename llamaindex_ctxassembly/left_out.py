@@ -13,10 +13,12 @@ from pydantic import BaseModel, Field
 
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
 from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError
+from llamaindex_ctxassembly.conversation import LabeledConversation
 from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 
 
@@ -97,13 +99,16 @@ class _LeftOutSearch:
         return find_left_out([self.context], **texts)
 
     def _arguments(self, left_out: LeftOut) -> dict[str, Any]:
-        arguments = self.postprocessor.arguments(left_out.hits, left_out.query, None, self.labels)
-        config = replace(self.postprocessor.config, first_label=1, label_step=1)  # the labels have the next one
-        return {**arguments, "config": left_out.config(config)}
+        arguments = self.postprocessor.arguments(left_out.hits, left_out.query, None)
+        config = left_out.config(self.postprocessor.config)
+        if arguments["conversation"] is None and arguments["labels"] is None:
+            config = replace(config, first_label=1, label_step=1)  # the tool has the labels
+            arguments["conversation"] = LabeledConversation(Conversation().after(self.context), self.labels)
+        return {**arguments, "config": config}
 
 
 def _to_output(left_out: LeftOut, context: Context) -> list[NodeWithScore] | str:
-    return AssembledNodes.build(context).emit_event().nodes if left_out.has_news(context) else left_out.reply
+    return AssembledNodes.build(context).emit_event().nodes if left_out.is_answered(context) else left_out.reply
 
 
 def _to_text(output: list[NodeWithScore] | str) -> str:

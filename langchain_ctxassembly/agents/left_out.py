@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
-from ctxassembly.conversations.sources import iter_contexts, last_label
+from ctxassembly.conversations.sources import iter_contexts
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.agents.tool import conversation_in, label_sources
 from langchain_ctxassembly.agents.turn import is_left_out
@@ -131,9 +132,11 @@ class _LeftOutSearch:
         own = left_out.config(assembler.config)
         conversation = None
         if assembler.labels is None:
-            first_label = max(own.first_label, last_label(contexts) + 1)
+            given = Conversation() if self.context is None else Conversation().after(self.context)
+            first_label = max(own.first_label, given.next_label)
             call_id = None if runtime is None else runtime.tool_call_id
             conversation = conversation_in(state, first_label, call_id=call_id)
+            conversation = replace(conversation, sent=(*given.sent, *conversation.sent))
         prepared = assembler.model_copy(update={"config": own, "conversation": conversation})
         prepared.share_warnings_with(assembler)
         return left_out, prepared, config
@@ -144,4 +147,4 @@ def _inputs(left_out: LeftOut) -> dict[str, Any]:
 
 
 def _to_output(left_out: LeftOut, context: Context) -> Any:
-    return to_tool_output(context) if left_out.has_news(context) else (left_out.reply, None)
+    return to_tool_output(context) if left_out.is_answered(context) else (left_out.reply, None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from ctxassembly import AssemblyConfig, Context, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Context, Conversation, MemoryStore, assemble
 from ctxassembly.conversations.left_out import find_left_out
 from quality.data import Question, QuestionSet, read
 
@@ -46,15 +46,15 @@ def readings(question: Question, questions: QuestionSet, store: MemoryStore) -> 
     """Yield what the model has read after the first context, and after each request."""
     config = AssemblyConfig(max_tokens=FIRST, neighbors="unfiltered")
     contexts = [assemble(question.hits, config, query=question.text, store=store)]
+    conversation = Conversation().after(contexts[0])
     for _ in range(MAX_REQUESTS + 1):
         reading = measure(question, questions, contexts)
         yield reading
         found = find_left_out(contexts, words=question.text)
         if reading.recall < 1 and found.hits:
-            more = assemble(
-                found.hits, found.config(config), query=found.query, store=store, conversation=found.conversation
-            )
+            more = assemble(found.hits, found.config(config), query=found.query, store=store, conversation=conversation)
             contexts += [more] if more.citations else []
+            conversation = conversation.after(more)
 
 
 def main() -> None:

@@ -67,13 +67,18 @@ def test_the_model_may_ask_by_words_document_page_and_label() -> None:
     }
 
 
-def test_labels_go_on_from_call_to_call() -> None:
-    tool = left_out_tool(CONTEXT)
-    first, second = (tool.call(page=page).content for page in (3, 7))
-    assert [text[:3] for text in (CONTEXT.text, first, second)] == ["[1]", "[2]", "[3]"]
+def test_documents_keep_their_labels_and_new_ones_count_on() -> None:
+    others = [
+        Hit(Chunk(f"{name}#0", name, f"The {name} of the weavers.", metadata={"source": f"{name}.pdf"}))
+        for name in ("loom", "wool")
+    ]
+    context = assemble([Hit(CHUNKS[4]), Hit(CHUNKS[6]), *others], AssemblyConfig(granularity="chunk", max_tokens=25))
+    tool = left_out_tool(context)
+    texts = [tool.call(document=name).content for name in ("valley", "loom", "wool")]
+    assert [text[:3] for text in (context.text, *texts)] == ["[1]", "[1]", "[2]", "[3]"]
     labels = Labels(8)
-    own = left_out_tool(CONTEXT, postprocessor=ContextAssemblyPostprocessor(labels=labels))
-    assert own.call(page="3").content.startswith("[8] ")
+    own = left_out_tool(context, postprocessor=ContextAssemblyPostprocessor(labels=labels))
+    assert own.call(document="loom").content.startswith("[8] ")
 
 
 @pytest.mark.parametrize("max_tokens", [1, 7, 30, 50, 100])
@@ -88,15 +93,15 @@ def test_the_budget_is_exact(max_tokens: int) -> None:
 async def test_an_agent_cites_what_it_asked_for() -> None:
     def respond(messages: Any, **_: Any) -> ChatMessage:
         if messages[-1].role.value == "tool":
-            return ChatMessage(role="assistant", blocks=[TextBlock(text="They came back [2].")])
+            return ChatMessage(role="assistant", blocks=[TextBlock(text="They came back [1].")])
         call = ToolCallBlock(tool_call_id="1", tool_name="read_left_out", tool_kwargs={"words": "came back"})
         return ChatMessage(role="assistant", blocks=[call])
 
     llm = MockFunctionCallingLLM(response_generator=respond, is_chat_model=True)
     agent: Any = FunctionAgent(tools=[left_out_tool(CONTEXT)], llm=llm, streaming=False)
     output = await agent.run("Who came back?")
-    assert output.tool_calls[0].tool_output.content.startswith("[2] Source: valley.pdf, page 7\n")
-    assert [(one.label, one.page) for one in resolve(output).citations] == [("2", 7)]
+    assert output.tool_calls[0].tool_output.content.startswith("[1] Source: valley.pdf, page 7\n")
+    assert [(one.label, one.page) for one in resolve(output).citations] == [("1", 7)]
 
 
 @pytest.mark.parametrize("tenant", ["ours", "theirs"])
@@ -111,9 +116,9 @@ def test_what_is_around_a_label_obeys_the_filter(tenant: str) -> None:
     hit = next(node for node in nodes if node.metadata["tenant"] == tenant)
     found = left_out_tool(own.context([NodeWithScore(node=hit)]), postprocessor=own).call(label="1")
     [output] = found.raw_output
-    expected = {node.node_id for node in nodes[: nodes.index(hit) + 4] if node.metadata["tenant"] == tenant}
-    assert set(output.node.metadata["chunk_ids"]) == expected
-    assert len(expected) == 2
+    near = [node for node in nodes[: nodes.index(hit) + 4] if node.metadata["tenant"] == tenant]
+    assert output.node.metadata["chunk_ids"] == [node.node_id for node in near if node is not hit]
+    assert len(near) == 2
 
 
 def test_it_takes_the_dict_of_a_context_and_nothing_else() -> None:

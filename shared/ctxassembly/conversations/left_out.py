@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.messages import rehydrate_hits
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.text.words import TermQuery, normalize
@@ -50,22 +49,17 @@ class LeftOut(NamedTuple):
     hits: tuple[Hit, ...] = ()
     query: str | None = None
     reply: str = ""
-    """A sentence for the model, for a request that finds nothing. For one around a label, in case nothing is there."""
-    seen: frozenset[tuple[str, str]] = frozenset()
-    """Id and text of the hits that the model has read already."""
+    """A sentence for the model, for a request that finds nothing new."""
     is_around: bool = False
     """True for the text around a label."""
-    conversation: Conversation = Conversation()
-    """The contexts that the model has read: with it none of their text is sent again, and documents keep labels."""
 
     def config(self, config: AssemblyConfig) -> AssemblyConfig:
         """Return the config for the assembly of these hits: text around a label comes from the widest window."""
-        return replace(config, window=WIDEST_WINDOW) if self.is_around else config
+        return replace(config, repeat="never", window=WIDEST_WINDOW if self.is_around else config.window)
 
-    def has_news(self, context: Context) -> bool:
-        """Return True if the assembly of these hits, `context`, met a chunk that the model hasn't read whole."""
-        seen_ids = {chunk_id for chunk_id, _ in self.seen}
-        return any(decision.chunk_id not in seen_ids for decision in context.trace.decisions)
+    def is_answered(self, context: Context) -> bool:
+        """Return True if `context`, assembled of these hits, answers the request: by new text, or by where it is."""
+        return bool(context.citations or (context.text and not self.is_around))
 
 
 def find_left_out(
@@ -104,10 +98,6 @@ def find_left_out(
     for hit in (hit for context in reversed(known) for hit in _hits_with_text(context)):
         if _name(hit.chunk) not in seen:
             unseen.setdefault(_name(hit.chunk), hit)
-    conversation = Conversation()
-    for context in known:
-        conversation = conversation.after(context)
-    conversation = conversation.seen_in([context.text for context in contexts])
     last = known[-1]
     reader = MetadataReader(last.keys, last.language, for_header=True)
     available = _list_sources([hit.chunk for hit in unseen.values()], reader, last)
@@ -130,7 +120,7 @@ def find_left_out(
         near = found if words else [hit for hit in found if _is_near(hit.chunk, labeled)]
         found = [*(Hit(chunk) for chunk in labeled), *near]
     reply = " ".join(filter(None, (nothing, available)))
-    return LeftOut(tuple(found), words or None, reply, seen, is_around, conversation)
+    return LeftOut(tuple(found), words or None, reply, is_around)
 
 
 def _name(chunk: Chunk) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, assemble
 from ctxassembly.conversations.left_out import find_left_out
 from ctxassembly.wording.languages import LANGUAGES
 
@@ -69,18 +69,23 @@ def test_a_chunk_of_which_only_a_part_was_read_is_left_out() -> None:
 def test_all_of_a_context_that_was_dropped_is_left_out() -> None:
     found = find_left_out([], dropped=[CONTEXT], words="falcon")
     assert [hit.chunk.id for hit in found.hits] == ["north#0", "south#0"]
-    assert find_left_out([], dropped=[CONTEXT], label="1").has_news(assemble(HITS[:1]))
+    assert find_left_out([], dropped=[CONTEXT], label="1").is_answered(assemble(HITS[:1]))
 
 
 def test_a_context_restored_from_its_dict_has_left_out_the_same() -> None:
     assert ids([Context.from_dict(CONTEXT.to_dict())], words="willow") == ["north#2", "south#2"]
 
 
-def test_text_around_a_label_is_news_only_if_it_was_not_read() -> None:
-    around = find_left_out([CONTEXT], label="1")
-    assert around.config(WHOLE).window == 3
-    assert not around.has_news(assemble(HITS[:1]))
-    assert around.has_news(assemble([HITS[0], Hit(chunk("north", 1))]))
+def test_text_around_a_label_has_to_be_new() -> None:
+    around, conversation = find_left_out([CONTEXT], label="1"), Conversation().after(CONTEXT)
+    config = around.config(WHOLE)
+    assert config.window == 3
+    alone = assemble(HITS[:1], config, conversation=conversation)
+    near = assemble([HITS[0], Hit(chunk("north", 1))], config, conversation=conversation)
+    assert not around.is_answered(alone)
+    assert around.is_answered(near)
+    assert near.text.startswith("[1] Source: north.pdf, page 2\n")  # the document keeps its label
+    assert "falcon" not in near.text
 
 
 def test_a_text_that_was_not_kept_whole_is_never_found() -> None:
