@@ -7,20 +7,18 @@ so that a checkpoint has what the model read; a call that fails leaves the state
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langchain_core.tools.retriever import RetrieverInput
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
@@ -29,96 +27,20 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.left_out import TOOL_NAME
-from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import with_notes
+from ctxassembly.safe_repr import pluralize
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.tokens.counter import counter_for
 from ctxassembly.user_warnings import WarnOnce, with_remedy
 from langchain_ctxassembly.agents.left_out import make_left_out_tool
 from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
+from langchain_ctxassembly.agents.window import ContextWindow, CountMessages, budget_of, make_context_window
 from langchain_ctxassembly.assembler import (
     ConfigurableAlternatives,
     ConfigurableFields,
     ContextAssembler,
     assembler_inputs,
 )
-
-PER_MESSAGE = 4
-"""Tokens of a message in addition to its text: its role, and the separator."""
-PER_IMAGE = 85
-"""Tokens of an image, as LangChain's own count has it."""
-
-CountMessages = Callable[[Sequence[BaseMessage]], int]
-
-
-@dataclass(frozen=True)
-class ContextWindow:
-    """A model's window, less its answer, a buffer and the tools."""
-
-    max_tokens: int | None
-    """Tokens that all messages together may have; None if the model's window is unknown."""
-    max_context_tokens: int | None
-    """The most tokens of one context, whatever is left."""
-    count_messages: CountMessages
-    count_text: Callable[[str], int]
-
-    def remaining(self, messages: Sequence[BaseMessage], limit: int) -> int:
-        """Return the tokens left for a context next to `messages`, at most `limit`; negative if they exceed it."""
-        available = limit if self.max_context_tokens is None else min(limit, self.max_context_tokens)
-        return available if self.max_tokens is None else min(available, self.max_tokens - self.count_messages(messages))
-
-    def overflow(self, messages: Sequence[BaseMessage]) -> int:
-        """Return the tokens by which `messages` exceed the window; 0 or less if they fit."""
-        return 0 if self.max_tokens is None else self.count_messages(messages) - self.max_tokens
-
-
-def make_context_window(
-    budget: TokenBudget | None, encoding: Any, tools: Sequence[Any], count_messages: CountMessages | None
-) -> ContextWindow:
-    """Return the window left by the generation, buffer and cap of `budget` and by `tools`; messages are counted."""
-    count_text = counter_for((budget and budget.encoding) or encoding).count
-
-    def count_texts(messages: Sequence[BaseMessage]) -> int:
-        return sum(PER_MESSAGE + _message_tokens(message, count_text) for message in messages)
-
-    schemas = sum(count_text(json.dumps(convert_to_openai_tool(tool))) for tool in tools)
-    max_tokens = None if budget is None else budget.window - budget.generation - budget.buffer - schemas
-    return ContextWindow(
-        max_tokens, None if budget is None else budget.context_cap, count_messages or count_texts, count_text
-    )
-
-
-def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
-    """Return the budget for `model`, as `TokenBudget.for_model` reads it; None if its window is unknown and not given.
-
-    Raises:
-        ConfigError: the window is too small for any context.
-    """
-    try:
-        return TokenBudget.for_model(model, window=window)
-    except (InputError, MissingExtraError):
-        return None
-    except ConfigError as error:
-        if error.parameter == "model":
-            return None
-        raise
-
-
-def _message_tokens(message: BaseMessage, count: Callable[[str], int]) -> int:
-    blocks = [message.content] if isinstance(message.content, str) else message.content
-    tokens = sum(_block_tokens(block, count) for block in blocks)
-    if isinstance(message, AIMessage) and isinstance(message.content, str):  # blocks have the calls among them
-        tokens += sum(count(json.dumps([call["name"], call["args"], call["id"]])) for call in message.tool_calls)
-    return tokens + sum(count(name) for name in (message.name, getattr(message, "tool_call_id", None)) if name)
-
-
-def _block_tokens(block: str | dict[Any, Any], count: Callable[[str], int]) -> int:
-    if isinstance(block, str):
-        return count(block)
-    if block.get("type") in ("image", "image_url"):
-        return PER_IMAGE
-    text = block.get("text")
-    return count(text if isinstance(text, str) else json.dumps(block, default=str))
 
 
 class PromptMessages(NamedTuple):
@@ -151,10 +73,11 @@ def prompt_flow(
     shrunk, remaining = _make_room(turn, window, system_messages, config)
     seen = conversation.seen_in(shrunk.earlier_messages)
     inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
+    gave_way = _gave_way(turn, shrunk, window, system_messages, config.token_limit)
     while True:
         smaller = replace(assembler.config, max_tokens=max(remaining, 1))
         context = yield assembler.model_copy(update={"config": smaller}), inputs
-        context = with_notes(context, evidence.left_out)
+        context = with_notes(context, [*evidence.left_out, *gave_way])
         messages = shrunk.with_context(context)
         overflow = window.overflow([*system_messages, *messages])
         if overflow <= 0 or remaining <= 1:
@@ -178,7 +101,8 @@ def _make_room(
 ) -> tuple[Turn, int]:
     """Return the turn with as many of the oldest contexts left out as it needs room, and the room there is.
 
-    What earlier messages have whole needs none, unless it is sent again.
+    What earlier messages have whole needs none, unless it is sent again. If a context has to go, at least half of them
+    go at once: each time, a provider's cache of the prompt is lost.
     """
     limit = config.token_limit
     texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
@@ -187,11 +111,26 @@ def _make_room(
     seen = sum(window.count_text(text) for text in found if text in earlier and config.repeat == "never")
     needed = min(window.remaining([], limit), sum(map(window.count_text, texts)) - seen)
     remaining = window.remaining([*system_messages, *turn.without_text()], limit)
-    for shrunk in turn.shrunk():
-        if remaining >= needed:
-            break
+    if remaining >= needed:
+        return turn, remaining
+    contexts = len(turn.context_indexes)
+    for left_out, shrunk in enumerate(turn.shrunk(), 1):
         turn, remaining = shrunk, window.remaining([*system_messages, *shrunk.without_text()], limit)
+        if remaining >= needed and 2 * left_out >= contexts:
+            break
     return turn, remaining
+
+
+def _gave_way(
+    turn: Turn, shrunk: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], limit: int
+) -> list[str]:
+    """Return notes for the trace on earlier contexts that are left out from here on, and on shares."""
+    left_out = len(turn.context_indexes) - len(shrunk.context_indexes)
+    notes = window.notes([*system_messages, *shrunk.without_text()], limit)
+    if left_out:
+        tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
+        notes.append(f"budget: {pluralize(left_out, 'earlier context')} left out from here on, {tokens:,} tokens")
+    return notes
 
 
 class ContextState(AgentState[Any]):
@@ -235,7 +174,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     tools stay as they are.
 
     The prompt, tools and system message included, stays within the model's window. Where it would not, the oldest
-    contexts of the conversation make room; the labels that answers took from them still resolve. An unknown window is
+    contexts of the conversation make room, at least half of them at once; the labels that answers took from them still
+    resolve. An unknown window is
     warned of, and only `max_tokens` of the assembler's config holds then.
 
     Neighbors come from the assembler's store, filtered by `filter`, or else they must agree with their hit, as
@@ -260,7 +200,9 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             assembler: the `ContextAssembler`, with settings, store and models; it may have configurable fields.
             budget: the model's window in tokens, at least 1; or a TokenBudget, which also has what is kept of it for
                 the answer (`generation`), as a `buffer`, and at most for one context (`context_cap`); its other zones
-                are counted instead. None: the window that `TokenBudget.for_model` knows.
+                are counted instead. Its `shares` limit the contexts of all turns together ("documents"), next to the
+                messages of user and model ("conversation") and of other tools ("tool_results"). None: the window
+                that `TokenBudget.for_model` knows.
             filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter that
                 neighbors must pass, as `ContextAssembler(filter=...)` takes it.
             tools: names of the tools whose artifacts are read; None reads the artifacts of all tools.
@@ -347,7 +289,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         self._warn_about_tools(request.tools)
         turn = turn_of(request.messages, self._tool_names, assembler.config.keys)
         if not turn.calls:
-            return None
+            return self._without_excess(request, turn, assembler)
         state: Any = request.state
         system_messages = [request.system_message] if request.system_message else []
         conversation = Conversation.from_messages(turn.other_messages(state["messages"]))
@@ -362,6 +304,18 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             remedy = "summarize or trim the conversation, as SummarizationMiddleware does"
             self._warnings.warn(with_remedy(fact, remedy), key="excess")
         return prompt
+
+    def _without_excess(
+        self, request: ModelRequest[Any], turn: Turn, assembler: ContextAssembler
+    ) -> PromptMessages | None:
+        """Return the messages without the oldest contexts if a question or an answer made them exceed the window."""
+        if not turn.context_indexes:
+            return None
+        window, system = self._context_window(request, assembler.config.encoding), request.system_message
+        shrunk, _ = _make_room(turn, window, [system] if system else [], assembler.effective_config)
+        changed = changed_messages(turn.messages, shrunk.messages)
+        state: Any = request.state
+        return PromptMessages([*shrunk.messages], changed, state.get("context_last_label", 0)) if changed else None
 
     def _context_window(self, request: ModelRequest[Any], encoding: Any) -> ContextWindow:
         given = self._budget

@@ -20,6 +20,7 @@ from ctxassembly.conversations.sources import is_context, iter_contexts
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
+from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.convert.documents import read_documents
 
@@ -175,15 +176,24 @@ class Turn(NamedTuple):
     def shrunk(self) -> Iterator[Turn]:
         """Yield this turn with one more of the earlier contexts left out each time, the oldest first.
 
-        What a tool's message carries stays, so that labels in earlier answers still resolve.
+        What a tool's message carries stays, so that labels in earlier answers still resolve; its trace says what left.
         """
         messages = list(self.messages)
-        for index, message in enumerate(messages):
-            if isinstance(message, ToolMessage) and _status(message) == ASSEMBLED and message.artifact is not None:
-                messages[index] = _rewrite(
-                    message, dropped_sources_note(Context.from_dict(message.artifact)), LEFT_OUT, message.artifact
-                )
-                yield Turn(tuple(messages), self.calls)
+        for index in self.context_indexes:
+            message: Any = messages[index]
+            context = Context.from_dict(message.artifact)
+            noted = with_notes(context, [f"budget: gave way, {context.token_count:,} tokens left out from here on"])
+            messages[index] = _rewrite(message, dropped_sources_note(context), LEFT_OUT, noted.to_dict())
+            yield Turn(tuple(messages), self.calls)
+
+    @property
+    def context_indexes(self) -> list[int]:
+        """The places of the messages that have an earlier context."""
+        return [
+            index
+            for index, message in enumerate(self.messages)
+            if isinstance(message, ToolMessage) and status_of(message) == ASSEMBLED and message.artifact is not None
+        ]
 
 
 def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys: MetadataKeys) -> Turn:
@@ -200,7 +210,7 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys:
     )
     calls = []
     for index, message in enumerate(messages[first_index:], first_index):
-        if not isinstance(message, ToolMessage) or message.status == "error" or _status(message) is not None:
+        if not isinstance(message, ToolMessage) or message.status == "error" or status_of(message) is not None:
             continue
         if (tools is not None and message.name not in tools) or not isinstance(message.content, str):
             continue
@@ -224,10 +234,11 @@ def changed_messages(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) 
 
 def is_left_out(message: BaseMessage) -> bool:
     """Return True if the context of `message` had to make room for others, so that the model no longer reads it."""
-    return bool(_status(message) == LEFT_OUT)
+    return bool(status_of(message) == LEFT_OUT)
 
 
-def _status(message: BaseMessage) -> Any:
+def status_of(message: BaseMessage) -> Any:
+    """Return what became of a tool's message: `ASSEMBLED`, `LEFT_OUT`, or None if it is as the tool wrote it."""
     return message.response_metadata.get(STATUS_KEY)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, ConfigError, TokenBudget, resolve
+from ctxassembly import AssemblyConfig, ConfigError, Share, TokenBudget, resolve
 from ctxassembly.tokens.counter import counter_for
 from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.middleware import make_context_window
+from langchain_ctxassembly.agents.window import make_context_window
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
@@ -54,7 +59,6 @@ def test_the_whole_prompt_stays_within_the_window(most: int, queries: int) -> No
 
 
 def test_without_the_middleware_it_does_not() -> None:
-    from langchain.agents import create_agent
 
     model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."))
     create_agent(model, [TOOL]).invoke(asked("What is what?"))
@@ -184,3 +188,106 @@ def test_a_window_without_room_for_any_context_is_an_error() -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."), window=100)
     with pytest.raises(ConfigError, match=r"TokenBudget\.window must be more than the zones take together"):
         agent(model, TOOL).invoke(asked("What is what?"))
+
+
+TURNS = 20
+
+
+def conversation(middleware: Any, *tools: Any, question: str = "What is {}?", also: str = "") -> tuple[Scripted, Any]:
+    """Twenty turns, each with a search and, if named, another tool."""
+    said: list[AIMessage] = []
+    for number in range(TURNS):
+        turn = calls(f"topic{number % 8}")
+        if also:
+            turn.tool_calls.extend(calls("x", name=also).tool_calls)
+        said += [turn, AIMessage(f"Yes {number} [{number + 1}].")]
+    model = Scripted(*said)
+    graph = create_agent(model, [TOOL, *tools], middleware=middleware, checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    for number in range(TURNS):
+        state = graph.invoke({"messages": [("user", question.format(f"topic{number % 8}"))]}, thread)
+    return model, state
+
+
+def broken_prefixes(prompts: list[list[BaseMessage]]) -> int:
+    """The prompts that don't begin with all of the one before, as a provider's cache needs it."""
+    sent = [[(message.type, str(message.content)) for message in prompt] for prompt in prompts]
+    return sum(after[: len(before)] != before for before, after in pairwise(sent))
+
+
+def test_the_beginning_of_the_prompt_changes_seldom_and_the_trace_says_when() -> None:
+    model, state = conversation([ContextMiddleware(budget=window(8_000))])
+    assert all(taken(prompt) + ANSWER <= 8_000 for prompt in model.prompts)
+    assert broken_prefixes(model.prompts) == 4
+    traces = [context.trace for context in contexts_in(state["messages"])]
+    gave_way = [trace for trace in traces if trace.notes[-1].startswith("budget: gave way, ")]
+    said = [match for trace in traces for note in trace.notes if (match := LEFT_OUT.fullmatch(note))]
+    assert len(said) == 4
+    assert sum(int(match[1]) for match in said) == len(gave_way) == 14
+    assert gave_way == traces[:14]
+
+
+LEFT_OUT = re.compile(r"budget: (\d+) earlier contexts? left out from here on, [\d,]+ tokens")
+
+
+def test_a_question_that_makes_a_full_prompt_exceed_the_window_makes_contexts_give_way() -> None:
+    model, state = conversation([ContextMiddleware(budget=window(7_000))], question="What is {}?" + " Why?" * 100)
+    assert all(taken(prompt) + ANSWER <= 7_000 for prompt in model.prompts)
+    first = contexts_in(state["messages"])[0]
+    assert first.trace.notes[-1] == f"budget: gave way, {first.token_count:,} tokens left out from here on"
+    assert resolve("As said [1].", state["messages"]).citations
+
+
+def test_a_window_that_has_room_for_all_never_changes_what_was_sent() -> None:
+    model, _ = conversation([ContextMiddleware(budget=window(100_000))])
+    assert len(model.prompts) == 2 * TURNS
+    assert broken_prefixes(model.prompts) == 0
+
+
+SHARES = (Share("documents", floor=900, cap=3_000), Share("conversation", floor=500), Share("tool_results", floor=300))
+
+
+@tool
+def report(query: str) -> str:
+    """Reports."""
+    return "A long report. " * 60
+
+
+def test_the_shares_limit_all_contexts_together() -> None:
+    model, state = conversation([ContextMiddleware(budget=window(20_000, shares=SHARES, context_cap=8_000))])
+    count = counter_for("cl100k_base").count
+    for prompt in model.prompts:
+        sent = [str(message.content) for message in tool_messages(prompt)]
+        assert sum(count(text) for text in sent if text.startswith("[")) <= 3_000
+    assert broken_prefixes(model.prompts) < TURNS
+    assert not any("share" in note for context in contexts_in(state["messages"]) for note in context.trace.notes)
+
+
+def test_the_shares_give_the_frameworks_own_middleware_its_numbers() -> None:
+    """Documents keep their floor in twenty turns with long questions and reports, and no prompt exceeds the window."""
+    budget = window(5_000, shares=SHARES)
+    others = budget.room - budget.divide()["documents"]
+    summaries = SummarizationMiddleware(
+        Scripted(*[AIMessage("They asked what is what.")] * 99),
+        trigger=("tokens", others),
+        keep=("tokens", budget.divide()["conversation"]),
+    )
+    edits = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=others, keep=1, exclude_tools=["search"])])
+    model, state = conversation(
+        [summaries, edits, ContextMiddleware(budget=budget)],
+        report,
+        question="What is {}?" + " Why?" * 40,
+        also="report",
+    )
+    assert all(taken(prompt, (TOOL, report)) + ANSWER <= 5_000 for prompt in model.prompts)
+    assert any("Here is a summary of the conversation" in str(message.content) for message in state["messages"])
+    for context in contexts_in(state["messages"]):
+        assert context.trace.max_tokens >= 900
+
+
+def test_a_share_that_exceeds_what_it_may_take_is_in_the_trace() -> None:
+    model = Scripted(calls("topic0"), AIMessage("Done."))
+    budget = window(3_000, shares=(Share("documents", floor=500), Share("conversation", cap=300)))
+    state = agent(model, TOOL, middleware=ContextMiddleware(budget=budget)).invoke(asked("What is what? " * 200))
+    (context,) = contexts_in(state["messages"])
+    assert re.fullmatch(r"budget: conversation has \d{3} tokens, \d{3} more than its share", context.trace.notes[-1])

@@ -24,7 +24,7 @@ from langchain_ctxassembly import (
     contexts_in,
     left_out_tool,
 )
-from langchain_ctxassembly.agents.middleware import make_context_window
+from langchain_ctxassembly.agents.window import make_context_window
 from langchain_samples import WORDS, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B")
