@@ -40,8 +40,12 @@ def to_messages(
     *,
     extra_rules: Sequence[str] = (),
     template: str | None = None,
+    cache_prefix: bool = False,
 ) -> list[BaseMessage]:
     """Return a system and a human message, worded as by `Context.to_messages`.
+
+    With `cache_prefix` the system message has a `cache_control` mark, for providers that cache what is marked, such as
+    Anthropic: all before the mark stays the same from question to question.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> [message.type for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
@@ -52,7 +56,10 @@ def to_messages(
     """
     context = check_context(context, CONTEXT_CALL)
     system, user = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
-    return [SystemMessage(system["content"]), HumanMessage(user["content"])]
+    rules: Any = system["content"]
+    if cache_prefix:
+        rules = [{"type": "text", "text": rules, "cache_control": {"type": "ephemeral"}}]
+    return [SystemMessage(rules), HumanMessage(user["content"])]
 
 
 def to_search_results(context: Context) -> list[dict[str, Any]]:

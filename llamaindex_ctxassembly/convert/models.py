@@ -10,7 +10,7 @@ from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.base import BaseLLM
-from llama_index.core.base.llms.types import CompletionResponse
+from llama_index.core.base.llms.types import CacheControl, CachePoint, CompletionResponse
 from llama_index.core.llms import ChatMessage, CustomLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -107,8 +107,12 @@ def to_messages(
     *,
     extra_rules: Sequence[str] = (),
     template: str | None = None,
+    cache_prefix: bool = False,
 ) -> list[ChatMessage]:
     """Return a system and a user message, worded as by `Context.to_messages`.
+
+    With `cache_prefix` the system message ends with a `CachePoint`, for providers that cache what is marked, such as
+    Anthropic: all before the mark stays the same from question to question.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> [message.role.value for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
@@ -119,7 +123,10 @@ def to_messages(
     """
     context = check_context(context, "ContextAssemblyPostprocessor().context(nodes)")
     messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
-    return [ChatMessage(content=message["content"], role=message["role"]) for message in messages]
+    system, user = [ChatMessage(content=message["content"], role=message["role"]) for message in messages]
+    if cache_prefix:
+        system.blocks.append(CachePoint(cache_control=CacheControl(type="ephemeral")))
+    return [system, user]
 
 
 def as_reranker(reranker: Any) -> Reranker:
