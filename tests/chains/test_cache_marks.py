@@ -26,6 +26,7 @@ def test_the_mark_stands_after_the_rules_and_before_the_context() -> None:
 
 
 def test_a_chat_model_of_anthropic_sends_the_mark() -> None:
-    model: Any = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")
+    settings: Any = {"model": "claude-sonnet-4-5", "api_key": "none"}
+    model: Any = ChatAnthropic(**settings)
     payload = model._get_request_payload(to_langchain(CONTEXT, "May I drink?", cache_prefix=True))
     assert payload["system"][-1]["cache_control"] == {"type": "ephemeral"}

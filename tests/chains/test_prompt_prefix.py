@@ -14,7 +14,7 @@ from llama_index.core.llms import CustomLLM
 from pydantic import PrivateAttr
 
 from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig, trim_history
-from ctxassembly.answering import AnswerConfig
+from ctxassembly.answering import AnswerConfig, Exchange
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
 from langchain_ctxassembly import answer_chain
 from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine
@@ -40,7 +40,8 @@ def engine_prompts(config: AnswerConfig, said: str) -> list[Prompt]:
         prompts.append([(message["role"], message["content"]) for message in request.messages])
         return said
 
-    chain, history = AnswerChain.from_index(INDEX, model, RETRIEVAL, config=config), []
+    chain = AnswerChain.from_index(INDEX, model, RETRIEVAL, config=config)
+    history: list[Exchange] = []
     for question in QUESTIONS:
         history.append(chain.answer(question, history=history).exchange)
     return prompts

@@ -59,9 +59,9 @@ def test_the_whole_prompt_stays_within_the_window(most: int, queries: int) -> No
 
 
 def test_without_the_middleware_it_does_not() -> None:
-
     model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."))
-    create_agent(model, [TOOL]).invoke(asked("What is what?"))
+    graph: Any = create_agent(model, [TOOL])
+    graph.invoke(asked("What is what?"))
     assert taken(model.prompts[-1]) > 1_600
 
 
@@ -202,8 +202,9 @@ def conversation(middleware: Any, *tools: Any, question: str = "What is {}?", al
             turn.tool_calls.extend(calls("x", name=also).tool_calls)
         said += [turn, AIMessage(f"Yes {number} [{number + 1}].")]
     model = Scripted(*said)
-    graph = create_agent(model, [TOOL, *tools], middleware=middleware, checkpointer=InMemorySaver())
+    graph: Any = create_agent(model, [TOOL, *tools], middleware=middleware, checkpointer=InMemorySaver())
     thread: Any = {"configurable": {"thread_id": "1"}}
+    state: Any = {}
     for number in range(TURNS):
         state = graph.invoke({"messages": [("user", question.format(f"topic{number % 8}"))]}, thread)
     return model, state
