@@ -126,8 +126,9 @@ def _load(data: Mapping[str, Any]) -> dict[str, Any]:
     language_of(result["language"])
     if result["encoding"] is not None and not is_encoding(result["encoding"]):
         raise ValueError("an encoding of tiktoken's expected")
-    for citation in citations:
-        int(citation.label)
+    sent_labels = [one.sent_as for one in result["trace"].decisions if one.sent_as is not None]
+    for label in (*(citation.label for citation in citations), *sent_labels):
+        int(label)
     return result
 
 
