@@ -49,15 +49,16 @@ test-all: check docs .venv/semantic .venv/bench .venv/browser .venv/notebooks .v
 
 # Servers that the environment names are used as they are. Else both are started in Docker, and removed after it.
 ENGINES := docker compose --file tests/stores/engines.yml
+TEST_ENGINES := $(BIN)/python -m pytest -m "" tests/stores/test_engine_servers.py $(wildcard tests/stores/test_milvus*.py)
 test-engines: .venv/test  ## run the cases of an index on servers: those at CTXASSEMBLY_QDRANT_URL and CTXASSEMBLY_MILVUS_URI, else two in Docker
 	@if [ -n "$$CTXASSEMBLY_QDRANT_URL$$CTXASSEMBLY_MILVUS_URI" ]; then \
-	  exec $(BIN)/python -m pytest -m engines tests/stores; \
+	  exec $(TEST_ENGINES); \
 	elif ! $(ENGINES) ps > /dev/null 2>&1; then \
 	  echo 'make test-engines needs Docker with compose, or CTXASSEMBLY_QDRANT_URL or CTXASSEMBLY_MILVUS_URI'; exit 1; \
 	fi; \
 	trap '$(ENGINES) down --volumes' EXIT; \
 	$(ENGINES) up --detach --wait && CTXASSEMBLY_QDRANT_URL=http://localhost:6333 \
-	  CTXASSEMBLY_MILVUS_URI=http://localhost:19530 $(BIN)/python -m pytest -m engines tests/stores
+	  CTXASSEMBLY_MILVUS_URI=http://localhost:19530 $(TEST_ENGINES)
 
 dist: .venv/release  ## build the wheel and the source distribution into dist/, and check them
 	@rm -rf dist
