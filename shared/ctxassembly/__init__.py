@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ctxassembly.runtime.assemble import aassemble, assemble
     from ctxassembly.runtime.retrieve import aretrieve, explain, retrieve
     from ctxassembly.stores.memory import MemoryIndex, MemoryStore
+    from ctxassembly.stores.milvus.index import MilvusIndex as MilvusIndex
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.stores.qdrant.index import QdrantIndex as QdrantIndex
     from ctxassembly.tokens.budget import TokenBudget
@@ -120,6 +121,7 @@ else:
         "ctxassembly.runtime.assemble": "aassemble assemble",
         "ctxassembly.runtime.retrieve": "aretrieve explain retrieve",
         "ctxassembly.stores.memory": "MemoryIndex MemoryStore",
+        "ctxassembly.stores.milvus.index": "MilvusIndex",
         "ctxassembly.stores.postgres.index": "PostgresIndex",
         "ctxassembly.stores.qdrant.index": "QdrantIndex",
         "ctxassembly.tokens.budget": "TokenBudget",
@@ -130,6 +132,7 @@ else:
     }
 
     _EXTRAS = {
+        "ctxassembly.stores.milvus.index": Extra("milvus", ("numpy", "pymilvus")),
         "ctxassembly.stores.postgres.index": Extra("postgres", ("sqlalchemy",)),
         "ctxassembly.stores.qdrant.index": Extra("qdrant", ("numpy", "qdrant_client")),
     }

@@ -115,7 +115,8 @@ class EnrichmentRun:
             raise InputError(f"config must be an EnrichmentConfig or None, got {safe_repr(config)}")
         table = getattr(index, "enrichment", None)
         if table is None:
-            raise InputError(f"index must be a PostgresIndex, a QdrantIndex or a MemoryIndex, got {safe_repr(index)}")
+            known = "a PostgresIndex, QdrantIndex, MilvusIndex or MemoryIndex"
+            raise InputError(f"index must be {known}, got {safe_repr(index)}")
         if model is None:
             raise InputError("model must be a function from a request to a reply, or have ask(request), got None")
         if needs_sync and is_async(getattr(model, "ask", model)):
@@ -267,8 +268,8 @@ def enrich(
     `enrich` with another `config` then, or let the store write only changed chunks.
 
     Args:
-        index: a PostgresIndex, a QdrantIndex or a MemoryIndex. `index.with_filter(filter)` limits the run to matching
-            documents.
+        index: a PostgresIndex, QdrantIndex, MilvusIndex or MemoryIndex. `index.with_filter(filter)` limits the run to
+            matching documents.
         model: a model as for `AnswerChain`. It is called from several threads at once and does its own retries.
         config: the settings; None means the defaults.
         embed: a function from a list of texts to one vector each, or an object with `embed_documents`. Each chunk is

@@ -347,7 +347,11 @@ async def test_an_awaited_run_that_stops_cancels_what_is_under_way(monkeypatch: 
     [
         ({"model": None}, InputError, "model must be a function"),
         ({"model": 7}, InputError, "model must be a function"),
-        ({"index": MemoryStore([])}, InputError, "index must be a PostgresIndex, a QdrantIndex or a MemoryIndex"),
+        (
+            {"index": MemoryStore([])},
+            InputError,
+            "index must be a PostgresIndex, QdrantIndex, MilvusIndex or MemoryIndex",
+        ),
         ({"config": {}}, InputError, "config must be an EnrichmentConfig"),
         ({"limit": -1}, ConfigError, "limit must be an integer from 0 or None"),
         ({"limit": True}, ConfigError, "limit must be an integer from 0 or None"),

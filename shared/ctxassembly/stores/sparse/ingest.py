@@ -185,8 +185,11 @@ class Writer:
         on_batch: Callable[[int], object],
         *,
         replace: bool,
+        is_whole: bool = False,
     ) -> IngestReport:
         """Write chunks with vectors, as far as they aren't stored; with `replace` delete the others of their documents.
+
+        If they are the whole index, all other chunks are deleted.
 
         Raises:
             InputError: `embed` is no function, or something in a chunk can't be stored; without `replace`, others of
@@ -208,7 +211,7 @@ class Writer:
             added, unchanged = added + len(missing), unchanged + len(rows) - len(missing)
             on_batch(len(rows))
         others: list[Stored] = []
-        for stored in self._read_documents(documents):
+        for stored in [self.storage.read_all()] if is_whole else self._read_documents(documents):
             self.write_titles(_set_apart(stored, documents, others))
         deleted = self._delete(others) if replace else 0
         self.close(must_recount=must_recount)
@@ -256,6 +259,14 @@ class Writer:
         documents = {id_: document for id_, document in names if type(id_) is type(document) is str}
         for stored in self._read_documents(documents):
             _check_none([one for one in stored if one.chunk.id not in documents])
+
+    def count_missing(self, pairs: Iterator[tuple[Chunk, Vector]], *, is_new: bool) -> int:
+        """Return how many of the chunks `add` would write; all of them for an index that is new."""
+        missing = 0
+        while batch := list(islice(pairs, BATCH_SIZE)):
+            rows = mark_rows(batch, None, self.layout.check_vector)
+            missing += len(rows) if is_new else len(self._find_missing(rows, can_embed=False)[0])
+        return missing
 
     def _read_documents(self, documents: Mapping[str, str]) -> Iterator[Iterator[Stored]]:
         """Yield the stored chunks of documents, the values of `documents`, some documents at a time."""

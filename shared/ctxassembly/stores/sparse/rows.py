@@ -88,17 +88,15 @@ def chunk_from_row(id_: Any, row: Mapping[str, Any], layout: Layout, keys: Metad
     text, metadata = row.get(layout.text) or "", row.get(layout.metadata or "") or {}
     if layout.dialect == "langchain" or OWN not in row:
         return langchain_chunk(id_, text, metadata, keys)
+    return own_chunk(row, layout)
+
+
+def own_chunk(row: Mapping[str, Any], layout: Layout) -> Chunk:
+    """Return the chunk in a row that we have written."""
     own = row[OWN]
-    return Chunk(
-        own["id"],
-        own["document_id"],
-        text,
-        own["index"],
-        own["start"],
-        own["prev_id"],
-        own["next_id"],
-        metadata,
-    )
+    text, metadata = row.get(layout.text) or "", row.get(layout.metadata or "") or {}
+    place = own["index"], own["start"], own["prev_id"], own["next_id"]
+    return Chunk(own["id"], own["document_id"], text, *place, metadata)
 
 
 class Stored(NamedTuple):
