@@ -144,8 +144,7 @@ class ContextAssemblyRetriever(BaseRetriever):
     def _check_parameters(cls, values: Any) -> Any:
         if isinstance(values, Mapping):
             for name in sorted(values.keys() & (ContextAssembler.model_fields.keys() - cls.model_fields.keys())):
-                instead = f": write assembler=ContextAssembler({name}=...)"
-                raise ConfigError(name, f"left out of {cls.__name__}()", values[name], instead)
+                raise ConfigError.unknown(cls.__name__, name, f". Did you mean assembler=ContextAssembler({name}=...)?")
             check_parameters(cls.__name__, values, cls.model_fields, "assembler=ContextAssembler(config={})")
             if isinstance(found := values.get("retriever"), VectorStore):
                 instead = f": write {cls.__name__}.from_vectorstore(vectorstore)"

@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
@@ -56,6 +57,7 @@ Rows = Iterable[Sequence[Any]]
 """Id, text and metadata of chunks."""
 
 
+@guess_names
 @dataclass(frozen=True, kw_only=True)
 class PGVectorNeighbors(PostgresStore):
     """A store of neighbors over `PGVectorStore`, `AsyncPGVectorStore` or `PGVector`: one statement a fetch.

@@ -14,6 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
@@ -46,6 +47,7 @@ ID_REMEDIES: Mapping[Problem, str] = {
 """The line to write if neighbors can't be found by their ids."""
 
 
+@guess_names
 @dataclass(frozen=True)
 class VectorStoreNeighbors:
     """A store of neighbors over any vector store with `get_by_ids`, sync or async; Chroma and Qdrant need none.

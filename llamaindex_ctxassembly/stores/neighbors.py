@@ -27,6 +27,7 @@ from ctxassembly.answering.cache import HiddenFilter, object_token
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path, with_keys
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import to_id
@@ -35,6 +36,7 @@ from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
 
 
+@guess_names
 @dataclass(frozen=True)
 class DocstoreNeighbors:
     """A store of neighbors over a docstore: one `get_nodes` for each fetch, for all documents together.
@@ -80,6 +82,7 @@ class DocstoreNeighbors:
         return _select_chunks(nodes, refs, self.keys)
 
 
+@guess_names
 @dataclass(frozen=True)
 class VectorStoreNeighbors:
     """A store of neighbors over any vector store that stores text and has `get_nodes`.

@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.framework_rows import CONTENT_KEY, DOCUMENT_KEYS, EXCLUDED_KEYS
@@ -46,6 +47,7 @@ from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters
 
 
+@guess_names
 @dataclass(frozen=True, kw_only=True)
 class PGVectorNeighbors(PostgresStore):
     """A store of neighbors over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.

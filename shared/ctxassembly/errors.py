@@ -114,6 +114,20 @@ class ConfigError(CtxAssemblyError, ValueError):
         super().__init__(f"{parameter} must be {allowed}, got {safe_repr(value)}{hint}")
         self.parameter = parameter
 
+    @classmethod
+    def unknown(cls, owner: str, parameter: str, hint: str) -> ConfigError:
+        """Return the error for a `parameter` that `owner` doesn't have; `hint` says what to write."""
+        return cls._restore(f"{owner}() has no parameter {parameter!r}{hint}", parameter)
+
+    @classmethod
+    def _restore(cls, message: str, parameter: str) -> ConfigError:
+        error = cls.__new__(cls, message)
+        error.parameter = parameter
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._restore, (str(self), self.parameter)
+
 
 class InputError(CtxAssemblyError, TypeError):
     """An argument has another type than the signature asks for.

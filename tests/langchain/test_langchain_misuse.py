@@ -34,7 +34,7 @@ def test_documents_are_no_hits(hits: Any, instead: str) -> None:
 @pytest.mark.parametrize(
     ("make", "settings", "instead"),
     [
-        (ContextAssembler, {"window": 2}, "write config=AssemblyConfig(window=2)"),
+        (ContextAssembler, {"window": 2}, "Did you mean config=AssemblyConfig(window=2)"),
         (ContextAssembler, {"config": {"window": 2}}, "write config=AssemblyConfig(window=2)"),
         (ContextAssembler, {"config": 2_000}, "write config=AssemblyConfig(max_tokens=2000)"),
         (ContextAssembler, {"config": "voice"}, "write config=AssemblyConfig.for_use('voice')"),
@@ -49,12 +49,12 @@ def test_documents_are_no_hits(hits: Any, instead: str) -> None:
         (
             ContextAssemblyRetriever,
             {"retriever": SEARCH, "window": 2},
-            "write assembler=ContextAssembler(config=AssemblyConfig(window=2))",
+            "Did you mean assembler=ContextAssembler(config=AssemblyConfig(window=2))",
         ),
         (
             ContextAssemblyRetriever,
             {"retriever": SEARCH, "config": AssemblyConfig()},
-            "write assembler=ContextAssembler(config=...)",
+            "Did you mean assembler=ContextAssembler(config=...)",
         ),
     ],
 )

@@ -26,7 +26,7 @@ def test_nodes_are_no_hits(hits: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "instead"),
     [
-        ({"window": 2}, "write config=AssemblyConfig(window=2)"),
+        ({"window": 2}, "Did you mean config=AssemblyConfig(window=2)"),
         ({"docstore": INDEX}, "write docstore=index.docstore"),
         ({"docstore": INDEX.storage_context}, "write docstore=index.docstore"),
         ({"vector_store": INDEX}, "write vector_store=index.vector_store"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ctxassembly.config.field_docs import config_class
 from ctxassembly.config.retrieval import CONTENT_CATEGORIES
 from ctxassembly.data.enrichment import LABEL_KEYS
+from ctxassembly.data.field_docs import config_class
 from ctxassembly.data.validation import MAX_INTEGER, NonBlank, Range, check_fields
 from ctxassembly.errors import ConfigError
 

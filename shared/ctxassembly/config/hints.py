@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 from ctxassembly.config.assembly import USES, AssemblyConfig
-from ctxassembly.config.field_docs import unknown_parameter
+from ctxassembly.data.field_docs import unknown_parameter
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 
@@ -136,5 +136,5 @@ def check_parameters(owner: str, given: Mapping[str, Any], known: Iterable[str],
     for name, value in given.items():
         if name not in known:
             if name not in elsewhere and (hint := hint_for_store(value)):
-                raise ConfigError(name, f"left out of {owner}()", value, hint)
+                raise ConfigError.unknown(owner, name, hint)
             raise unknown_parameter(owner, name, value, known, elsewhere)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from ctxassembly.config.field_docs import config_class
+from ctxassembly.data.field_docs import config_class
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_number
 from ctxassembly.errors import ConfigError

@@ -16,12 +16,14 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, wraps
 from typing import Any, ClassVar, Literal, TypeVar
 
+from ctxassembly.data.field_docs import guess_names
 from ctxassembly.errors import ConfigError
 
 _DOCLING_FILE = ("dl_meta.origin.filename", "origin.filename")
 """The file name that Docling writes, without a folder: through LangChain, and through LlamaIndex."""
 
 
+@guess_names
 @dataclass(frozen=True, slots=True)
 class MetadataKeys:
     """The keys that may hold each particular. The first key that is present and not None wins.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
@@ -19,6 +20,7 @@ DEFAULT_OUTPUT_TOKENS = 1_024
 """Tokens that the published rule for models keeps for the answer."""
 
 
+@guess_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenBudget:
     """Zones of a model's context window, all in tokens; `context` has those left for retrieved text.

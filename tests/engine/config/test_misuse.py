@@ -84,15 +84,15 @@ def test_a_model_is_no_encoding():
 @pytest.mark.parametrize(
     ("given", "instead"),
     [
-        ({"window": 2}, "write config=AssemblyConfig(window=2)"),
-        ({"max_token": 2}, "write config=AssemblyConfig(max_tokens=2)"),
-        ({"stores": 2}, "write store=2"),
+        ({"window": 2}, ". Did you mean config=AssemblyConfig(window=2)?"),
+        ({"max_token": 2}, ". Did you mean config=AssemblyConfig(max_tokens=2)?"),
+        ({"stores": 2}, ". Did you mean store=2?"),
         ({"vectorstore": SimpleNamespace(similarity_search=str)}, "write store=VectorStoreNeighbors(vectorstore)"),
-        ({"zzz": 2}, "it takes config, store"),
+        ({"zzz": 2}, ". It takes config, store."),
     ],
 )
 def test_what_is_no_parameter(given: Any, instead: str):
     (name,) = given
-    with pytest.raises(ConfigError, match=rf"{name} must be left out of Made\(\), got .*: {re.escape(instead)}"):
+    with pytest.raises(ConfigError, match=rf"^Made\(\) has no parameter '{name}'.*{re.escape(instead)}"):
         check_parameters("Made", given, ["store", "config"], "config={}")
     check_parameters("Made", {"store": 1, "config": 2}, ["store", "config"], "config={}")

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import pydoc
 import subprocess
 import sys
 from dataclasses import fields, replace
+from functools import partial
 
 import pytest
 
-from ctxassembly import AssemblyConfig, ConfigError, RetrievalConfig
+from ctxassembly import AssemblyConfig, ConfigError, MetadataKeys, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig, Intent, Mode
-from ctxassembly.config import field_docs
-from ctxassembly.config.field_docs import describe_fields
+from ctxassembly.data import field_docs
+from ctxassembly.data.field_docs import describe_fields
 from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 
@@ -72,13 +74,23 @@ def test_importing_reads_no_source(option: str):
         (
             AssemblyConfig,
             {"neighbours": "auto"},
-            "neighbours must be left out of AssemblyConfig(), got 'auto': write neighbors='auto'",
+            "AssemblyConfig() has no parameter 'neighbours'. Did you mean neighbors='auto'?",
         ),
-        (RetrievalConfig, {"limits": 3}, "limits must be left out of RetrievalConfig(), got 3: write limit=3"),
+        (RetrievalConfig, {"limits": 3}, "RetrievalConfig() has no parameter 'limits'. Did you mean limit=3?"),
         (
             RetrievalConfig,
             {"max_tokens": 9},
-            "max_tokens must be left out of RetrievalConfig(), got 9: write AssemblyConfig(max_tokens=9)",
+            "RetrievalConfig() has no parameter 'max_tokens'. Did you mean AssemblyConfig(max_tokens=9)?",
+        ),
+        (
+            MetadataKeys,
+            {"doc_id": "file"},
+            "MetadataKeys() has no parameter 'doc_id'. Did you mean document_id='file'?",
+        ),
+        (
+            partial(TokenBudget, window=8_000),
+            {"contexts_cap": 3},
+            "TokenBudget() has no parameter 'contexts_cap'. Did you mean context_cap=3?",
         ),
     ],
 )
@@ -86,6 +98,9 @@ def test_a_setting_that_there_is_not_is_an_error_that_guesses_the_one_that_was_m
     with pytest.raises(ConfigError) as caught:
         settings(**given)
     assert str(caught.value) == wanted
+    (name,) = given
+    sent = pickle.loads(pickle.dumps(caught.value))  # as from a process that works for another
+    assert (type(sent), str(sent), sent.parameter) == (ConfigError, wanted, name)
     with pytest.raises(ConfigError):
         replace(settings(), **given)
 

@@ -43,6 +43,20 @@ def config_class(cls: type[T]) -> type[T]:
     Annotated[int, Range(1)] | None = None
         The most characters (code points) of the same text, at least 1; None sets no such limit.
     """
+    cls.__doc__ = _FieldDocs(cls.__doc__ or "")  # type: ignore[assignment]
+    for name in vars(cls)["__dataclass_fields__"]:
+        _OWNERS.setdefault(name, cls.__name__)
+    return guess_names(cls)
+
+
+def guess_names(cls: type[T]) -> type[T]:
+    """Return the dataclass `cls` with a ConfigError for a parameter that it doesn't have, which suggests a similar one.
+
+    >>> from ctxassembly import MetadataKeys
+    >>> MetadataKeys(doc_id="file")
+    Traceback (most recent call last):
+    ctxassembly.errors.ConfigError: MetadataKeys() has no parameter 'doc_id'. Did you mean document_id='file'?
+    """
     known: dict[str, Any] = vars(cls)["__dataclass_fields__"]
     init = cls.__init__
 
@@ -55,9 +69,6 @@ def config_class(cls: type[T]) -> type[T]:
         init(self, *args, **settings)
 
     cls.__init__ = check_names  # type: ignore[method-assign]
-    cls.__doc__ = _FieldDocs(cls.__doc__ or "")  # type: ignore[assignment]
-    for name in known:
-        _OWNERS.setdefault(name, cls.__name__)
     return cls
 
 
@@ -73,10 +84,10 @@ def unknown_parameter(
     near = [name] if name in elsewhere else get_close_matches(name, sorted(known | elsewhere.keys()), 1)
     if near:
         line = f"{near[0]}={{}}" if near[0] in known else elsewhere[near[0]]
-        hint = "write " + line.format(safe_repr(value, 40))
+        hint = f". Did you mean {line.format(safe_repr(value, 40))}?"
     else:
-        hint = f"it takes {', '.join(sorted(known))}"
-    return ConfigError(name, f"left out of {owner}()", value, f": {hint}")
+        hint = f". It takes {', '.join(sorted(known))}."
+    return ConfigError.unknown(owner, name, hint)
 
 
 @cache
