@@ -21,8 +21,8 @@ ROUNDING, SHARE = 0.03, 0.02
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def test_there_are_ten() -> None:
-    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10"]
+def test_there_are_eleven() -> None:
+    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11"]
 
 
 def words_of(notebook: Notebook) -> list[str]:

@@ -171,6 +171,22 @@ def test_the_same_text_of_another_document_is_sent_once():
     assert reasons(context)["copy"] == ("dropped", "already sent", "1")
 
 
+def test_a_question_asked_again_finds_next_to_nothing_new():
+    """The first text says how many characters a token has, also where the conversation has it."""
+    texts = [" ".join(f"Rule {at} of part {n} is {at * 7 + n}." for at in range(40)) for n in range(6)]
+    texts[0] += " Ferritin is measured in the morning. Ferritin needs no fasting."
+    texts[1] = "\n".join(f"x_{n} = y[{n}] ** {n}" for n in range(80))
+    chunks = [Chunk(f"a#{at}", f"a{at}", text, 0) for at, text in enumerate(texts)]
+    query = "When is ferritin measured?"
+    conversation = Conversation()
+    tokens = []
+    for _ in range(2):
+        context = assemble([Hit(chunk) for chunk in chunks], query=query, conversation=conversation)
+        conversation = conversation.after(context)
+        tokens.append(context.token_count)
+    assert tokens[1] < 40 < tokens[0]
+
+
 def test_another_text_under_the_same_id_was_not_sent():
     conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
     changed = replace(LEAFLET[0], text="Eat nothing for eight hours before the examination.")

@@ -73,7 +73,7 @@ class Relevance:
     @cached_property
     def chars_per_token(self) -> float:
         """The characters per token in the text of the best candidate: a guess for the others."""
-        text = self.candidates[0].text
+        text = (self.scored or self.candidates)[0].text
         return len(text) / max(self.counter.estimate(text, self.config.token_limit), 1)
 
 

@@ -273,20 +273,25 @@ class ScoredSentences:
     @cached_property
     def _best_scores(self) -> Mapping[int, float]:
         """The score of the best sentence of each candidate that has any, by key."""
-        values = self.scores.tolist()
-        spans = [span for span in self.candidate_spans if span.sentence_range]
-        return {span.candidate.key: max(values[span.sentence_range.start : span.sentence_range.stop]) for span in spans}
+        found = self._scores_by_candidate(self.scores)
+        return {key: max(own) for key, own in found.items() if own}
+
+    def _scores_by_candidate(self, scores: FloatArray) -> dict[int, list[float]]:
+        """Return the scores of the sentences that each candidate may bring, by key."""
+        values: list[float] = scores.tolist()
+        return {
+            span.candidate.key: (
+                [values[index] for index in self._indexes_of_kept(span)]
+                if span.candidate.shortened_by == ALREADY_SENT
+                else values[span.sentence_range.start : span.sentence_range.stop]
+            )
+            for span in self.candidate_spans
+        }
 
     def _ranking_scores(self, scores: FloatArray) -> dict[int, float]:
         """Return the mean of each candidate's best and average score, by key.
 
         Half of each: many chunks that answer say much else as well.
         """
-        values = scores.tolist()
-        ranking_scores: dict[int, float] = {}
-        for span in self.candidate_spans:
-            own = values[span.sentence_range.start : span.sentence_range.stop]
-            if span.candidate.shortened_by == ALREADY_SENT:
-                own = [values[index] for index in self._indexes_of_kept(span)]
-            ranking_scores[span.candidate.key] = (sum(own) / len(own) + max(own)) / 2 if own else 0.0
-        return ranking_scores
+        found = self._scores_by_candidate(scores)
+        return {key: (sum(own) / len(own) + max(own)) / 2 if own else 0.0 for key, own in found.items()}
