@@ -187,7 +187,9 @@ def test_the_source_names_the_document_where_nothing_else_does(make: Any) -> Non
 @pytest.mark.parametrize("make", [chroma, qdrant])
 def test_what_to_write_where_neighbors_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
     corpus = make(CORPUS)
-    assert "MetadataKeys(...)" in VectorStoreNeighbors(corpus).remedies["answer"]
+    remedy = VectorStoreNeighbors(corpus).remedies["answer"]
+    assert remedy.startswith("call number_stored_chunks(vectorstore) once")
+    assert "keys=MetadataKeys(document_id=" in remedy
     assert "id_of=" in VectorStoreNeighbors(corpus, id_of=default_chunk_id).remedies["answer"]
 
 
