@@ -34,6 +34,7 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.messages import given_above_note
 from ctxassembly.data.candidates import (
     ALREADY_SENT,
     BELOW_CUTOFF,
@@ -54,8 +55,7 @@ from ctxassembly.tokens.counter import TokenCounter, counter_for
 from ctxassembly.tracing.decisions import FinalSelection, make_decisions, retain_hits
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
-from ctxassembly.wording.formats import FORMATS, infer_format
-from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.formats import infer_format
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 AssemblyFlow = Generator[Request, Sequence[Any], Context]
@@ -176,11 +176,7 @@ def _with_earlier(
     context = replace(context, earlier_citations=conversation.citations)
     if context.text or not unsent.labels:
         return context
-    form = FORMATS.get(context.format)
-    example = form.citation_examples[0] if form and form.citation_examples else ""
-    labels = sorted(set(unsent.labels.values()), key=int)
-    cited = ", ".join(example.replace("1", label) for label in labels) if example else ""
-    text = LANGUAGES[config.language].given_above.format(f" ({cited})" if cited else "")
+    text = given_above_note(context, unsent.labels.values())
     tokens = counter.count(text)
     if tokens > config.token_limit or len(text) > (config.max_characters or len(text)):
         return context

@@ -56,8 +56,12 @@ def see_above_note(context: Context, hits: Iterable[Hit]) -> str:
             citation.label for citation in context.citations if representative in citation.chunk_ids
         }
         labels_above |= {sent_as[chunk.id]} if chunk.id in sent_as else set()
-    labels = sorted(labels_above, key=int)
-    shown = _format_labels(context, labels)
+    return given_above_note(context, labels_above)
+
+
+def given_above_note(context: Context, labels: Iterable[str]) -> str:
+    """Return a sentence saying that what was found is given above, under `labels`."""
+    shown = _format_labels(context, sorted(set(labels), key=int))
     return language_of(context.language).given_above.format(f" ({shown})" if shown else "")
 
 

@@ -18,9 +18,14 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from ctxassembly.data.field_docs import guess_names
 from ctxassembly.errors import ConfigError
+from ctxassembly.safe_repr import to_id
 
 _DOCLING_FILE = ("dl_meta.origin.filename", "origin.filename")
 """The file name that Docling writes, without a folder: through LangChain, and through LlamaIndex."""
+FILE_PATH_KEY = "file_path"
+"""The key by which LlamaIndex's readers distinguish files of one name."""
+INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
+"""A whole number as JSON keeps it, as it was written: 7 or 7.0."""
 
 
 @guess_names
@@ -294,3 +299,13 @@ def is_number(value: Any, depth: int = MAX_DEPTH) -> bool:
     if isinstance(value, str):
         return _NUMBER.fullmatch(value) is not None
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def to_integer(value: object) -> int | None:
+    """Return a whole number from 0 as an integer, also one in text; None for anything else.
+
+    >>> to_integer("7.0"), to_integer(-1), to_integer(True)
+    (7, None, None)
+    """
+    text = to_id(value)
+    return int(float(text)) if text is not None and re.fullmatch(INTEGER_PATTERN, text) else None

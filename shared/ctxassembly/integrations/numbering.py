@@ -17,7 +17,7 @@ from typing import Any
 
 from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import MetadataKeys, get_path
+from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_id
 
@@ -25,8 +25,6 @@ IdOf = Callable[[str, int], str]
 """A function from a document's id and an index to the id of the chunk there."""
 _RANDOM_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
 """A UUID of version 4, which is another one in every run."""
-_PATH_KEY = "file_path"
-"""The key by which LlamaIndex's readers distinguish two files with the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +152,12 @@ def _document_id(chunk: Chunk, position: int, keys: MetadataKeys, fallback: str 
 
 
 def _check_one_file(name: str, chunks: Iterable[Chunk]) -> None:
-    paths = {path for chunk in chunks if (path := to_id(chunk.metadata.get(_PATH_KEY)))}
+    paths = {path for chunk in chunks if (path := to_id(chunk.metadata.get(FILE_PATH_KEY)))}
     if len(paths) > 1 and not any(to_id(chunk.document_id) for chunk in chunks):
         first, second, *_ = sorted(paths)
         raise InputError(
             f"two files are called {safe_repr(name)}, {safe_repr(first)} and {safe_repr(second)}: give their chunks a "
-            f"document id, number_chunks(..., keys=MetadataKeys(document_id={_PATH_KEY!r}))"
+            f"document id, number_chunks(..., keys=MetadataKeys(document_id={FILE_PATH_KEY!r}))"
         )
 
 
@@ -208,12 +206,12 @@ def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int
 def _to_index(name: str, value: Any) -> int | None:
     if value is None:
         return None
-    text = to_id(value)
-    if isinstance(value, bool) or text is None or not re.fullmatch(r"[0-9]{1,15}(\.0+)?", text):
+    index = to_integer(value)
+    if index is None:
         raise InputError(
             f"index {safe_repr(value)} in document {safe_repr(name)} is not a whole number from 0: delete it"
         )
-    return int(float(text))
+    return index
 
 
 def _chunk_id(chunk: Chunk, id_of: IdOf, document_id: str, index: int) -> str:

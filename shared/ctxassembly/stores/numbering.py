@@ -12,7 +12,6 @@ written in batches. If it is interrupted, a second run completes it.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,18 +20,14 @@ from typing import Any, Protocol, TypeVar
 
 from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import MetadataKeys, get_path
+from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize, to_id
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
-FILE_PATH_KEY = "file_path"
-"""The key by which LlamaIndex's readers distinguish files of one name."""
 ROW_KEYS = ("row", "seq_num", "row_idx_start")
 """The keys for the row of LangChain's CSVLoader and JSONLoader and of Haystack, besides `keys.row_number`."""
-INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
-"""A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
 NO_DOCUMENT = "None"
 """LlamaIndex's `ref_doc_id` of a node without a SOURCE."""
 BATCH_SIZE = 300
@@ -296,9 +291,3 @@ def find_place(
         to_id(metadata.get(FILE_PATH_KEY)),
         following,
     )
-
-
-def to_integer(value: Any) -> int | None:
-    """Return a whole number from 0 as an integer, also one in text; None for anything else."""
-    text = to_id(value)
-    return int(float(text)) if text is not None and re.fullmatch(INTEGER_PATTERN, text) else None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.earlier import LabelKey, SentChunk, candidate_place, label_key
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
 from ctxassembly.assembly.rendering.groups import GetJoin, document_texts
+from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.candidates import ALREADY_SENT, Candidate
@@ -50,7 +51,7 @@ def leave_out_sent(
             if candidate.key in sent
             for start, end in sent[candidate.key][0]
         ]
-        taken = _union(span for span, _ in found)
+        taken = merge_spans(sorted(span for span, _ in found))
         for begin, candidate in line.members if taken else ():
             own = [(begin + start, begin + end) for start, end in candidate.spans]
             rest = [part for span in own for part in subtract_spans(span, taken)]
@@ -108,17 +109,6 @@ def _sent_text(conversation: Conversation) -> Callable[[Candidate], tuple[list[S
         return spans, first_label
 
     return find
-
-
-def _union(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans that `spans` cover, ascending and apart."""
-    covered: list[Span] = []
-    for start, end in sorted(spans):
-        if covered and start <= covered[-1][1]:
-            covered[-1] = (covered[-1][0], max(covered[-1][1], end))
-        else:
-            covered.append((start, end))
-    return covered
 
 
 def _without_leading_blank(text: str, start: int, end: int) -> Span:

@@ -143,11 +143,11 @@ def build_excerpts(sentences: Iterable[CandidateSentence]) -> list[Candidate]:
 
 
 def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the ascending `spans`, with adjacent ones merged."""
+    """Return the ascending `spans`, with adjacent and overlapping ones merged."""
     runs: list[Span] = []
     for start, end in spans:
-        if runs and runs[-1][1] == start:
-            runs[-1] = (runs[-1][0], end)
+        if runs and start <= runs[-1][1]:
+            runs[-1] = (runs[-1][0], max(runs[-1][1], end))
         else:
             runs.append((start, end))
     return tuple(runs)

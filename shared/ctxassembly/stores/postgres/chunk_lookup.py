@@ -22,9 +22,9 @@ from sqlalchemy.sql.expression import CompoundSelect
 from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.chunks import ChunkRef
-from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.metadata_keys import INTEGER_PATTERN, MetadataKeys
 from ctxassembly.data.validation import check_number
-from ctxassembly.stores.numbering import INTEGER_PATTERN, NO_DOCUMENT
+from ctxassembly.stores.numbering import NO_DOCUMENT
 from ctxassembly.stores.postgres.connection import BoundStatement
 from ctxassembly.stores.postgres.table import text_array
 from ctxassembly.stores.postgres.titles import bind_titles, select_mentioned

@@ -17,11 +17,9 @@ from sqlalchemy.schema import CreateIndex
 
 from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.metadata_keys import FILE_PATH_KEY, INTEGER_PATTERN, MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.numbering import (
-    FILE_PATH_KEY,
-    INTEGER_PATTERN,
     MAX_NAMED_DOCUMENTS,
     ROW_KEYS,
     NumberingReport,
