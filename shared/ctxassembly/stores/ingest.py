@@ -11,9 +11,9 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
@@ -21,12 +21,24 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.wording.unicode import is_storable, is_storable_json
 
+T = TypeVar("T")
 Vector = Sequence[float]
 Embed = Callable[[list[str]], Sequence[Vector]]
 CheckVector = Callable[[Vector], None]
 """A function that raises an error for a vector that an index can't hold."""
 Row = tuple[Chunk, Vector | None, str]
 """A chunk, its vector if there is one, and its mark: of what is stored, and of what the vector was made from."""
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield `items` as lists of at most `size` of them.
+
+    >>> [*batches("abcde", 2)]
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch
 
 
 @dataclass(frozen=True, slots=True)

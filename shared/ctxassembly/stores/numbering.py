@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize, to_id
+from ctxassembly.stores.ingest import batches
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
@@ -140,9 +140,6 @@ class _Change:
     before: StoredPlace | None
 
 
-T = TypeVar("T")
-
-
 def number_collection(
     records: Records,
     form: RecordForm,
@@ -225,7 +222,7 @@ def _changes_of(document: str, by_index: Mapping[int, StoredPlace]) -> Iterator[
 
 def _write(records: Records, form: RecordForm, keys: MetadataKeys, changes: Sequence[_Change]) -> None:
     overlaps = find_short_overlaps(_adjacent_chunks(records, form, keys, changes), keys)
-    for batch in _batches(changes, BATCH_SIZE):
+    for batch in batches(changes, BATCH_SIZE):
         found = records.read([change.place.id for change in batch])
         records.write(
             {
@@ -242,17 +239,11 @@ def _adjacent_chunks(
     records: Records, form: RecordForm, keys: MetadataKeys, changes: Iterable[_Change]
 ) -> Iterator[tuple[Any, Chunk, Chunk]]:
     """Yield the id of each chunk that changes, the chunk before it, and itself."""
-    for batch in _batches(changes, BATCH_SIZE // 2):
+    for batch in batches(changes, BATCH_SIZE // 2):
         pairs = [(change.before.id, change.place.id) for change in batch if change.before]
         ids = [*dict.fromkeys(id_ for pair in pairs for id_ in pair)]
         chunks = {id_: form.chunk(id_, *record, keys) for id_, record in (records.read(ids) if ids else {}).items()}
         yield from ((id_, chunks[before], chunks[id_]) for before, id_ in pairs if {before, id_} <= chunks.keys())
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch
 
 
 def find_place(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
@@ -16,6 +15,7 @@ from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
     Vector,
+    batches,
     check_documents,
     embed_missing,
     get_embed_function,
@@ -77,7 +77,7 @@ def write_chunks(
     added = unchanged = 0
     documents: dict[str, str] = {}
     firsts: dict[str, First] = {}
-    while batch := list(islice(pairs, BATCH_SIZE)):
+    for batch in batches(pairs, BATCH_SIZE):
         rows = mark_rows(batch, model, partial(check_vector, table=table))
         for chunk, *_ in rows:
             if chunk.id in documents:
@@ -163,8 +163,7 @@ def _correct_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Ma
         "FROM unnest(%s::text[], %s::text[], %s::text[]) AS given(document_id, id, title) "
         f"WHERE stored.document_id = given.document_id AND stored.{TITLE} IS DISTINCT FROM {title}"
     )
-    remaining = iter(firsts.items())
-    while batch := list(islice(remaining, BATCH_SIZE)):
+    for batch in batches(firsts.items(), BATCH_SIZE):
         given = ([document for document, _ in batch], [one.id for _, one in batch], [one.title for _, one in batch])
         update = partial(work.connection.execute, statement.encode(), given)
         work.retry_on_lock(table.full_name, update, turn="alone")
@@ -198,8 +197,7 @@ def _by_document(documents: Mapping[str, str]) -> Iterator[tuple[list[str], list
     ids_by_document: dict[str, list[str]] = defaultdict(list)
     for id_, document in documents.items():
         ids_by_document[document].append(id_)
-    names = iter(ids_by_document)
-    while some := list(islice(names, BATCH_SIZE)):
+    for some in batches(ids_by_document, BATCH_SIZE):
         yield some, [id_ for document in some for id_ in ids_by_document[document]]
 
 

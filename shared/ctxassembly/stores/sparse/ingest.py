@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from ctxassembly.data.chunks import Chunk
@@ -21,6 +20,7 @@ from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
     Vector,
+    batches,
     check_documents,
     embed_missing,
     get_embed_function,
@@ -143,8 +143,7 @@ class Writer:
 
     def change_counts(self, changes: Mapping[str, int]) -> None:
         """Add `changes` to the counts of words; a word that no chunk has is deleted."""
-        remaining = iter([word for word, change in changes.items() if change])
-        while batch := list(islice(remaining, BATCH_SIZE)):
+        for batch in batches([word for word, change in changes.items() if change], BATCH_SIZE):
             known = self.storage.read_counts(batch)
             self._write_counts({word: known.get(word, 0) + changes[word] for word in batch})
 
@@ -159,9 +158,8 @@ class Writer:
         counts: Counter[str] = Counter()
         self.write_titles(self._count_words(self.storage.read_all(), counts))
         gone = [word for word in self.storage.all_words() if word not in counts]
-        remaining = iter({**counts, **dict.fromkeys(gone, 0)}.items())
-        while batch := dict(islice(remaining, BATCH_SIZE)):
-            self._write_counts(batch)
+        for batch in batches({**counts, **dict.fromkeys(gone, 0)}.items(), BATCH_SIZE):
+            self._write_counts(dict(batch))
 
     def _count_words(self, chunks: Iterable[Stored], counts: Counter[str]) -> Iterator[Stored]:
         """Yield `chunks`, and add their words to `counts`."""
@@ -174,9 +172,8 @@ class Writer:
     def write_titles(self, chunks: Iterable[Stored]) -> None:
         """Store the title of each document among `chunks`, which are all of its own, with the first of them alone."""
         stored = ((one.key, one.chunk, one.title) for one in chunks)
-        changes = iter(title_changes(stored, self.storage.keys).items())
-        while batch := dict(islice(changes, BATCH_SIZE)):
-            self.storage.write_titles(batch)
+        for batch in batches(title_changes(stored, self.storage.keys).items(), BATCH_SIZE):
+            self.storage.write_titles(dict(batch))
 
     def add(
         self,
@@ -200,7 +197,7 @@ class Writer:
         must_recount = self.open()
         documents: dict[str, str] = {}
         added = unchanged = 0
-        while batch := list(islice(pairs, BATCH_SIZE)):
+        for batch in batches(pairs, BATCH_SIZE):
             rows = mark_rows(batch, model, check_vector)
             for chunk, *_ in rows:
                 if chunk.id in documents:
@@ -263,15 +260,14 @@ class Writer:
     def count_missing(self, pairs: Iterator[tuple[Chunk, Vector]], *, is_new: bool) -> int:
         """Return how many of the chunks `add` would write; all of them for an index that is new."""
         missing = 0
-        while batch := list(islice(pairs, BATCH_SIZE)):
+        for batch in batches(pairs, BATCH_SIZE):
             rows = mark_rows(batch, None, self.layout.check_vector)
             missing += len(rows) if is_new else len(self._find_missing(rows, can_embed=False)[0])
         return missing
 
     def _read_documents(self, documents: Mapping[str, str]) -> Iterator[Iterator[Stored]]:
         """Yield the stored chunks of documents, the values of `documents`, some documents at a time."""
-        names = iter(dict.fromkeys(documents.values()))
-        while some := list(islice(names, BATCH_SIZE)):
+        for some in batches(dict.fromkeys(documents.values()), BATCH_SIZE):
             yield self.storage.read_all(some)
 
     def delete(self, document_ids: Sequence[str]) -> int:
