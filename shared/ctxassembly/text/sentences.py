@@ -182,31 +182,53 @@ def sentence_spans(text: str) -> list[Span]:
     >>> [text[start:end] for start, end in sentence_spans(text)]
     ['Ask Dr. Li. ', '1. Drink water.\n', '  Eat nothing.']
     """
-    edges = [0]
-    start, has_bars, is_thai = 0, "|" in text, any(sign in text for sign in _FREQUENT_VOWELS)
+    edges, start = [0], 0
+    has_bars, is_thai = "|" in text, _FREQUENT_VOWELS[0] in text or _FREQUENT_VOWELS[1] in text
     pattern = _BREAK_OR_BLANK if is_thai else _BREAK if has_bars else _BREAK_UNWRAPPED
     for match in pattern.finditer(text):
-        (at, end), found = match.span(), match[0]
-        if text[start].isspace() and _BLANKS.fullmatch(text, start, end):  # a slice would copy the sentence
-            continue
-        if end - start <= _MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, start, end):
-            continue
-        if found == "\n" and is_wrapped_line(text, at):
-            continue
-        if found in (". ", ".\xa0") and _is_abbreviation(text, start, at):
-            continue
-        if is_thai and found[0] == " " and end - start < MIN_PHRASE_CHARS:
-            continue
-        if has_bars and "\n" not in found and _is_table_row(text, start, end):
+        end, found = match.end(), match[0]
+        if found[0] == "\n":
+            continues = _continues_past_line(text, start, end - len(found), end)
+        elif has_bars and "\n" not in found and _is_table_row(text, start, end):
+            continues = True
+        else:
+            continues = _continues_past_stop(text, start, end, found)
+        if continues:
             continue
         edges.append(end)
         start = end
-    if len(edges) > 1 and not text[edges[-1] :].strip():
+    if start and not text[start:].strip():
         edges.pop()
     edges.append(len(text))
-    if len(text) > MAX_SENTENCE_CHARS and any(end - start > MAX_SENTENCE_CHARS for start, end in pairwise(edges)):
-        edges = [0, *(edge for start, end in pairwise(edges) for edge in _split_long(text, start, end))]
-    return list(pairwise(edges)) if text else []
+    spans = list(pairwise(edges)) if text else []
+    if len(text) > MAX_SENTENCE_CHARS and max([end - start for start, end in spans]) > MAX_SENTENCE_CHARS:
+        spans = list(pairwise([0, *(edge for start, end in spans for edge in _split_long(text, start, end))]))
+    return spans
+
+
+def _continues_past_line(text: str, begin: int, at: int, end: int) -> bool:
+    """Return True if the line breaks in `text[at:end]` don't end the sentence that starts at `begin`."""
+    last = text[at - 1] if at > begin else "\n"
+    if last.isspace() and _BLANKS.fullmatch(text, begin, end):  # a slice would copy the sentence
+        return True
+    if end == at + 1 and is_wrapped_line(text, at):
+        return True
+    return (last in ".)" or last.isspace()) and _is_item_number(text, begin, end)
+
+
+def _continues_past_stop(text: str, begin: int, end: int, found: str) -> bool:
+    """Return True if `found`, a stop and what follows it up to `end`, doesn't end what starts at `begin`.
+
+    In Thai, `found` may be a blank.
+    """
+    if found in (". ", ".\xa0") and _is_abbreviation(text, begin, end - len(found)):
+        return True
+    return (found[0] == " " and end - begin < MIN_PHRASE_CHARS) or _is_item_number(text, begin, end)
+
+
+def _is_item_number(text: str, begin: int, end: int) -> bool:
+    """Return True if `text[begin:end]` is the number of an item, with the blanks around it."""
+    return end - begin <= _MAX_ITEM_NUMBER_CHARS and _ITEM_NUMBER.fullmatch(text, begin, end) is not None
 
 
 def _is_table_row(text: str, begin: int, end: int) -> bool:
