@@ -55,7 +55,10 @@ CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
         ("license", ["questions.md"]),
         ("security", ["questions.md"]),
         ("PermissionError", ["start.md"]),
-        ("stability", ["limits.md"]),
+        ("stability", ["stability.md"]),
+        ("deprecation", ["stability.md"]),
+        ("experimental", ["stability.md"]),
+        ("supported versions", ["stability.md"]),
         ("migrate", ["coming-from.md"]),
     ],
 )

@@ -1,0 +1,67 @@
+"""The stability page names all that is experimental, and the versions that are supported and tested."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from inspect import getdoc, ismodule
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from site_pages import FOLDER
+
+PAGE = (FOLDER / "stability.md").read_text("utf-8")
+PUBLIC = re.findall(r"`((?:\w+_)?ctxassembly[\w.]*)`", (FOLDER / "api.md").read_text("utf-8"))
+"""The modules that the page of public names lists."""
+
+
+def section(heading: str) -> str:
+    return PAGE.partition(f"\n## {heading}")[2].partition("\n## ")[0]
+
+
+def is_experimental(thing: object) -> bool:
+    return re.search(r"^Experimental\b", getdoc(thing) or "", re.MULTILINE) is not None
+
+
+def test_each_thing_marked_experimental_is_in_the_table_and_nothing_else() -> None:
+    marked = set()
+    for name in PUBLIC:
+        module = import_module(name)
+        if is_experimental(module):
+            marked.add(name)
+        else:
+            members = ((one, getattr(module, one)) for one in getattr(module, "__all__", ()))
+            marked |= {f"{name}.{one}" for one, it in members if not ismodule(it) and is_experimental(it)}
+    assert set(re.findall(r"^\| `([\w.]+)` \|", section("What is experimental"), re.MULTILINE)) == marked
+
+
+def test_tested_versions_are_those_that_the_tests_run_with() -> None:
+    pins = dict(
+        re.findall(r"^([\w-]+)==([^;\s]+)", (FOLDER.parent / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+    )
+    tested = dict(re.findall(r"([a-z-]+) (\d+\.\d+\.\d+)", re.sub(r" and later.*?\|", "|", section("Supported"))))
+    assert len(tested) >= 8
+    assert tested.items() <= pins.items()
+
+
+def test_supported_versions_are_those_of_the_extras() -> None:
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML")
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = [one for each in project["optional-dependencies"].values() for one in each]
+    required = {
+        re.split(r"[><=;\[]", one)[0]: SpecifierSet(re.split(r"^[\w-]+", one)[1].partition(";")[0])
+        for one in extras
+        if "[" not in one
+    }
+    rows = re.findall(
+        r"^\| ([\w-]+)(?: \(`\[\w+\]`\))? \| ([\d.]+) and later(?:, below ([\d.]+))? \|",
+        section("Supported"),
+        re.MULTILINE,
+    )
+    assert len(rows) >= 7
+    for name, least, below in rows:
+        if name == "Python":
+            assert project["requires-python"] == f">={least}"
+        else:
+            assert required[name] == SpecifierSet(f">={least}" + (f",<{below}" if below else "")), name
