@@ -41,8 +41,8 @@ class EvaluationRow:
     """Of the question and the arguments of the evaluation: a resumed run keeps the row if it is the same."""
     measures: Mapping[str, float] = field(default_factory=dict)
     """By name, as in `MEASURES`; without those that there is nothing to measure for."""
-    text: str = ""
-    """The context."""
+    characters: int = 0
+    """Of the context, without white space. The context itself isn't kept: many rows would fill the memory."""
     answer: str | None = None
     error: str | None = None
     """The error of the system, which then has no measures; or of the judge."""

@@ -15,6 +15,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus, is_in_corpus
 from ctxassembly.evaluate.language_models import Judge, Price, as_judge, price_of
 from ctxassembly.evaluate.measures import Measuring
+from ctxassembly.evaluate.meter import without_blanks
 from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
 from ctxassembly.evaluate.systems import System, SystemResult, as_system
@@ -23,7 +24,7 @@ from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.runtime.row_file import RowFile, RowFormat
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 
-FORMAT = 1
+FORMAT = 2
 """Part of the digest of a row: rows of another format are measured again."""
 MAX_QUESTION_CHARS = 100_000
 """Characters of a question with its evidence that a digest depends on."""
@@ -86,7 +87,13 @@ class Evaluation:
             values["cost"] = self.price(values["tokens"] or 0, written)
         known = {name: value for name, value in values.items() if value is not None}
         return EvaluationRow(
-            question.id, system.name, self.digest_of(question), known, result.text, result.answer, error=error
+            question.id,
+            system.name,
+            self.digest_of(question),
+            known,
+            len(without_blanks(result.text)),
+            result.answer,
+            error,
         )
 
     def report(self, rows: Mapping[tuple[str, str], EvaluationRow]) -> EvaluationReport:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ctxassembly.evaluate import EvaluationReport, Piece, SystemResult, evaluate
 from ctxassembly.evaluate.measures import MEASURES
-from ctxassembly.evaluate.meter import size, union, without_blanks
+from ctxassembly.evaluate.meter import size, union
 from ctxassembly.evaluate.statistics import Values
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING, Case, Fill
@@ -153,7 +153,7 @@ def _columns(
     found = {name: report.values(system, name) for name in MEASURES}
     dense = questions.corpus.meter.dense
     evidence = np.array([size(union(map(dense.span, question.evidence))) for question in asked])
-    written = np.array([len(without_blanks(row.text)) for row in report.rows if row.system == system])
+    written = np.array([row.characters for row in report.rows if row.system == system])
     return {
         **found,
         "duplicates": np.nan_to_num(found["duplicates"]),
