@@ -22,7 +22,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
-from ctxassembly.evaluate.folder import read_folder
+from ctxassembly.evaluate.__main__ import read_folder
 from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, places, write_pdf

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from ctxassembly.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ctxassembly.evaluate.diagnosis import Diagnosis, DiagnosisReport, Layer, Remedy
-    from ctxassembly.evaluate.examination import diagnose
+    from ctxassembly.evaluate.diagnosis import Diagnosis, DiagnosisReport, Remedy, diagnose
     from ctxassembly.evaluate.language_models import questions_from
+    from ctxassembly.evaluate.losses import Layer
     from ctxassembly.evaluate.questions import Evidence, LabeledQuestion, read_questions
     from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
     from ctxassembly.evaluate.run import aevaluate, evaluate
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     ]
 else:
     _HOMES = {
-        "ctxassembly.evaluate.examination": "diagnose",
-        "ctxassembly.evaluate.diagnosis": "Diagnosis DiagnosisReport Layer Remedy",
+        "ctxassembly.evaluate.diagnosis": "Diagnosis DiagnosisReport Remedy diagnose",
         "ctxassembly.evaluate.language_models": "questions_from",
+        "ctxassembly.evaluate.losses": "Layer",
         "ctxassembly.evaluate.questions": "Evidence LabeledQuestion read_questions",
         "ctxassembly.evaluate.report": "EvaluationReport EvaluationRow",
         "ctxassembly.evaluate.run": "aevaluate evaluate",

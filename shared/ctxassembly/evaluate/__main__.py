@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import CtxAssemblyError, InputError
-from ctxassembly.evaluate.folder import read_folder, split_texts
 from ctxassembly.evaluate.report import EvaluationReport
 from ctxassembly.evaluate.run import evaluate
 from ctxassembly.retrieval.search import Question
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.runtime.retrieve import retrieve
 from ctxassembly.stores.memory import MemoryIndex
+from ctxassembly.text.sentences import sentence_spans
 
 PLAIN, OURS = "hits in order", "ctxassembly"
 """The systems compared: the hits one after the other, within the same budget, and the assembled context."""
@@ -107,15 +108,66 @@ def _system(index: Any, model: Any, config: AssemblyConfig) -> Callable[..., Con
 def _as_json(report: EvaluationReport) -> str:
     """Return the rows as JSONL, without the contexts."""
     rows = (
-        {
-            "question_id": row.question_id,
-            "system": row.system,
-            **row.measures,
-            **({"error": row.error} if row.error else {}),
-        }
+        {"question_id": row.question_id, "system": row.system, **row.measures}
+        | ({"error": row.error} if row.error else {})
         for row in report.rows
     )
-    return "\n".join(json.dumps(row) for row in rows)
+    return "\n".join(map(json.dumps, rows))
+
+
+TEXT_SUFFIXES = (".txt", ".md", ".rst")
+CHUNK_CHARS = 1_000
+"""The length that a chunk has at most, if it isn't a single longer sentence."""
+_PAGE_BREAK = "\n\n"
+
+
+def read_folder(folder: Path) -> dict[str, str]:
+    """Return the texts of all text and PDF files in `folder` and below, by their paths in it.
+
+    Raises:
+        InputError: there is none, or a file can't be read.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (*TEXT_SUFFIXES, ".pdf"))
+    texts = {path.relative_to(folder).as_posix(): _read(path) for path in files}
+    if not any(text.strip() for text in texts.values()):
+        raise InputError(f"{folder} has no text: expected files that end in {', '.join((*TEXT_SUFFIXES, '.pdf'))}")
+    return texts
+
+
+def _read(path: Path) -> str:
+    if path.suffix.lower() != ".pdf":
+        return path.read_text("utf-8", errors="replace")
+    try:
+        from pypdf import PdfReader
+    except ModuleNotFoundError as error:
+        raise InputError(f"{path.name}: reading PDF files needs pypdf: pip install pypdf") from error
+    try:
+        return _PAGE_BREAK.join(page.extract_text() for page in PdfReader(path).pages)
+    except Exception as error:  # pypdf raises errors of many types
+        raise InputError(f"{path.name} can't be read: {error}") from error
+
+
+def split_texts(texts: Mapping[str, str]) -> list[Chunk]:
+    """Return the chunks of all documents: as many whole sentences as have room in `CHUNK_CHARS`.
+
+    >>> chunks = split_texts({"a.txt": "Drink water. " * 100})
+    >>> [(chunk.id, chunk.index, chunk.start, len(chunk.text)) for chunk in chunks]
+    [('a.txt#0', 0, 0, 987), ('a.txt#1', 1, 988, 311)]
+    """
+    return [chunk for name, text in texts.items() for chunk in _split(name, text)]
+
+
+def _split(name: str, text: str) -> Iterator[Chunk]:
+    spans: list[tuple[int, int]] = []
+    for start, end in sentence_spans(text):
+        if spans and end - spans[-1][0] <= CHUNK_CHARS:
+            spans[-1] = spans[-1][0], end
+        else:
+            spans.append((start, end))
+    with_text = ((start, end) for start, end in spans if text[start:end].strip())
+    for at, (start, end) in enumerate(with_text):
+        begin = end - len(text[start:end].lstrip())
+        yield Chunk(f"{name}#{at}", name, text[begin:end].rstrip(), at, begin, metadata={"source": name})
 
 
 if __name__ == "__main__":

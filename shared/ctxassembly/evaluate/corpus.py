@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate.borders import Borders
-from ctxassembly.evaluate.meter import DocumentSpan, Meter, without_blanks
+from ctxassembly.evaluate.meter import Borders, DocumentSpan, Meter, without_blanks
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.systems import Piece, read_chunk
 from ctxassembly.safe_repr import safe_repr

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from ctxassembly.assembly.adjacency.overlap import longest_border
 from ctxassembly.comparison.align import SHORTENING_REASONS
@@ -27,11 +27,42 @@ from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.data.trace import Decision
 from ctxassembly.evaluate.corpus import Corpus, locate
-from ctxassembly.evaluate.diagnosis import LAYERS, Layer
 from ctxassembly.evaluate.meter import without_blanks
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.systems import read_result
 
+Layer = Literal[
+    "not in the corpus",
+    "stale",
+    "split apart",
+    "filtered",
+    "not found",
+    "not fused",
+    "reranked away",
+    "ranked out",
+    "refused",
+    "deduplicated",
+    "not relevant enough",
+    "over budget",
+    "not cited",
+]
+"""The layers in which evidence is lost, in the order in which it passes them.
+
+- "not in the corpus": no chunk has it, whole or in parts
+- "stale": the source has it, and the chunks of its document have another text
+- "split apart": several chunks have it together, no single one does, although it isn't longer than they are
+- "filtered": the caller's filter excludes its chunk
+- "not found": no channel has its chunk among the best 1,000; or a retriever of another make didn't return it
+- "not fused": its similarity is below `min_similarity`
+- "reranked away": the reranker moved its chunk below the limit
+- "ranked out": its chunk was found and has a place below `candidates` or `limit`, or made room for another chunk
+- "refused": no chunk reached `min_evidence`
+- "deduplicated": its chunk or sentences were dropped as a duplicate of others
+- "not relevant enough": there was room for it, and its relevance is below the minimum
+- "over budget": there was no room for it
+- "not cited": it is in the context, and the answer doesn't cite it
+"""
+LAYERS: tuple[Layer, ...] = get_args(Layer)
 MAX_STRIPPED_CHARS = 4
 """White space that splitters leave out between two chunks: a blank, an empty line."""
 

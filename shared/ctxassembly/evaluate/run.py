@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, aclosing, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ FORMAT = 2
 MAX_QUESTION_CHARS = 100_000
 """Characters of a question with its evidence that a digest depends on."""
 Task = tuple[LabeledQuestion, System]
+Rows = dict[tuple[str, str], EvaluationRow]
+"""By the id of the question and the name of the system."""
 _FORMAT = RowFormat([field.name for field in fields(EvaluationRow)], "an evaluation", "resume")
 
 
@@ -54,27 +57,26 @@ class Evaluation:
         """Ask a system a question, and return the measures of its result."""
         question, system = task
         try:
-            result = system.ask(question)
+            result: SystemResult | Exception = system.ask(question)
         except Exception as error:  # noqa: BLE001 - shown in the report, and the other systems go on
-            return self._failed(task, error)
+            result = error
         return self._measured(task, result)
 
     async def arow(self, task: Task) -> EvaluationRow:
         """Async version of `row`. The measures and the judge run in a thread."""
         question, system = task
         try:
-            result = await system.aask(question)
+            result: SystemResult | Exception = await system.aask(question)
         except Exception as error:  # noqa: BLE001 - see `row`
-            return self._failed(task, error)
+            result = error
         row: EvaluationRow = await Port(self._measured).acall(task, result)
         return row
 
-    def _failed(self, task: Task, error: Exception) -> EvaluationRow:
+    def _measured(self, task: Task, result: SystemResult | Exception) -> EvaluationRow:
         question, system = task
-        return EvaluationRow(question.id, system.name, self.digest_of(question), error=describe_error(error))
-
-    def _measured(self, task: Task, result: SystemResult) -> EvaluationRow:
-        question, system = task
+        row = EvaluationRow(question.id, system.name, self.digest_of(question))
+        if isinstance(result, Exception):
+            return replace(row, error=describe_error(result))
         values = self.measuring.measure(question, result)
         error = None
         if self.judge:
@@ -86,19 +88,17 @@ class Evaluation:
             written = self.measuring.count(result.answer) if result.answer else 0
             values["cost"] = self.price(values["tokens"] or 0, written)
         known = {name: value for name, value in values.items() if value is not None}
-        return EvaluationRow(
-            question.id,
-            system.name,
-            self.digest_of(question),
-            known,
-            len(without_blanks(result.text)),
-            result.answer,
-            error,
-        )
+        characters = len(without_blanks(result.text))
+        return replace(row, measures=known, characters=characters, answer=result.answer, error=error)
 
-    def report(self, rows: Mapping[tuple[str, str], EvaluationRow]) -> EvaluationReport:
+    def missing(self, rows: Rows) -> list[Task]:
+        """Return the questions and systems that have no row yet."""
+        tasks = product(self.questions, self.systems)
+        return [(question, system) for question, system in tasks if (question.id, system.name) not in rows]
+
+    def report(self, rows: Rows) -> EvaluationReport:
         """Return the report of `rows`, in the order of questions and systems."""
-        ordered = tuple(rows[question.id, system.name] for question in self.questions for system in self.systems)
+        ordered = tuple(rows[question.id, system.name] for question, system in product(self.questions, self.systems))
         names = tuple(system.name for system in self.systems)
         return EvaluationReport(ordered, names, self.baseline, self.questions, self._notes())
 
@@ -106,26 +106,20 @@ class Evaluation:
         made = sum(question.made for question in self.questions)
         unmarked = sum(not question.is_marked and question.is_answerable for question in self.questions)
         corpus = self.measuring.corpus
-        missing = [
-            question.id
-            for question in self.questions
-            if not all(is_in_corpus(evidence, corpus) for evidence in question.evidence)
-        ]
-        notes = [
-            f"{pluralize(made, 'question')} written by a model" if made else "",
-            f"{pluralize(unmarked, 'question')} without marked evidence" if unmarked else "",
-            f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: {', '.join(missing[:5])}"
-            if missing
-            else "",
+        pieces = [(question.id, piece) for question in self.questions for piece in question.evidence]
+        missing = list(dict.fromkeys(id_ for id_, piece in pieces if not is_in_corpus(piece, corpus)))
+        notes = {
+            f"{pluralize(made, 'question')} written by a model": made,
+            f"{pluralize(unmarked, 'question')} without marked evidence": unmarked,
+            f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: "
+            f"{', '.join(missing[:5])}": missing,
             f"{pluralize(len(corpus.without_text), 'document')} of the corpus can't be put together, since offsets are "
-            "missing or begin anew on each page; pass corpus={document id: text} to check borders"
-            if corpus.without_text
-            else "",
-            "without corpus=, spans are only found in results that give the offsets of their text"
-            if not corpus.texts and any(one.kind == "span" for question in self.questions for one in question.evidence)
-            else "",
-        ]
-        return tuple(filter(None, notes))
+            "missing or begin anew on each page; pass corpus={document id: text} to check borders": corpus.without_text,
+            "without corpus=, spans are only found in results that give the offsets of their text": (
+                not corpus.texts and any(piece.kind == "span" for _, piece in pieces)
+            ),
+        }
+        return tuple(note for note, is_needed in notes.items() if is_needed)
 
 
 def evaluate(
@@ -180,10 +174,10 @@ def evaluate(
     """
     check_int("workers", workers, 1)
     evaluation = _checked(questions, systems, corpus, baseline, judge, model, budget, encoding, needs_sync=True)
-    with _Rows.opened(evaluation, resume, progress=progress) as rows:
-        for _, row in iter_completed(evaluation.row, rows.missing(), workers):
-            rows.add(row)
-    return evaluation.report(rows.known)
+    with _opened(evaluation, resume, progress=progress) as (rows, add):
+        for _, row in iter_completed(evaluation.row, evaluation.missing(rows), workers):
+            add(row)
+    return evaluation.report(rows)
 
 
 async def aevaluate(
@@ -211,11 +205,11 @@ async def aevaluate(
     """
     check_int("workers", workers, 1)
     evaluation = _checked(questions, systems, corpus, baseline, judge, model, budget, encoding, needs_sync=False)
-    with _Rows.opened(evaluation, resume, progress=progress) as rows:
-        async with aclosing(aiter_completed(evaluation.arow, rows.missing(), workers)) as completed:
+    with _opened(evaluation, resume, progress=progress) as (rows, add):
+        async with aclosing(aiter_completed(evaluation.arow, evaluation.missing(rows), workers)) as completed:
             async for _, row in completed:
-                rows.add(row)
-    return evaluation.report(rows.known)
+                add(row)
+    return evaluation.report(rows)
 
 
 def _checked(
@@ -261,46 +255,31 @@ def _checked(
     )
 
 
-@dataclass
-class _Rows:
-    """The rows measured so far, and the file that keeps them."""
-
-    evaluation: Evaluation
-    known: dict[tuple[str, str], EvaluationRow]
-    write: Callable[[Mapping[str, Any]], object]
-    advance: Callable[[int], object]
-
-    @classmethod
-    @contextmanager
-    def opened(cls, evaluation: Evaluation, resume: str | Path | None, *, progress: bool) -> Iterator[_Rows]:
-        """Yield the rows in the file `resume`, open for more; both the file and the bar are closed at the end."""
+@contextmanager
+def _opened(
+    evaluation: Evaluation, resume: str | Path | None, *, progress: bool
+) -> Iterator[tuple[Rows, Callable[[EvaluationRow | Exception], None]]]:
+    """Yield the rows in the file `resume`, and a function that adds one; both file and bar are closed at the end."""
+    with ExitStack() as stack:
+        file = None if resume is None else stack.enter_context(RowFile.opened(Path(resume), _FORMAT))
+        rows = {} if file is None else _rows_of(evaluation, file)
         total = len(evaluation.questions) * len(evaluation.systems)
-        with ExitStack() as stack:
-            file = None if resume is None else stack.enter_context(RowFile.opened(Path(resume), _FORMAT))
-            known = {} if file is None else _rows_of(evaluation, file)
-            advance, close = progress_bar(total, "question", "evaluate", is_shown=progress)
-            stack.callback(close)
-            advance(len(known))
-            yield cls(evaluation, known, file.add if file else lambda _: None, advance)
+        advance, close = progress_bar(total, "question", "evaluate", is_shown=progress)
+        stack.callback(close)
+        advance(len(rows))
 
-    def missing(self) -> Iterator[Task]:
-        """Yield the questions and systems that have no row yet."""
-        known = self.known.keys()
-        for question in self.evaluation.questions:
-            for system in self.evaluation.systems:
-                if (question.id, system.name) not in known:
-                    yield question, system
+        def add(row: EvaluationRow | Exception) -> None:
+            if isinstance(row, Exception):
+                raise row
+            rows[row.question_id, row.system] = row
+            if file:
+                file.add(asdict(row))
+            advance(1)
 
-    def add(self, row: EvaluationRow | Exception) -> None:
-        """Keep `row`."""
-        if isinstance(row, Exception):
-            raise row
-        self.known[row.question_id, row.system] = row
-        self.write(asdict(row))
-        self.advance(1)
+        yield rows, add
 
 
-def _rows_of(evaluation: Evaluation, file: RowFile) -> dict[tuple[str, str], EvaluationRow]:
+def _rows_of(evaluation: Evaluation, file: RowFile) -> Rows:
     """Return the rows of a file that belong to this evaluation."""
     digests = {question.id: evaluation.digest_of(question) for question in evaluation.questions}
     names = {system.name for system in evaluation.systems}

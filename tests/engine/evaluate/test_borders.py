@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.evaluate.borders import Borders
+from ctxassembly.evaluate.meter import Borders
 from ctxassembly.evaluate.meter import DocumentSpan as Span
 
 PROSE = "The lark sings at dawn. The owl sings at night.\n\nThe wren sings all day."

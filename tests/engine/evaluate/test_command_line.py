@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctxassembly import InputError
-from ctxassembly.evaluate.__main__ import main
-from ctxassembly.evaluate.folder import CHUNK_CHARS, read_folder, split_texts
+from ctxassembly.evaluate.__main__ import CHUNK_CHARS, main, read_folder, split_texts
 
 LABORATORY = "Ferritin is measured in the morning. " * 3 + "Iron is measured with it."
 GARAGE = "The garage has a lift.\n\nIt is open on weekdays. " + "Parking is not free. " * 80

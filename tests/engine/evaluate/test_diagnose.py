@@ -9,7 +9,7 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, MemoryStore, RetrievalConfig, explain
 from ctxassembly.evaluate import DiagnosisReport, Evidence, LabeledQuestion, diagnose
-from ctxassembly.evaluate.diagnosis import LAYERS
+from ctxassembly.evaluate.losses import LAYERS
 
 TEXTS = {
     "lab#0": "Ferritin is measured in the morning.",
