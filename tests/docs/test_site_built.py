@@ -68,8 +68,10 @@ def test_language_models_find_every_page_as_text(site: Path):
     assert "#### `max_tokens`" in whole, "settings are written out"
 
 
-def test_the_footer_names_the_version(site: Path):
-    assert f"ctxassembly {version('ctxassembly')}" in (site / "start.html").read_text("utf-8")
+def test_the_footer_names_the_version_and_the_source(site: Path):
+    page = (site / "start.html").read_text("utf-8")
+    assert f"ctxassembly {version('ctxassembly')}" in page
+    assert 'title="The source"' in page
 
 
 def test_no_hook_is_a_part_of_the_site(site: Path):
