@@ -106,6 +106,16 @@ def test_a_conversation_of_twenty_turns_is_cut_in_steps(prompts: Any, settings: 
     assert broken_prefixes(prompts(config, said)) == broken
 
 
+@PROMPTS
+@pytest.mark.parametrize(("exchanges", "broken"), [(5, 4), (20, 0)])
+def test_so_is_the_conversation_by_which_a_question_is_understood(prompts: Any, exchanges: int, broken: int) -> None:
+    config = AnswerConfig(history_exchanges=exchanges)
+    asked = [prompt for prompt in prompts(config, SAID) if prompt[0][1].startswith("Prepare a user's question")]
+    conversations = [user.partition('], "question": ')[0] for _, (_, user) in asked]
+    assert len(asked) == TURNS - 1
+    assert sum(not after.startswith(before) for before, after in pairwise(conversations)) == broken
+
+
 def test_a_cut_at_every_turn_would_break_nearly_every_prompt() -> None:
     """The published rule, by `trim_history`: the last five exchanges at each turn."""
     said = [message for question in QUESTIONS for message in (("user", question), ("assistant", SAID))]

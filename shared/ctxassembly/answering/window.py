@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ctxassembly.answering.requests import AnswerCall, Exchange, Message
-from ctxassembly.answering.understand import understanding_messages
+from ctxassembly.answering.understand import round_start, understanding_messages
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
@@ -32,22 +32,14 @@ def history_messages(history: Iterable[Exchange]) -> list[Message]:
 def last_exchanges(
     history: Sequence[Exchange], max_tokens: int, max_exchanges: int, count: Callable[[str], int]
 ) -> Sequence[Exchange]:
-    """Return the last exchanges within both limits: all, or those from a round number on, at least two of five.
-
-    If the cut moved by one exchange a turn, every prompt would begin in another way, and a provider's cache of it would
-    be lost each time: over 20 turns with at most 5 exchanges 14 times. From a round number on it is 4 times.
-    """
+    """Return the last exchanges within both limits: all, or those from `round_start` on."""
     start, tokens = len(history), 0
     while start > max(0, len(history) - max_exchanges):
         tokens += sum(count(message["content"]) for message in history_messages(history[start - 1 : start]))
         if tokens > max_tokens:
             break
         start -= 1
-    latest = start + 3 * (len(history) - start) // 5
-    step = 1 << len(history).bit_length()
-    while (first := -(-start // step) * step) > latest:
-        step //= 2
-    return history[first:]
+    return history[round_start(start, len(history)) :]
 
 
 BUFFER_TOKENS = 64
@@ -82,14 +74,14 @@ def free_tokens(budget: TokenBudget, call: AnswerCall, config: AnswerConfig, mes
 
 
 def fit_history(budget: TokenBudget, call: AnswerCall, config: AnswerConfig) -> Sequence[Exchange]:
-    """Return the exchanges that the model can read to understand the question, the last ones."""
-    history = call.history[-config.history_exchanges :]
-    while history:
-        messages = understanding_messages(call.question, history, config, call.today)
+    """Return the exchanges that the model can read to understand the question: all, or those from `round_start` on."""
+    start, end = max(0, len(call.history) - config.history_exchanges), len(call.history)
+    while start < end:
+        messages = understanding_messages(call.question, call.history[start:], config, call.today)
         if free_tokens(budget, call, config, messages) >= 0:
             break
-        history = history[1:]
-    return history
+        start += 1
+    return call.history[round_start(start, end) :]
 
 
 def fit_context(
