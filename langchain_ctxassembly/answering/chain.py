@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
 from langchain_core.runnables.config import (
     get_async_callback_manager_for_config,
@@ -99,7 +99,7 @@ def messages_of(history: Any) -> list[BaseMessage]:
 
 
 def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:
-    """Return the answered questions in `messages`. Messages of the system and of tools are left out."""
+    """Return the answered questions in `messages`, without messages of the system and of tools."""
     return to_exchanges(
         HistoryMessage(isinstance(message, HumanMessage), str(message.text), message.additional_kwargs.get(MESSAGE_KEY))
         for message in messages
@@ -115,7 +115,13 @@ class AnswerRun(answer_run.AnswerRun):
         mode, condition = inputs.get("mode") or "normal", parts.evidence.call_filter(inputs.get("filter"))
         self._evidence, self._run_config, self._labels = parts.evidence, config, Labels.after(messages)
         call = AnswerCall(
-            question, exchanges_of(messages), mode, condition, is_streamed=is_streamed, labels=self._labels
+            question,
+            exchanges_of(messages),
+            mode,
+            condition,
+            is_streamed=is_streamed,
+            labels=self._labels,
+            background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
         )
         with ambient_config(config):
             super().__init__(replace(parts, model=replace(parts.model, config=config)), call, FILTER_REMEDY)

@@ -10,7 +10,7 @@ from llama_index.core import Settings
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
-from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
@@ -268,6 +268,7 @@ class AnswerQueryEngine(BaseQueryEngine):
             self._parts.evidence.call_filters(filters),
             is_streamed=is_streamed,
             labels=labels_after(messages) if labels is None else labels,
+            background="\n\n".join(one.content or "" for one in messages if one.role == MessageRole.SYSTEM),
         )
         return AnswerRun(self._parts, call)
 

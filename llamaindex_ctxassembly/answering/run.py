@@ -42,7 +42,7 @@ FILTER_REMEDY = (
 
 
 def messages_of(history: Any) -> list[ChatMessage]:
-    """Return the user and assistant messages in a chat history, without system and tool messages.
+    """Return the messages in a chat history.
 
     Raises:
         InputError: `history` is not a list of ChatMessage.
@@ -51,7 +51,7 @@ def messages_of(history: Any) -> list[ChatMessage]:
         return []
     if not isinstance(history, (list, tuple)) or not all(isinstance(one, ChatMessage) for one in history):
         raise InputError(f"chat_history must be a list of ChatMessage, got {safe_repr(history)}")
-    return [message for message in history if message.role in CHAT_ROLES]
+    return list(history)
 
 
 def labels_after(messages: Sequence[ChatMessage]) -> Labels:
@@ -60,12 +60,13 @@ def labels_after(messages: Sequence[ChatMessage]) -> Labels:
 
 
 def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
-    """Return the answered questions in `messages`."""
+    """Return the answered questions in `messages`, without messages of the system and of tools."""
     return to_exchanges(
         HistoryMessage(
             message.role == MessageRole.USER, message.content or "", message.additional_kwargs.get(MESSAGE_KEY)
         )
         for message in messages
+        if message.role in CHAT_ROLES
     )
 
 

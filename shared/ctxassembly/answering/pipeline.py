@@ -43,6 +43,7 @@ from ctxassembly.answering.window import (
     history_messages,
     last_exchanges,
     window_budget,
+    with_background,
 )
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig
@@ -209,7 +210,7 @@ def _understand(
     """Return the understanding, and the model's reply if it has read all of the conversation."""
     window = window_budget(call, config) if call.history else None
     history = (yield Compute(partial(fit_history, window, call, config))) if window else call.history
-    understanding, reply = yield from understand_flow(call.question, history, config, call.today)
+    understanding, reply = yield from understand_flow(call.question, history, config, call.today, call.background)
     log.notes += understanding.notes
     if reply or understanding.notes:
         parts = (understanding.intent, understanding.rewritten, *understanding.keywords, *understanding.sub_questions)
@@ -291,7 +292,7 @@ def build_prompt(
     safe_question = escape_labels(call.question, form)
     worded = replace(context, language=call.language)
     system, user = worded.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
-    return system, user
+    return {**system, "content": with_background(system["content"], call.background, form)}, user
 
 
 def _history_flow(

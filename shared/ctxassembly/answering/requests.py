@@ -185,6 +185,8 @@ class AnswerCall:
     """All that the call may read, if there is a cache to ask."""
     labels: Labels | None = None
     """The labels of the conversation: a cached answer has to have the same ones."""
+    background: str = ""
+    """Text of the history's system messages, such as what a memory has extracted from earlier sessions."""
     assembly: AssemblyConfig = field(default_factory=AssemblyConfig)
     """The settings of the assembly: its language, and the window that it shares."""
     window_for: Callable[[str], int | None] | None = None

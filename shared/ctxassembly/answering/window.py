@@ -18,6 +18,8 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.shares import CONVERSATION, DOCUMENTS
+from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.label_guards import escape_labels
 from ctxassembly.wording.prompts import system_prompt, user_prompt
 
 
@@ -77,11 +79,16 @@ def fit_history(budget: TokenBudget, call: AnswerCall, config: AnswerConfig) -> 
     """Return the exchanges that the model can read to understand the question: all, or those from `round_start` on."""
     start, end = max(0, len(call.history) - config.history_exchanges), len(call.history)
     while start < end:
-        messages = understanding_messages(call.question, call.history[start:], config, call.today)
+        messages = understanding_messages(call.question, call.history[start:], config, call.today, call.background)
         if free_tokens(budget, call, config, messages) >= 0:
             break
         start += 1
     return call.history[round_start(start, end) :]
+
+
+def with_background(system: str, background: str, form: str) -> str:
+    """Return the system prompt followed by the `background`, no line of which can pass for a source."""
+    return f"{system}\n\n{escape_labels(background, form if form in FORMATS else 'numbered')}" if background else system
 
 
 def fit_context(
@@ -98,6 +105,7 @@ def fit_context(
     form = call.assembly.format if isinstance(call.assembly.format, str) else "custom"
     language = call.language
     system = system_prompt(config.style, form=form, language=language, supplement=True, extra_rules=rules)
+    system = with_background(system, call.background, form)
     user = user_prompt("", call.question, language=language, template=config.template)
     kept = last_exchanges(call.history, history_limit(budget, config), config.history_exchanges, count)
     said = sum(count(message["content"]) for message in history_messages(kept))

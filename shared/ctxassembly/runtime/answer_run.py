@@ -222,7 +222,7 @@ class AnswerRun(AnswerServices):
         """
         super().__init__(parts.model, parts.evidence, parts.cache)
         reach = None
-        if parts.cache is not None and (call.labels is None or call.labels.next == 1):
+        if parts.cache is not None and not call.background and (call.labels is None or call.labels.next == 1):
             reach = parts.evidence.reach(call.filter).warn(parts.warnings, filter_remedy)
         assembly = getattr(parts.evidence, "assembly", None) or AssemblyConfig()
         window_for = getattr(parts.model, "window_for", None)
