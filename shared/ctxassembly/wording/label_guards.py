@@ -325,11 +325,11 @@ def compile_guard(form: str, *, languages: Languages = LANGUAGES, formats: Forma
 
 
 def _alternation(forms: Sequence[Sequence[str]], *, unfinished: bool = False, is_prefilter: bool = False) -> str:
-    r"""Return a pattern that matches any of `find_forms`, each a sequence of atoms.
+    r"""Return a pattern that matches any of `forms`, each a sequence of atoms.
 
-    With `find_unfinished` it matches a beginning of any form at the end of the text. As a `hint` it matches the
-    shortest of the forms that begin alike, and an invisible character after any atom, since it may hide the next. Forms
-    are merged into a tree, so that an atom that several begin with is tried once.
+    If `unfinished`, it matches the beginning of any form at the end of the text. For the prefilter, it matches the
+    shortest of the forms that begin alike, and an invisible character after any atom, since it may hide the next one.
+    Forms are merged into a tree, so that an atom that several begin with is tried once.
     """
     after: dict[str, list[Sequence[str]]] = {}
     for first, *rest in forms:
@@ -349,7 +349,7 @@ def _alternation(forms: Sequence[Sequence[str]], *, unfinished: bool = False, is
 
 
 def _prefilter(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
-    """Return the pattern of a line that may have one of `find_forms`, by its first characters.
+    """Return the pattern of a line that may have one of `forms`, by its first characters.
 
     A line that hides its next character behind an invisible one matches, too: only a closer look can decide.
     """
