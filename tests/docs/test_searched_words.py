@@ -49,8 +49,8 @@ CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
         ("citations", ["questions.md", "citations.md"]),
         ("async", ["questions.md", "recipes/async-langgraph.md"]),
         ("streaming", ["recipes/streaming.md"]),
-        ("tables", ["questions.md", "recipes/filings-and-tables.md"]),
-        ("images", ["questions.md", "citations.md"]),
+        ("tables", ["questions.md", "recipes/filings-and-tables.md", "recipes/code-tables-images.md"]),
+        ("images", ["questions.md", "citations.md", "recipes/code-tables-images.md"]),
         ("source code", ["questions.md"]),
         ("license", ["questions.md"]),
         ("security", ["questions.md"]),
@@ -60,6 +60,12 @@ CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
         ("experimental", ["stability.md"]),
         ("supported versions", ["stability.md"]),
         ("migrate", ["coming-from.md"]),
+        ("ContextualCompressionRetriever", ["coming-from.md"]),
+        ("ParentDocumentRetriever", ["coming-from.md"]),
+        ("SentenceWindowNodeParser", ["coming-from.md"]),
+        ("LLMLingua", ["coming-from.md"]),
+        ("Provence", ["coming-from.md"]),
+        ("dsRAG", ["coming-from.md"]),
     ],
 )
 def test_a_word_that_is_searched_for_stands_where_it_is_answered(words: str, pages: list[str]):
