@@ -28,6 +28,7 @@ from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable
 from ctxassembly.stores.postgres.connection import (
@@ -38,7 +39,7 @@ from ctxassembly.stores.postgres.connection import (
     fetch_rows,
     wait_for_rows,
 )
-from ctxassembly.stores.postgres.numbering import StoredChunks, build_table, number_rows
+from ctxassembly.stores.postgres.numbering import TableRecords, build_table, number_rows
 from ctxassembly.stores.postgres.rows import LangChainColumns, langchain_chunk_table
 from ctxassembly.stores.postgres.table import TITLE
 from langchain_ctxassembly.convert.documents import chunk_from
@@ -260,33 +261,26 @@ async def _run_in_transaction(
 
 
 def _numbering_task(
-    vectorstore: AnyPostgres, keys: MetadataKeys, options: Mapping[str, bool]
+    vectorstore: AnyPostgres, keys: MetadataKeys, options: Mapping[str, Any]
 ) -> Callable[[Connection], NumberingReport]:
-    stored_chunks = (
-        _stored_collection(vectorstore, keys) if isinstance(vectorstore, PGVector) else _stored_table(vectorstore, keys)
-    )
-    for names in (keys.document_id, keys.index):
-        stored_chunks.key_to_write(names)
-    return partial(
-        number_rows,
-        chunk_table=stored_chunks,
-        trust_insertion_order=options["trust_insertion_order"],
-        dry_run=options["dry_run"],
-    )
+    make_records = _collection_records if isinstance(vectorstore, PGVector) else _table_records
+    return lambda connection: number_rows(make_records(vectorstore, connection), LANGCHAIN, keys, **options)
 
 
-def _stored_table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: MetadataKeys) -> StoredChunks:
+def _table_records(vectorstore: Any, connection: Connection) -> TableRecords:
     store = unwrap(vectorstore)
     json = store.metadata_json_column or None
     columns = dict.fromkeys((store.id_column, store.content_column, *store.metadata_columns))
     table = build_table(store.table_name, store.schema_name, columns, json)
-    return StoredChunks(table, store.id_column, json, frozenset(store.metadata_columns), store.content_column, keys)
+    return TableRecords(
+        connection, table, store.id_column, store.content_column, json, frozenset(store.metadata_columns)
+    )
 
 
-def _stored_collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunks:
+def _collection_records(vectorstore: Any, connection: Connection) -> TableRecords:
     chunks, collections = vectorstore.EmbeddingStore, vectorstore.CollectionStore
     orm_table = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
     table = build_table(orm_table.name, orm_table.schema, ("id", "collection_id", "document"), "cmetadata", JSONB)
     collection_id = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
     is_member = table.c["collection_id"] == collection_id
-    return StoredChunks(table, "id", "cmetadata", frozenset(), "document", keys, is_member)
+    return TableRecords(connection, table, "id", "document", "cmetadata", condition=is_member)

@@ -14,7 +14,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from ctxassembly import Chunk, MetadataKeys
 from ctxassembly.integrations.numbering import number_chunks
-from ctxassembly.stores.postgres.numbering import StoredChunks, build_table, number_rows
+from ctxassembly.stores.framework_rows import LANGCHAIN
+from ctxassembly.stores.postgres.numbering import TableRecords, build_table, number_rows
 
 ALPHABETS = ("a", "ab ", "a- ", "aB1_é. ", "羊毛费a。", "นี้กa ", "ひカ々、x", "한국 a", "हिन् ", "𠀀ab ", "²½٣ x")
 PARTICULARS: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -48,13 +49,12 @@ def recorded_in_postgres(url: str, chunks: Iterable[Chunk]) -> dict[tuple[str, i
     ]
     keys = MetadataKeys()
     table = build_table("given", None, ("id", "document"), "cmetadata", JSONB)
-    stored = StoredChunks(table, "id", "cmetadata", frozenset(), "document", keys)
     engine = sa.create_engine(url)
     try:
         with engine.begin() as connection:
             TABLE.create(connection)
             connection.execute(TABLE.insert(), rows)
-            number_rows(connection, stored)
+            number_rows(TableRecords(connection, table, "id", "document", "cmetadata"), LANGCHAIN, keys)
             found = connection.execute(sa.select(TABLE.c.cmetadata)).scalars().all()
     finally:
         engine.dispose()
@@ -139,12 +139,12 @@ def test_metadata_that_are_null_become_an_object(database_url: str) -> None:
     chunks = sa.Table("in_columns", sa.MetaData(), *(sa.Column(name, sa.Text) for name in ("id", "source", "content")))
     chunks.append_column(sa.Column("cmetadata", JSONB))
     table = build_table("in_columns", None, ("id", "source", "content"), "cmetadata", JSONB)
-    stored = StoredChunks(table, "id", "cmetadata", frozenset({"source"}), "content", MetadataKeys())
     engine = sa.create_engine(database_url)
     with engine.begin() as connection:
         chunks.create(connection)
         connection.execute(chunks.insert(), {"id": "a", "source": "a.txt", "content": "x", "cmetadata": JSONB.NULL})
-        number_rows(connection, stored)
+        records = TableRecords(connection, table, "id", "content", "cmetadata", frozenset({"source"}))
+        number_rows(records, LANGCHAIN, MetadataKeys())
         assert connection.scalar(sa.select(chunks.c.cmetadata)) == {"document_id": "a.txt", "chunk_index": 0}
     engine.dispose()
 

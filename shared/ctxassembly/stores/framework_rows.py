@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk, origin_of
@@ -20,10 +21,10 @@ _DOCUMENT_RELATION: Mapping[str, Any] = {
     "class_name": "RelatedNodeInfo",
 }
 """A relation to a document, as LlamaIndex writes it, besides its id."""
-CONTENT_KEY = "_node_content"
-DOCUMENT_KEYS = ("ref_doc_id", "doc_id", "document_id")
+_CONTENT_KEY = "_node_content"
+_DOCUMENT_KEYS = ("ref_doc_id", "doc_id", "document_id")
 """Keys of a row's metadata that LlamaIndex overwrites with the id of the SOURCE."""
-EXCLUDED_KEYS = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+_EXCLUDED_KEYS = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 
 
 def langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
@@ -72,17 +73,12 @@ def _langchain_metadata(_: Mapping[str, Any], number: StoredNumber, keys: Metada
 
 def _llamaindex_place(id_: Any, metadata: Mapping[str, Any], keys: MetadataKeys) -> StoredPlace:
     node = _node(metadata)
-    own, source = _own_metadata(node, metadata), to_id(metadata.get("ref_doc_id"))
+    own, ref_doc_id = _own_metadata(node, metadata), to_id(metadata.get("ref_doc_id"))
+    source = None if ref_doc_id == NO_DOCUMENT else ref_doc_id
     start = keys.read(own, "start") if (offset := node.get("start_char_idx")) is None else offset
-    return find_place(
-        id_,
-        own,
-        keys,
-        # The offset of a node that was cut from a larger one counts in that one, and begins again in the next.
-        start=None if _related_id(node, _PARENT) else start,
-        source=None if source == NO_DOCUMENT else source,
-        following=_related_id(node, _NEXT),
-    )
+    # The offset of a node that was cut from a larger one counts in that one, and begins again in the next.
+    place = find_place(id_, own, keys, start=None if _related_id(node, _PARENT) else start, source=source)
+    return replace(place, named=source, link=node.get("id_", id_), following=_related_id(node, _NEXT))
 
 
 def _llamaindex_record(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
@@ -96,22 +92,23 @@ def _llamaindex_metadata(metadata: Mapping[str, Any], number: StoredNumber, keys
     They are kept from embeddings and prompts.
     """
     node, added = _node(metadata), number.metadata(keys)
-    row = {**dict.fromkeys(DOCUMENT_KEYS, number.document), **added}
+    row = {**dict.fromkeys(_DOCUMENT_KEYS, number.document), **added}
     if not node:  # another tool's record
         return row
     related = node.get("relationships") or {}
     if _related_id(node, _SOURCE) != number.document:
         related = {**related, _SOURCE: {"node_id": number.document, **_DOCUMENT_RELATION}}
-    numbered = {**node, "metadata": {**_own_metadata(node, {}), **added}, "relationships": related}
-    for name in EXCLUDED_KEYS:
-        numbered[name] = [*dict.fromkeys((*(node.get(name) or ()), *added))]
-    return {**row, CONTENT_KEY: json.dumps(numbered, ensure_ascii=False)}
+    own = _own_metadata(node, {})
+    numbered = {**node, "metadata": {**own, **added}, "relationships": related}
+    for name in _EXCLUDED_KEYS:
+        numbered[name] = [*dict.fromkeys((*(node.get(name) or ()), *(key for key in added if key not in own)))]
+    return {**row, _CONTENT_KEY: json.dumps(numbered, ensure_ascii=False)}
 
 
 def _node(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the node in the metadata of a record; empty if there is none."""
     try:
-        node = json.loads(metadata.get(CONTENT_KEY) or "{}")
+        node = json.loads(metadata.get(_CONTENT_KEY) or "{}")
     except (TypeError, ValueError):
         return {}
     return node if isinstance(node, dict) else {}
@@ -129,5 +126,5 @@ def _related_id(node: Mapping[str, Any], kind: str) -> str | None:
     return name if isinstance(name, str) else None
 
 
-LANGCHAIN = RecordForm(_langchain_place, langchain_chunk, _langchain_metadata)
-LLAMAINDEX = RecordForm(_llamaindex_place, _llamaindex_record, _llamaindex_metadata)
+LANGCHAIN = RecordForm(_langchain_place, langchain_chunk, _langchain_metadata, ("document_id", "index"))
+LLAMAINDEX = RecordForm(_llamaindex_place, _llamaindex_record, _llamaindex_metadata, ("index",))

@@ -5,9 +5,9 @@ parallel. So only an order that the rows themselves prove is used: page, then ro
 numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
 others are named in the result.
 
-Postgres does this in one statement, by the same rule: see `ctxassembly.stores.postgres.numbering`. A collection of
-Chroma or Qdrant is read in batches, first the metadata of all chunks and then the texts of those that change, and
-written in batches. If it is interrupted, a second run completes it.
+A store is read in batches, first the metadata of all chunks and then the texts of those that change, and written in
+batches: a table of PostgreSQL in one transaction (`ctxassembly.stores.postgres.numbering`). A collection of Chroma or
+Qdrant has none: if its numbering is interrupted, a second run completes it.
 """
 
 from __future__ import annotations
@@ -86,8 +86,10 @@ class StoredPlace:
     order: tuple[int | None, int | None, int | None]
     """Page, row or line, and offset."""
     file: str | None
+    link: Any = None
+    """The id by which links refer to it."""
     following: str | None = None
-    """The id of the next chunk, if a link names it."""
+    """The same of the next chunk, if a link names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class StoredNumber:
 
 
 class Records(Protocol):
-    """The records of a collection: id, text and metadata of each chunk."""
+    """The records of a collection, or the rows of a table: id, text and metadata of each chunk."""
 
     @property
     def keeps_insertion_order(self) -> bool:
@@ -130,6 +132,8 @@ class RecordForm:
     """A function from id, text, metadata and keys."""
     new_metadata: Callable[[Mapping[str, Any], StoredNumber, MetadataKeys], Mapping[str, Any]]
     """A function from the metadata, the number and keys to the metadata to write."""
+    writes: tuple[str, ...]
+    """The particulars that it writes under the first of their keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +152,16 @@ def number_collection(
     trust_insertion_order: bool = False,
     dry_run: bool = False,
 ) -> NumberingReport:
-    """Number the chunks of a collection by document and index, as `number_rows` does in Postgres; write only metadata.
+    """Number the chunks of a store by document and index; write only metadata.
+
+    A document whose chunks have an index each stays as it is, so a second call changes nothing.
 
     Raises:
         ConfigError: an index or a document under a dotted key; `trust_insertion_order` for records in another order.
     """
-    for name, key in (("keys.document_id", keys.document_id[0]), ("keys.index", keys.index[0])):
-        if "." in key:
-            raise ConfigError(name, "a key without a dot first, to write it under", key)
+    for name in form.writes:
+        if "." in (key := getattr(keys, name)[0]):
+            raise ConfigError(f"keys.{name}", "a key without a dot first, to write it under", key)
     if trust_insertion_order and not records.keeps_insertion_order:
         allowed = "False for Qdrant, which doesn't keep the order in which chunks were stored"
         raise ConfigError("trust_insertion_order", allowed, trust_insertion_order)
@@ -187,14 +193,19 @@ def _by_index(members: Sequence[StoredPlace], *, trusts_insertion_order: bool) -
     indexed = {index: place for place in members if (index := to_integer(place.index)) is not None}
     if len(indexed) == len(members):
         return indexed
-    ordered = sorted(members, key=lambda place: [(value is None, value or 0) for value in place.order])
+    ordered = sorted(members, key=lambda place: place_order(place.order))
     agree = all(
-        place.following is None or (after is not None and place.following == str(after.id))
+        place.following is None or (after is not None and place.following == after.link)
         for place, after in zip(ordered, [*ordered[1:], None], strict=True)
     )
     is_one_file = len({place.file for place in members if place.file is not None}) <= 1
     can_be_sorted = (trusts_insertion_order or _are_distinct(members)) and agree and is_one_file
     return dict(enumerate(ordered)) if can_be_sorted else {}
+
+
+def place_order(place: Iterable[int | None]) -> list[tuple[bool, int]]:
+    """Return what sorts chunks by their places, each unknown number last."""
+    return [(number is None, number or 0) for number in place]
 
 
 def _are_distinct(members: Sequence[StoredPlace]) -> bool:
@@ -247,13 +258,7 @@ def _adjacent_chunks(
 
 
 def find_place(
-    id_: Any,
-    metadata: Mapping[str, Any],
-    keys: MetadataKeys,
-    *,
-    start: Any,
-    source: str | None = None,
-    following: str | None = None,
+    id_: Any, metadata: Mapping[str, Any], keys: MetadataKeys, *, start: Any, source: str | None = None
 ) -> StoredPlace:
     """Return what the `metadata` of a chunk show of its position; `start` is its offset.
 
@@ -273,12 +278,5 @@ def find_place(
     own, file = first(keys.document_id), first(keys.source)
     # The pages that a reader makes documents of become one document, the file.
     document = own or (file if first(keys.page) is not None else None) or source or file
-    return StoredPlace(
-        id_,
-        document,
-        own if source is None else source,
-        keys.read(metadata, "index"),
-        (page, row, to_integer(start)),
-        to_id(metadata.get(FILE_PATH_KEY)),
-        following,
-    )
+    order = (page, row, to_integer(start))
+    return StoredPlace(id_, document, own, keys.read(metadata, "index"), order, to_id(metadata.get(FILE_PATH_KEY)))
