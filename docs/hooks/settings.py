@@ -15,8 +15,7 @@ from typing import Any
 
 from ctxassembly import AssemblyConfig, MetadataKeys, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig, Intent, Mode
-from ctxassembly.data.field_docs import describe_fields
-from ctxassembly.data.validation import field_rules
+from ctxassembly.data.validation import describe_fields, field_rules
 from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 

@@ -24,9 +24,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import NumberingReport

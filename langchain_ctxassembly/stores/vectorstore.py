@@ -14,9 +14,9 @@ from langchain_core.vectorstores import VectorStore
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.numbering import default_chunk_id
 from langchain_ctxassembly.convert.documents import chunk_from

@@ -27,8 +27,8 @@ from ctxassembly.answering.cache import HiddenFilter, object_token
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path, with_keys
+from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import to_id
 from ctxassembly.stores.filtered import FilteredStore

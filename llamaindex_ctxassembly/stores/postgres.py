@@ -18,8 +18,8 @@ from sqlalchemy import Engine, Row, Table, true
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.field_docs import guess_names
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.validation import guess_names
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable

@@ -16,10 +16,9 @@ from ctxassembly.wording.formats import shows_labels
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from ctxassembly.citations.quotes import Quote
     from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
     from ctxassembly.citations.references import Reference
-    from ctxassembly.citations.support import EntailmentModel, Support
+    from ctxassembly.citations.support import EntailmentModel, Quote, Support
     from ctxassembly.data.retrieval import Retrieved
     from ctxassembly.views.evidence import Evidence
     from ctxassembly.views.page import View
@@ -153,7 +152,7 @@ class Context(ContextData):
 
     def check_quotes(self, answer: str) -> tuple[Quote, ...]:
         """Return the quotes of `answer`, each looked up in the source cited after it; without a citation, in all."""
-        from ctxassembly.citations.quotes import check_quotes
+        from ctxassembly.citations.support import check_quotes
 
         return check_quotes(answer, self.blocks, self.passages)
 

@@ -8,7 +8,7 @@ import pytest
 
 from affinity import share_classified, share_found
 from ctxassembly.config.retrieval import DEFAULT_AFFINITY, RetrievalConfig
-from ctxassembly.data.field_docs import describe_fields
+from ctxassembly.data.validation import describe_fields
 from ctxassembly.enrichment import categories
 from enrichment import KINDS, measure
 from made_set import PAGES

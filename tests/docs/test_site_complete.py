@@ -13,8 +13,8 @@ import pytest
 from ctxassembly import AssemblyConfig, MetadataKeys, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.data.candidates import Reason, Shortening
-from ctxassembly.data.field_docs import describe_fields
 from ctxassembly.data.retrieval import StepName
+from ctxassembly.data.validation import describe_fields
 from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 from site_pages import FOLDER

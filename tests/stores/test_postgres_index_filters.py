@@ -12,7 +12,7 @@ from ctxassembly import Chunk, ChunkRef, ConfigError, MemoryIndex, RetrievalConf
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import Question
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.testing.filter_cases import EVERYONE, FILTER_CASES, ROWS
+from ctxassembly.testing.stores import EVERYONE, FILTER_CASES, ROWS
 from postgres_samples import embed, embed_query
 
 WRONG: list[tuple[Any, str]] = [

@@ -14,7 +14,7 @@ from ctxassembly import Chunk, ChunkRef, MemoryIndex, retrieve
 from ctxassembly.retrieval import FindTerms, SearchChunks
 from ctxassembly.stores.qdrant import QdrantIndex
 from ctxassembly.testing import index_cases
-from ctxassembly.testing.filter_cases import FILTER_CASES, ROWS
+from ctxassembly.testing.stores import FILTER_CASES, ROWS
 from qdrant_edge_client import EdgeClient
 
 

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from ctxassembly.answering.requests import Exchange, ModelReply
-from ctxassembly.citations.quotes import Quote
 from ctxassembly.citations.reader import Resolved
 from ctxassembly.citations.references import Reference
+from ctxassembly.citations.support import Quote
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit, Span
 from ctxassembly.data.citations import Citation

@@ -18,7 +18,7 @@ from ctxassembly.context import Context
 from ctxassembly.data import retrieval as data
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.row_file import RowFile, RowFormat, replace_lines
+from ctxassembly.runtime.progress import RowFile, RowFormat, replace_lines
 from ctxassembly.serialization.plain import from_plain, to_plain
 
 _FORMAT = RowFormat(("id", "digest", "question", "error", "context", "retrieved"), "a batch", "out")

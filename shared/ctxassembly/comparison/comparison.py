@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from ctxassembly.assembly.selection.supplement import Supplement
-from ctxassembly.comparison.rows import ComparisonRow
+from ctxassembly.comparison.side_by_side import ComparisonRow, comparison_html, render_rows, slider_html
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
@@ -15,6 +15,7 @@ from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.views.evidence import Evidence, check_evidence, locate_evidence
+from ctxassembly.views.html import wrap_page
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -57,17 +58,12 @@ class Comparison:
 
     def to_html(self) -> str:
         """Return the view of a notebook as an HTML page, below a megabyte and without scripts."""
-        from ctxassembly.views.html import wrap_page
-
         return wrap_page(self._repr_html_())
 
     def _repr_html_(self) -> str:
-        from ctxassembly.comparison.side_by_side import comparison_html
-
         return comparison_html(self.rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.comparison.side_by_side import render_rows
         from ctxassembly.views.terminal import render_encodable
 
         yield from render_encodable(render_rows(self.rows, self.setting), console, options)
@@ -94,8 +90,6 @@ class Slider(Comparison):
         return self.rows
 
     def _repr_html_(self) -> str:
-        from ctxassembly.comparison.side_by_side import slider_html
-
         return slider_html(self.rows, self.setting)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from ctxassembly.data.field_docs import config_class
-from ctxassembly.data.validation import NonBlank, Range, check_fields, one_of
+from ctxassembly.data.validation import NonBlank, Range, check_fields, config_class, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.prompts import Style
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from ctxassembly.data.field_docs import config_class
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, one_of
+from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, config_class, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading

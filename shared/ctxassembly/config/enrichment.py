@@ -7,8 +7,7 @@ from typing import Annotated
 
 from ctxassembly.config.retrieval import CONTENT_CATEGORIES
 from ctxassembly.data.enrichment import LABEL_KEYS
-from ctxassembly.data.field_docs import config_class
-from ctxassembly.data.validation import MAX_INTEGER, NonBlank, Range, check_fields
+from ctxassembly.data.validation import MAX_INTEGER, NonBlank, Range, check_fields, config_class
 from ctxassembly.errors import ConfigError
 
 MAX_SUMMARY_CHARS, MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS = 600, 400, 200

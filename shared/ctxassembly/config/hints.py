@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 from ctxassembly.config.assembly import USES, AssemblyConfig
-from ctxassembly.data.field_docs import unknown_parameter
+from ctxassembly.data.validation import unknown_parameter
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from ctxassembly.data.field_docs import config_class
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_number
+from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_number, config_class
 from ctxassembly.errors import ConfigError
 
 Strategy = Literal["hybrid", "vector", "keyword", "graph"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, wraps
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ctxassembly.data.field_docs import guess_names
+from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import to_id
 

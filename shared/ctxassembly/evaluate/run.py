@@ -21,8 +21,7 @@ from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
 from ctxassembly.evaluate.systems import System, SystemResult, as_system
 from ctxassembly.runtime.driver import Port
-from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.runtime.row_file import RowFile, RowFormat
+from ctxassembly.runtime.progress import RowFile, RowFormat, progress_bar
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 
 FORMAT = 2

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieval.list_phrases import LIST_PHRASES
-from ctxassembly.retrieval.word_forms import compound_ends, singular_forms
+from ctxassembly.retrieval.word_forms import LIST_PHRASES, compound_ends, singular_forms
 from ctxassembly.text.words import strip_accents, words
 
 Words = tuple[str, ...]

@@ -1,8 +1,13 @@
-"""Other forms of a word in a question: what it may be the plural of, and what a compound ends in.
+"""The words of a question: phrases that ask for a list, plurals, and what a compound ends in.
 
 The language of a word is unknown, so all endings of Dutch, German and English plurals are tried. What is found counts
 only if it is a name or alias of a taxonomy. Where a plural looks like another word of the same stem ("tester",
 "breathe"), the ending isn't taken off: a form that is missed can be added as an alias.
+
+Of the phrases, "all", "every" and "list" are enough by themselves. "Which" needs a plural: "welke artsen" asks for a
+list, "welke arts" for one of them. French and some Spanish forms of "which" are plural themselves. Elsewhere the noun
+must be: the next word, or one of the next after adjectives such as "other". Plurals are recognized by their endings, so
+a few nouns are judged wrongly ("welke keuken", which is singular).
 """
 
 from __future__ import annotations
@@ -85,3 +90,29 @@ def compound_ends(word: str) -> Iterator[str]:
     for at in range(MIN_COMPOUND_HEAD_LETTERS, len(word) - least + 1):
         if word[at - 1 : at + 1] not in _DIGRAPHS and not _PREFIXES.fullmatch(word, 0, at):
             yield word[at:]
+
+
+_DUTCH_ADJECTIVES = r"(?:\w+(?:[eg]re|[bd]ere|bare|ijke|ige|ische|ele|ale|ieve)\s+|(?:alle|beste|goede|nieuwe)\s+){0,2}"
+_DUTCH_PLURAL = r"\w+(?:en|(?:aar|eur|ie|[eo]r|e?[lm]|[dmnt]e|[' ])s)\b"
+
+_ENGLISH_ADJECTIVES = r"(?:(?:other|new|more|different|available|female|male|senior|\w+(?:atric|ical|ed))\s+){0,2}"
+_ENGLISH_PLURAL = r"(?:(?!(?:was|has|does|goes)\b)\w+[^\Wsiu]s|people|(?:wo)?men|children|staff)\b"
+
+_GERMAN_ADJECTIVES = r"(?:\w+(?:eren|ichen|igen|ischen)\s+){0,2}"
+_GERMAN_PLURAL = (
+    r"(?!\w*(?:schwester|nummer|kammer|mutter|tochter)\b)"
+    r"(?:[\w:*]+(?:e[lr]?n|er|[almor]s)|\w*(?:arzte|dienste|gerate|kurse|mente|raume|teile|termine|werte))\b"
+)
+"""Most nouns in -e are feminine and singular ("Adresse"), so the plurals among them are named."""
+
+# "Que" is a conjunction, too ("que los ..."), and precedes verbs ("que puedes ...").
+_SPANISH_PLURAL = r"(?!(?:\w*(?:edes|ienes|ieres|uedas|aces)|eres|estas)\b)\w{3,}s\b"
+
+LIST_PHRASES = (
+    rf"\ball\b|\bevery\b|\blist\b|\bwhich\s+(?:of\s+(?:the|these|your|our)\s+)?{_ENGLISH_ADJECTIVES}{_ENGLISH_PLURAL}",
+    rf"\balle\b|\b(?:lijst|overzicht)\b|\bwelke\s+{_DUTCH_ADJECTIVES}{_DUTCH_PLURAL}",
+    rf"\balle[nr]?\b|\bliste\b|\b(?:welche|(?:bei|mit|von|zu)\s+welchen)\s+{_GERMAN_ADJECTIVES}{_GERMAN_PLURAL}",
+    r"\btou(?:s|tes)\b|\bquel(?:le)?s\b|\bliste\b",
+    rf"\btod[oa]s\b|\bcuales\b|\blista\b|\bque\s+{_SPANISH_PLURAL}",
+)
+"""Regular expressions for a question in small letters without accents."""

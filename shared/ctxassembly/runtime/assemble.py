@@ -41,7 +41,7 @@ from ctxassembly.protocols import (
 from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
 from ctxassembly.runtime.scorers import to_scorer
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing.logging import log_context
+from ctxassembly.tracing.recorder import log_context
 
 T = TypeVar("T")
 

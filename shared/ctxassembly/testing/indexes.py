@@ -16,8 +16,7 @@ from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime.retrieve import explain
 from ctxassembly.stores.memory import MemoryIndex
-from ctxassembly.testing.filter_cases import FILTER_CASES, ROWS, UNREADABLE
-from ctxassembly.testing.stores import store_cases
+from ctxassembly.testing.stores import FILTER_CASES, ROWS, UNREADABLE, store_cases
 
 MakeIndex = Callable[[Sequence[Chunk], "Sequence[Sequence[float]] | None"], Any]
 """A function from chunks, and a vector for each, to a new index of exactly these."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ctxassembly.data.field_docs import guess_names
-from ctxassembly.data.validation import check_int
+from ctxassembly.data.validation import check_int, guess_names
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for

@@ -1,13 +1,17 @@
-"""Records a running assembly for its trace.
+"""Records a running assembly for its trace, and writes the trace to the log.
 
 Stages are timed for the trace and reported to observers. An observer may have to be awaited, and the requests of a
 stage belong below its span. So a flow doesn't call the observer: it yields the beginning and the end of a stage as it
 yields its requests, and the driver passes them on (`runtime/driver.py`). Without an observer it yields neither. A stage
 that never ends has failed; the driver knows that by the error.
+
+The logger "ctxassembly" gets one line for an assembly at INFO, and one line for each chunk at DEBUG. No text of a
+document is logged, and no query: logs are kept elsewhere, and read by others.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +19,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.data.candidates import Reason
-from ctxassembly.data.trace import Stage, StageBegan, StageEnded
+from ctxassembly.data.citations import ContextData
+from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded
+from ctxassembly.safe_repr import safe_repr
 
 Outputs = Callable[[], Mapping[str, Any]]
 """The counts of a stage besides chunks; computed only for an observer."""
@@ -103,3 +109,34 @@ class TraceRecorder(Stages):
         if is_recorded:
             self.stages.append(Stage(self.name, self.chunks_in, chunks_out, self.lap(), dict(counts or {})))
         yield from self._end_event(chunks_out, outputs or (lambda: counts or {}))
+
+
+LOGGER_NAME = "ctxassembly"
+_ID_CHARS = 80
+
+
+def log_context(context: ContextData) -> None:
+    """Log the summary of the trace with the reasons for leaving out, and at DEBUG the decision on each chunk."""
+    logging = sys.modules.get("logging")  # not imported here: if nobody has, nobody listens
+    if logging is None or not (logger := logging.getLogger(LOGGER_NAME)).isEnabledFor(logging.INFO):
+        return
+    trace = context.trace
+    reasons: dict[str, int] = {}
+    for decision in trace.decisions:
+        if decision.outcome == "dropped":
+            reasons[decision.reason] = reasons.get(decision.reason, 0) + 1
+    why = "; ".join(f"{number:,} {reason}" for reason, number in reasons.items())
+    logger.info("%s%s", trace.summary, f" (left out: {why})" if why else "")
+    if logger.isEnabledFor(logging.DEBUG):
+        for decision in trace.decisions:
+            logger.debug("%s", _format_decision(decision))
+
+
+def _format_decision(decision: Decision) -> str:
+    """Return `'a1' of 'A', hit 1: dropped, budget, 73 tokens`."""
+    which = "neighbor of hit" if decision.distance else "hit"
+    because = f", because of {safe_repr(decision.because_of, _ID_CHARS)}" if decision.because_of is not None else ""
+    tokens = f", {decision.tokens:,} tokens" if decision.tokens is not None else ""
+    found = f", found by {safe_repr(decision.search_method, _ID_CHARS)}" if decision.search_method else ""
+    name = f"{safe_repr(decision.chunk_id, _ID_CHARS)} of {safe_repr(decision.document_id, _ID_CHARS)}"
+    return f"{name}, {which} {decision.rank + 1}: {decision.outcome}, {decision.reason}{because}{tokens}{found}"

@@ -30,8 +30,7 @@ from ctxassembly.views.html import (
     wrap_page,
 )
 from ctxassembly.views.names import DocumentNames
-from ctxassembly.views.retrieval import retrieval_section
-from ctxassembly.views.trace import decisions_table, excluded_hits, stages_table
+from ctxassembly.views.trace import decisions_table, excluded_hits, retrieval_section, stages_table
 from ctxassembly.wording.formats import FORMATS, shows_labels
 
 if TYPE_CHECKING:

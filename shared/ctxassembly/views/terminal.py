@@ -16,8 +16,7 @@ from ctxassembly.views.budget import chunk_counts, summarize, usage_parts
 from ctxassembly.views.evidence import LocatedEvidence, count_read, evidence_status
 from ctxassembly.views.html import NOTE_CHARS, NUMERIC_COLUMNS, VALUE_CHARS, format_number, make_visible, truncate
 from ctxassembly.views.names import DocumentNames
-from ctxassembly.views.retrieval import count_by_channel, dropped_chunks
-from ctxassembly.views.trace import DECISION_CELLS
+from ctxassembly.views.trace import DECISION_CELLS, count_by_channel, dropped_chunks
 
 MAX_ROWS = 40
 """Most rows of a table, and of notes."""

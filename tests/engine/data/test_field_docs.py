@@ -12,8 +12,8 @@ import pytest
 
 from ctxassembly import AssemblyConfig, ConfigError, MetadataKeys, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig, Intent, Mode
-from ctxassembly.data import field_docs
-from ctxassembly.data.field_docs import describe_fields
+from ctxassembly.data import validation
+from ctxassembly.data.validation import describe_fields
 from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 
@@ -46,11 +46,11 @@ def test_without_the_source_the_class_docstring_is_left(monkeypatch: pytest.Monk
     def bundled(_: object) -> str:
         raise OSError("could not get source code")
 
-    field_docs.describe_fields.cache_clear()
+    validation.describe_fields.cache_clear()
     monkeypatch.setattr(inspect, "getsource", bundled)
     assert (AssemblyConfig.__doc__ or "").startswith("The settings of an assembly.")
     assert "max_tokens: " not in (AssemblyConfig.__doc__ or "")
-    field_docs.describe_fields.cache_clear()
+    validation.describe_fields.cache_clear()
 
 
 @pytest.mark.parametrize("option", ["-B", "-OO"])

@@ -12,7 +12,7 @@ from rich.console import Console
 from browser import CONTRAST, DARK, LIGHT, measured
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, Retrieved, assemble, retrieve
 from ctxassembly.retrieval import Boost, Question, RetrievalTrace, RetrievedChunk
-from ctxassembly.views import html, retrieval
+from ctxassembly.views import html, trace
 from pages import assembled, read, unanchored
 
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.6, 0.8], [0.0, 1.0]]
@@ -129,7 +129,7 @@ def printed(shown: object) -> str:
 def test_a_terminal_names_the_channels_and_what_was_dropped():
     found = retrieved(limit=2)
     assert "place 3 after fuse, where 2 are kept" in printed(found)
-    assert retrieval.count_by_channel(found) in printed(found)
+    assert trace.count_by_channel(found) in printed(found)
 
 
 def test_no_text_of_a_retrieval_commands_the_terminal():

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, SearchError
+from ctxassembly.evaluate.tuning import WeightTrial, weights_flow
 from ctxassembly.retrieval import Question
-from ctxassembly.retrieval.weights import WeightTrial, weights_flow
 from ctxassembly.runtime.retrieve import SearchServices
 
 NAMES = ("alpha", "beta", "gamma")
