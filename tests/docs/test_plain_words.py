@@ -1,4 +1,4 @@
-"""Docstrings and comments of the packages are plain: a short list of words that make a reader stop isn't in them."""
+"""Docstrings, comments and pages are plain: a short list of words that make a reader stop isn't in them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ PACKAGES = ("shared/ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassemb
 BANNED = re.compile(
     r"\b(stands?|stood|told|mend(s|ed|ing)?|anew|that of|those of|says? once|said once|handed in)\b", re.IGNORECASE
 )
+ON_PAGES = re.compile(
+    r"\b(stands?|stood|told|mend(s|ed|ing)?|anew|says? once|said once|hand(ed)? in|beside)\b", re.IGNORECASE
+)
+BLOCK = re.compile(r"^( *)```.*?^\1```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`]*`|^ *(>>>|\.\.\.) .*$", re.MULTILINE)
 
 
@@ -36,6 +40,16 @@ def test_docstrings_and_comments_use_plain_words(package: str):
         for path in sorted((ROOT / package).rglob("*.py"))
         for line, text in prose(path.read_text("utf-8"))
         for match in BANNED.finditer(text)
+    ]
+    assert found == []
+
+
+def test_pages_use_plain_words():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in pages
+        for match in ON_PAGES.finditer(BLOCK.sub("", path.read_text("utf-8")))
     ]
     assert found == []
 
