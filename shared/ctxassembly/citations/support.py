@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ctxassembly.citations.reader import (
@@ -83,10 +84,12 @@ def check_support(
         return tuple(support for support, *_ in found)
     pairs = [(sources[number].text, sentence) for _, sentence, best in found for number in best]
     given = iter(_entailment(model, pairs))
-    entailed = ([(next(given), sources[number].label) for number in best] for *_, best in found)
-    return tuple(
-        _with_entailment(support, candidates) for (support, *_), candidates in zip(found, entailed, strict=True)
-    )
+    entailed: list[Support] = []
+    for support, _, best in found:
+        candidates = ((next(given), sources[number].label) for number in best)
+        score, label = max(candidates, key=itemgetter(0), default=(0.0, None))
+        entailed.append(replace(support, score=score, label=label))
+    return tuple(entailed)
 
 
 class _Source(NamedTuple):
@@ -170,11 +173,6 @@ def _entailment(model: EntailmentModel, pairs: list[tuple[str, str]]) -> list[fl
         expected = f"a probability from 0 to 1 for each of {len(pairs):,} pairs"
         raise InputError(f"model must give {expected}, got {safe_repr(given)}")
     return given
-
-
-def _with_entailment(support: Support, candidates: Sequence[tuple[float, str | None]]) -> Support:
-    score, label = max(candidates, key=lambda one: one[0], default=(0.0, None))
-    return replace(support, score=score, label=label)
 
 
 @dataclass(frozen=True, slots=True)

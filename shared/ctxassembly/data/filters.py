@@ -34,14 +34,6 @@ SCALAR_TYPES = frozenset({str, int, float, bool, type(None), bytes, date, dateti
 """Types of values that hold no others."""
 
 
-class FilterSize(NamedTuple):
-    """The size of a filter."""
-
-    levels: int
-    conditions: int
-    values: int
-
-
 def check_size(condition: Any) -> None:
     """Check that a filter, whatever its form, is within the limits.
 
@@ -52,10 +44,10 @@ def check_size(condition: Any) -> None:
     Raises:
         ConfigError: it is too deep or too large. The message doesn't show the filter.
     """
-    size = measure_filter(condition)
-    _check_limit("levels", MAX_LEVELS, size.levels)
-    _check_limit("conditions", MAX_CONDITIONS, size.conditions)
-    _check_limit("values in lists", MAX_VALUES, size.values)
+    levels, conditions, values = measure_filter(condition)
+    _check_limit("levels", MAX_LEVELS, levels)
+    _check_limit("conditions", MAX_CONDITIONS, conditions)
+    _check_limit("values in lists", MAX_VALUES, values)
 
 
 def check_levels(condition: Any, max_levels: int = MAX_LEVELS) -> None:
@@ -64,7 +56,7 @@ def check_levels(condition: Any, max_levels: int = MAX_LEVELS) -> None:
     Raises:
         ConfigError: it is deeper. The message doesn't show the filter.
     """
-    _check_limit("levels", max_levels, measure_filter(condition).levels)
+    _check_limit("levels", max_levels, measure_filter(condition)[0])
 
 
 def _check_limit(unit: str, limit: int, actual: int) -> None:
@@ -72,8 +64,8 @@ def _check_limit(unit: str, limit: int, actual: int) -> None:
         raise ConfigError("filter", f"a filter of at most {limit} {unit}", actual)
 
 
-def measure_filter(condition: Any) -> FilterSize:
-    """Return the size of a filter in any form: mappings, or models such as LlamaIndex's and Qdrant's.
+def measure_filter(condition: Any) -> tuple[int, int, int]:
+    """Return the levels, conditions and values of a filter: of mappings, or models such as LlamaIndex's and Qdrant's.
 
     The walk is a loop, since a filter may be deeper than Python's stack. It ends early in one that contains itself.
     """
@@ -84,10 +76,8 @@ def measure_filter(condition: Any) -> FilterSize:
         levels, visited = max(levels, level), visited + 1
         if _is_list(part):
             values += 0 if _has_groups(part) else len(part)
-            inner_parts = (
-                [] if isinstance(part, range) else [inner for inner in part if type(inner) not in SCALAR_TYPES]
-            )
-            pending += [(inner, level + _is_list(inner), weight) for inner in inner_parts]
+            inner_parts = () if isinstance(part, range) else part
+            pending += [(one, level + _is_list(one), weight) for one in inner_parts if type(one) not in SCALAR_TYPES]
         elif isinstance(part, Mapping):
             conditions += not part
             for key, inner in part.items():
@@ -102,7 +92,7 @@ def measure_filter(condition: Any) -> FilterSize:
             inner_parts = [inner for inner in vars(part).values() if type(inner) not in SCALAR_TYPES]
             conditions += not any(map(_has_groups, inner_parts))
             pending += [(inner, level + _has_groups(inner), weight) for inner in inner_parts]
-    return FilterSize(levels, max(conditions, visited) if pending else conditions, values)
+    return levels, max(conditions, visited) if pending else conditions, values
 
 
 def _is_list(part: Any) -> bool:

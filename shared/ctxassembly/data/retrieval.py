@@ -97,20 +97,17 @@ class QueryVocabulary:
         >>> {word: round(weight, 2) for word, weight in weights.items()}
         {'the': 0.11, 'ferritin': 3.7}
         """
-        return {
-            term.text: _idf(min(term.chunk_count, self.chunk_count), self.chunk_count)
-            * self.factors.get(term.text, 1.0)
-            for term in self.terms
-        }
+        weights = {}
+        for term in self.terms:
+            containing = min(term.chunk_count, self.chunk_count)
+            idf = math.log(1 + (self.chunk_count - containing + 0.5) / (containing + 0.5))
+            weights[term.text] = idf * self.factors.get(term.text, 1.0)
+        return weights
 
 
 SINGLE_OCCURRENCE = 0.1 / 1.64493406685
 """The count of a word that occurs once, .0608, as `ts_rank` has it for a text of the lowest weight. The j-th time adds
 1 / j^2 of it, so that however often it occurs the count is below .1."""
-
-
-def _idf(containing: int, chunks: int) -> float:
-    return math.log(1 + (chunks - containing + 0.5) / (containing + 0.5))
 
 
 class ScoredChunk(NamedTuple):

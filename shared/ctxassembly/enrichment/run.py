@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ctxassembly.answering.requests import AskModel
@@ -12,13 +13,7 @@ from ctxassembly.concurrency import aiter_completed, is_async, iter_completed
 from ctxassembly.config.enrichment import EnrichmentConfig
 from ctxassembly.data.enrichment import Outline, ReadDocument
 from ctxassembly.data.requests import EmbedTexts
-from ctxassembly.enrichment.pipeline import (
-    PendingWork,
-    document_flow,
-    notes_request,
-    pending_work,
-    split_into_calls,
-)
+from ctxassembly.enrichment.pipeline import PendingWork, document_flow, notes_request, pending_work, split_into_calls
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings, EnrichmentTable
 from ctxassembly.runtime.answer_run import AnswerServices
@@ -143,12 +138,8 @@ class EnrichmentRun:
 
     def scan(self) -> list[Outline]:
         """Return the documents of this run, and set `estimate`. The model isn't called."""
-        has_embedder = bool(self._embed)
-        self._pending = [
-            (outline, work)
-            for outline in self._table.outlines()
-            if (work := pending_work(outline, self.config, has_embedder=has_embedder))
-        ]
+        work_on = partial(pending_work, config=self.config, has_embedder=bool(self._embed))
+        self._pending = [(outline, work) for outline in self._table.outlines() if (work := work_on(outline))]
         selected = self._pending[: self._limit]
         prices = [self._estimate_document(outline) for outline, work in selected if work == "notes"]
         calls, tokens_in, tokens_out = map(sum, zip(*prices, strict=True)) if prices else (0, 0, 0)
@@ -172,35 +163,23 @@ class EnrichmentRun:
 
     def enrich(self, outline: Outline) -> str:
         """Write the notes on one document, and return the failure; empty if there was none."""
-
-        def answer(request: Any) -> Any:
-            port, argument = self._port_for(request)
-            return port.call(argument)
-
-        return drive(self._flow(outline), answer)
+        return drive(self._flow(outline), lambda request: Port.call(*self._port_for(request)))
 
     async def aenrich(self, outline: Outline) -> str:
         """Async version of `enrich`."""
-
-        async def answer(request: Any) -> Any:
-            port, argument = self._port_for(request)
-            return await port.acall(argument)
-
-        return await adrive(self._flow(outline), answer)
+        return await adrive(self._flow(outline), lambda request: Port.acall(*self._port_for(request)))
 
     def _flow(self, outline: Outline) -> Generator[Any, Any, str]:
         return document_flow(outline, self.config, self._count, has_embedder=bool(self._embed))
 
     def _port_for(self, request: Any) -> tuple[Port, Any]:
         """Return the service that answers `request`, and what it is given."""
-        match request:
-            case AskModel():
-                return Port(self._model.ask, self._model.aask), request
-            case EmbedTexts():
-                return self._embed, list(request.texts)
-            case ReadDocument():
-                return Port(self._table.read), request.outline
-        return Port(self._table.write), request
+        if isinstance(request, AskModel):
+            return Port(self._model.ask, self._model.aask), request
+        if isinstance(request, EmbedTexts):
+            return self._embed, list(request.texts)
+        is_read = isinstance(request, ReadDocument)
+        return (Port(self._table.read), request.outline) if is_read else (Port(self._table.write), request)
 
     def record(self, outline: Outline, failure: str | Exception) -> None:
         """Record the outcome of a document. `MAX_FAILURES` failures in a row set `stop_reason`."""

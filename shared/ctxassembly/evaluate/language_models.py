@@ -65,49 +65,47 @@ def as_judge(model: Any) -> Judge:
         ValueError: while grading, the model replied without a number.
     """
     if callable(getattr(model, "ascore", None)) and callable(getattr(model, "score", None)):
-        return _by_metric(model)
-    ask = model if _takes_three(model) else _grader(text_model("judge", model))
+        ask = _metric(model)
+    else:
+        takes_three = isfunction(model) and len(signature(model).parameters) == 3
+        function = model if takes_three else _grader(text_model("judge", model))
+
+        def ask(question: str, expected: str, answer: str, _: str) -> Any:
+            return function(question, expected, answer)
 
     def grade(question: LabeledQuestion, result: SystemResult) -> float | None:
         if result.answer is None or not question.answer:
             return None
-        return float(ask(question.text, question.answer, result.answer))
+        return float(ask(question.text, question.answer, result.answer, result.text))
 
     return grade
 
 
-def _by_metric(metric: Any) -> Judge:
-    """Return a judge by a metric of RAGAS (`ragas.metrics.collections`), given what its `ascore` takes by name."""
+def _metric(metric: Any) -> Callable[[str, str, str, str], Any]:
+    """Return a metric of RAGAS (`ragas.metrics.collections`) as a function; it gets what its `ascore` takes by name."""
     names = signature(metric.ascore).parameters
 
-    def grade(question: LabeledQuestion, result: SystemResult) -> float | None:
-        if result.answer is None or not question.answer:
-            return None
+    def grade(question: str, expected: str, answer: str, context: str) -> Any:
         given = {
-            "user_input": question.text,
-            "response": result.answer,
-            "reference": question.answer,
-            "retrieved_contexts": [result.text],
+            "user_input": question,
+            "response": answer,
+            "reference": expected,
+            "retrieved_contexts": [context],
         }
-        return float(metric.score(**{name: value for name, value in given.items() if name in names}).value)
+        return metric.score(**{name: value for name, value in given.items() if name in names}).value
 
     return grade
 
 
-def _takes_three(function: Any) -> bool:
-    """Return True for a plain function of three arguments."""
-    return isfunction(function) and len(signature(function).parameters) == 3
-
-
-def _grader(ask: Callable[[str], str]) -> Callable[[str, str, str], float]:
+def _grader(ask: Callable[[str], str]) -> Callable[[str, str, str], str]:
     """Return a function that has a language model grade an answer."""
 
-    def grade(question: str, expected: str, answer: str) -> float:
+    def grade(question: str, expected: str, answer: str) -> str:
         reply = ask(GRADING_PROMPT.format(question=question, expected=expected, answer=answer))
         found = _GRADE.search(reply)
         if found is None:
             raise ValueError(f"the judge replied without a grade from 0 to 1: {safe_repr(reply)}")
-        return float(found[0])
+        return found[0]
 
     return grade
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import StringIO
@@ -206,11 +207,8 @@ def _read_text(path: Path) -> str:
 
 def _cell(text: str) -> Any:
     """Return a cell of a CSV file: a list or a dict if it is JSON of one, else its text."""
-    if text and text.lstrip()[:1] in ("[", "{"):
-        try:
-            return json.loads(text)
-        except ValueError:
-            return text
+    with suppress(ValueError):
+        return json.loads(text) if text and text.lstrip()[:1] in ("[", "{") else text
     return text
 
 
@@ -227,14 +225,10 @@ def _flat(row: Any) -> Mapping[str, Any]:
         inputs, outputs = dict(row["inputs"]), dict(row.get("outputs") or {})
         if len(inputs) == 1:
             inputs = {"question": next(iter(inputs.values()))}
-        if len(outputs) == 1 and not _has(outputs, (*ANSWER, *QUOTATION, *CHUNK, *DOCUMENT, *EVIDENCE)):
+        if len(outputs) == 1 and outputs.keys().isdisjoint((*ANSWER, *QUOTATION, *CHUNK, *DOCUMENT, *EVIDENCE)):
             outputs = {"answer": next(iter(outputs.values()))}
         row = {**({"id": str(row["id"])} if row.get("id") is not None else {}), **inputs, **outputs}
     return {str(key): value for key, value in row.items() if not _is_missing(value)}
-
-
-def _has(row: Mapping[str, Any], names: Iterable[str]) -> bool:
-    return any(name in row for name in names)
 
 
 def _is_missing(value: Any) -> bool:
@@ -253,28 +247,19 @@ def _question(row: Mapping[str, Any]) -> LabeledQuestion:
     is_answerable = _flag(row, "is_answerable", default=True)
     evidence = _evidence(row)
     if is_answerable and not evidence and answer is None:
-        fields = ", ".join(row)
         raise InputError(
             "nothing marks the evidence: add quotation, chunk_id, document_id (with start and end), evidence, answer, "
-            f"or is_answerable=false; the fields are {fields}"
+            f"or is_answerable=false; the fields are {', '.join(row)}"
         )
     if answer is not None and not isinstance(answer, str):
         raise InputError(f"answer must be a text, got {safe_repr(answer)}")
-    return LabeledQuestion(
-        text=text,
-        evidence=evidence,
-        id=str(_field(row, ID) or ""),
-        answer=answer,
-        filter=row.get("filter"),
-        made=_flag(row, "made", default=False),
-        is_answerable=is_answerable,
-    )
+    id_, is_made = str(_field(row, ID) or ""), _flag(row, "made", default=False)
+    return LabeledQuestion(text, evidence, id_, answer, row.get("filter"), is_made, is_answerable)
 
 
 def _evidence(row: Mapping[str, Any]) -> tuple[Evidence, ...]:
     """Return the evidence that the fields of `row` mark: a list under `evidence`, or flat fields."""
-    listed = _as_list(_field(row, EVIDENCE))
-    found = [_piece(piece) for piece in listed]
+    found = [_piece(piece) for piece in _as_list(_field(row, EVIDENCE))]
     quotations, chunk_ids = _as_list(_field(row, QUOTATION)), _as_list(_field(row, CHUNK))
     document_ids = [str(document_id) for document_id in _as_list(_field(row, DOCUMENT))]
     only_document = document_ids[0] if len(document_ids) == 1 else None

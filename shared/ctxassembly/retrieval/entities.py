@@ -55,7 +55,9 @@ def find_entities(
     """
     if not resolution.nodes:
         return EntityAnswers()
-    wants_list = intent in taxonomy.lists.intents and _has_phrase(query, taxonomy.lists.phrases)
+    normalized = strip_accents(query)
+    has_phrase = any(re.search(phrase, normalized) for phrase in taxonomy.lists.phrases)
+    wants_list = has_phrase and intent in taxonomy.lists.intents
     types = _requested_types(taxonomy, query)
     if not (wants_list or types or taxonomy.statements):
         return EntityAnswers()
@@ -87,11 +89,6 @@ def find_entities(
         names = " and ".join(dict.fromkeys(node.name for anchors, _ in groups for node in anchors))
         notes.append(f"taxonomy: nothing of it meets {names} together")
     return EntityAnswers(tuple(found), tuple(dict.fromkeys(statements)), tuple(notes))
-
-
-def _has_phrase(query: str, phrases: Iterable[str]) -> bool:
-    normalized = strip_accents(query)
-    return any(re.search(phrase, normalized) for phrase in phrases)
 
 
 def _requested_types(taxonomy: Taxonomy, query: str) -> frozenset[str]:

@@ -99,44 +99,43 @@ Ranking = Mapping[Channel, Sequence[Identity]]
 """The chunks that each channel found, best first."""
 
 
+_SCORE_FIELDS: Mapping[Channel, str] = {
+    "vector": "similarity",
+    "keyword": "keyword_score",
+    "questions": "question_similarity",
+}
+"""The field of a `ScoredChunk` with its score in each channel."""
+
+
+def _channel_score(one: ScoredChunk, channel: Channel) -> float | None:
+    score: float | None = getattr(one, _SCORE_FIELDS[channel])
+    return score
+
+
 def rank_channels(
     scored: Sequence[ScoredChunk], limit: int, min_similarity: float | None
 ) -> dict[Channel, list[Identity]]:
     """Return the best `limit` chunks of each channel, ties by id. A keyword score of 0 is no match."""
     found: dict[Channel, list[Identity]] = {}
-    min_score = -math.inf if min_similarity is None else min_similarity
-    if any(one.similarity is not None for one in scored):
-        found["vector"] = _best_identities(((one.similarity, one.chunk) for one in scored), min_score, limit)
-    if any(one.keyword_score is not None for one in scored):
-        found["keyword"] = _best_identities(
-            ((one.keyword_score or None, one.chunk) for one in scored), -math.inf, limit
+    for channel in _SCORE_FIELDS:
+        scores = [_channel_score(one, channel) for one in scored]
+        min_score = -math.inf if channel == "keyword" or min_similarity is None else min_similarity
+        ranked = sorted(
+            (-score, one.chunk.id, at, one.chunk)
+            for at, (one, score) in enumerate(zip(scored, scores, strict=True))
+            if score is not None and score >= min_score and (score or channel != "keyword")
         )
-    if any(one.question_similarity is not None for one in scored):
-        questions = ((one.question_similarity, one.chunk) for one in scored)
-        found["questions"] = _best_identities(questions, min_score, limit)
+        if any(score is not None for score in scores):
+            found[channel] = [chunk.identity for *_, chunk in ranked[:limit]]
     return found
-
-
-def _best_identities(scored: Iterable[tuple[float | None, Chunk]], min_score: float, limit: int) -> list[Identity]:
-    """Return the best `limit` chunks with a score of at least `min_score`, ties by id."""
-    ranked = sorted(
-        (-score, chunk.id, at, chunk)
-        for at, (score, chunk) in enumerate(scored)
-        if score is not None and score >= min_score
-    )
-    return [chunk.identity for *_, chunk in ranked[:limit]]
 
 
 def to_scored_chunks(channel: Channel, hits: Sequence[Hit]) -> list[ScoredChunk]:
     """Return the hits of a custom channel as scored chunks. Unless all have a score, rank decides, best 1."""
     own_scores = [hit.score for hit in hits if hit.score is not None and math.isfinite(hit.score)]
-    scores = own_scores if len(own_scores) == len(hits) else [1 / (1 + rank) for rank in range(len(hits))]
-    pairs = zip(hits, scores, strict=True)
-    if channel == "vector":
-        return [ScoredChunk(hit.chunk, similarity=score) for hit, score in pairs]
-    if channel == "questions":
-        return [ScoredChunk(hit.chunk, question_similarity=score) for hit, score in pairs]
-    return [ScoredChunk(hit.chunk, keyword_score=score) for hit, score in pairs]
+    scores: list[Any] = own_scores if len(own_scores) == len(hits) else [1 / (1 + rank) for rank in range(len(hits))]
+    chunks = (ScoredChunk(hit.chunk) for hit in hits)
+    return [one._replace(**{_SCORE_FIELDS[channel]: score}) for one, score in zip(chunks, scores, strict=True)]
 
 
 def merge_channels(lists: Sequence[Sequence[ScoredChunk]]) -> list[ScoredChunk]:
@@ -146,10 +145,8 @@ def merge_channels(lists: Sequence[Sequence[ScoredChunk]]) -> list[ScoredChunk]:
     for one, chunk in zip(chain(*lists), chain(*chunks), strict=True):
         _, *same = chunk.identity  # channels of different makes may name a chunk's document in different ways
         known = found.get(tuple(same), one._replace(chunk=chunk))
-        similarity = known.similarity if one.similarity is None else one.similarity
-        keyword_score = known.keyword_score if one.keyword_score is None else one.keyword_score
-        asked = known.question_similarity if one.question_similarity is None else one.question_similarity
-        found[tuple(same)] = ScoredChunk(known.chunk, similarity, keyword_score, known.terms or one.terms, asked)
+        own = {name: score for name in _SCORE_FIELDS.values() if (score := getattr(one, name)) is not None}
+        found[tuple(same)] = known._replace(terms=known.terms or one.terms, **own)
     return list(found.values())
 
 
@@ -176,12 +173,8 @@ def fuse(
             for identity, by in ranks.items()
         }
     else:
-        raw_scores = _convex_scores(
-            with_identity,
-            channel_weights,
-            SINGLE_OCCURRENCE * max(weights.values(), default=0.0),
-            config.candidates_per_channel,
-        )
+        min_best = SINGLE_OCCURRENCE * max(weights.values(), default=0.0)
+        raw_scores = _convex_scores(with_identity, channel_weights, min_best, config.candidates_per_channel)
     best = max(raw_scores.values(), default=0.0) or 1.0
     found = [
         RetrievedChunk(
@@ -248,12 +241,6 @@ def _convex_scores(
             value = lowest if score is None else score
             sums[identity] += share * (value / best if best > 0 else 1 + value - best)
     return sums
-
-
-def _channel_score(one: ScoredChunk, channel: Channel) -> float | None:
-    if channel == "questions":
-        return one.question_similarity
-    return one.keyword_score if channel == "keyword" else one.similarity
 
 
 Classifier = Callable[[Chunk], str | None]

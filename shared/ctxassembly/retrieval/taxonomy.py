@@ -166,12 +166,8 @@ class Taxonomy:
             if node.id in self.nodes:
                 raise ConfigError("nodes", "nodes with an id each of its own", node.id)
             self.nodes[node.id] = node
-        self.name, self.triggered_by, self.lists, self.statements = (
-            name,
-            frozenset(triggered_by),
-            lists,
-            dict(statements),
-        )
+        self.name, self.triggered_by = name, frozenset(triggered_by)
+        self.lists, self.statements = lists, dict(statements)
         for template in self.statements.values():
             _check_template(template)
         self.type_words = {kind: frozenset(map(normalized_words, said)) for kind, said in type_words.items()}
