@@ -29,7 +29,7 @@ from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, block_ids, unpack_blocks
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata, with_notes
-from ctxassembly.safe_repr import pluralize, safe_repr, to_id
+from ctxassembly.safe_repr import join_first, pluralize, safe_repr, to_id
 
 EXCLUDED_BY_READER = frozenset(
     {"file_name", "file_type", "file_size", "creation_date", "last_modified_date", "last_accessed_date"}
@@ -299,8 +299,7 @@ def media_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
     if not node_ids:
         return []
     subject = pluralize(len(node_ids), "node has", "nodes have")
-    more = f" and {len(node_ids) - 3:,} more" if len(node_ids) > 3 else ""
-    return [f"{subject} an image, audio or video and no text, so no label: {', '.join(node_ids[:3])}{more}"]
+    return [f"{subject} an image, audio or video and no text, so no label: {join_first(node_ids, 3)}"]
 
 
 def _resources(node: BaseNode) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ memory. Here writing one never raises, stops after a number of characters, and g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -56,6 +56,16 @@ def pluralize(number: int, singular: str, plural: str | None = None) -> str:
     ('1 chunk', '1,200 chunks', '2 queries')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def join_first(items: Sequence[str], most: int, noun: str = "") -> str:
+    """Return the first `most` of `items` as a list, and the number of the others.
+
+    >>> join_first(["a", "b", "c"], 2), join_first(["a"], 2)
+    ('a, b and 1 more', 'a')
+    """
+    rest = len(items) - most
+    return ", ".join(items[:most]) + (f" and {rest:,} more {noun}".rstrip() if rest > 0 else "")
 
 
 def describe_error(error: BaseException, max_lines: int | None = None) -> str:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ctxassembly.data.candidates import GAP
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.data.trace import Decision
+from ctxassembly.safe_repr import join_first
 from ctxassembly.text.sentences import sentence_spans
 from ctxassembly.views.evidence import EvidenceMarks, Mark, passage_marks, piece_offsets
 
@@ -186,8 +187,7 @@ def explain_absence(
     if not chunks:
         return "elsewhere in this document"
     reasons = list(dict.fromkeys(_absence_reason(decisions.get(chunk_id)) for chunk_id in chunks))
-    more = f" and {len(reasons) - _MAX_REASONS} more reasons" if len(reasons) > _MAX_REASONS else ""
-    return f"not here: {', '.join(reasons[:_MAX_REASONS])}{more}"
+    return f"not here: {join_first(reasons, _MAX_REASONS, 'reasons')}"
 
 
 def _absence_reason(decision: Decision | None) -> str:

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
-from ctxassembly.safe_repr import MAX_INTEGER_BITS, safe_repr, to_id
+from ctxassembly.safe_repr import MAX_INTEGER_BITS, join_first, safe_repr, to_id
 
 CUT_MARK = "..."
 """Replaces a value that refers to itself, and the end of one that was cut."""
@@ -69,12 +69,8 @@ def make_readable(metadata: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[st
         return metadata, ()
     reader = _MetadataReader(should_copy=False)
     result = reader.read(metadata)
-    return result, tuple(f"metadata {_key_list(keys)}: {odd}" for odd, keys in reader.issues.items())
-
-
-def _key_list(keys: Sequence[str]) -> str:
-    more = f" and {len(keys) - _MAX_NOTED_KEYS:,} more" if len(keys) > _MAX_NOTED_KEYS else ""
-    return ", ".join(keys[:_MAX_NOTED_KEYS]) + more
+    notes = (f"metadata {join_first(keys, _MAX_NOTED_KEYS)}: {odd}" for odd, keys in reader.issues.items())
+    return result, tuple(notes)
 
 
 def copy_metadata(metadata: Mapping[Any, Any]) -> dict[str, Any]:

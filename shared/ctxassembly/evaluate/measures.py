@@ -20,20 +20,10 @@ DEPTHS = (125, 250, 500, 1_000, 2_000, 4_000)
 
 
 ABSTENTIONS = tuple(
-    map(
-        normalize_wording,
-        (
-            *(
-                "i don't know",
-                "i do not know",
-                "empty response",
-                "ik weet het niet",
-                "ich weiß es nicht",
-                "das weiß ich nicht",
-            ),
-            *("je ne sais pas", "no lo sé"),
-        ),
-    )
+    normalize_wording(
+        "i don't know|i do not know|empty response|ik weet het niet|ich weiß es nicht|das weiß ich nicht|je ne sais pas"
+        "|no lo sé"
+    ).split("|")
 )
 """The beginnings of answers that prompts of others ask for; LlamaIndex answers "Empty Response" without nodes."""
 
@@ -135,19 +125,17 @@ def _right_citations(evidence: Sequence[Evidence], result: SystemResult, located
     labels = result.cited_labels
     if not labels or not located.evidence:
         return None
+    marked = {(one.kind, one.chunk_id if one.kind == "chunk" else one.document_id) for one in evidence}
     right = 0
     for label in labels:
-        cited = [piece for piece in result.pieces if piece.label == label]
         spans = zip(result.pieces, located.runs, located.places, strict=True)
-        own = [span for piece, *both in spans if piece.label == label for span in both]
-        by_id = any(
-            (one.kind == "document" and piece.document_id == one.document_id)
-            or (one.kind == "chunk" and piece.chunk_id == one.chunk_id)
-            for piece in cited
-            for one in evidence
-        )
-        dense = located.meter.dense
-        right += by_id or size(located.meter.found(located.evidence, [dense.span(run) for run in own])) > 0
+        cited = [each for each in spans if each[0].label == label]
+        ids = {("document", piece.document_id) for piece, *_ in cited} | {
+            ("chunk", piece.chunk_id) for piece, *_ in cited
+        }
+        by_id = not marked.isdisjoint(ids)
+        own = [located.meter.dense.span(span) for _, *both in cited for span in both]
+        right += by_id or size(located.meter.found(located.evidence, own)) > 0
     return right / len(labels)
 
 

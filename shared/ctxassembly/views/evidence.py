@@ -16,7 +16,7 @@ from ctxassembly.data.candidates import TextPiece
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import pluralize, safe_repr
+from ctxassembly.safe_repr import join_first, pluralize, safe_repr
 from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
 from ctxassembly.views.html import NOTE_CHARS, Html, join_html, more_line, split_at_marks, tag, take_fitting, truncate
 
@@ -211,8 +211,7 @@ def highlight_evidence(text: str, spans: Iterable[Mark], start_offset: int = 0) 
 
 
 def _mark_tag(text: str, numbers: Sequence[int]) -> Html:
-    rest = f" and {len(numbers) - _MAX_NAMED:,} more" if len(numbers) > _MAX_NAMED else ""
-    title = "evidence " + ", ".join(f"{number + 1}" for number in numbers[:_MAX_NAMED]) + rest
+    title = f"evidence {join_first([f'{number + 1}' for number in numbers], _MAX_NAMED)}"
     return tag("mark", text, class_="cxa-evidence", title=title)
 
 

@@ -17,7 +17,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.retrieval import Retrieved, RetrievedChunk, Step
 from ctxassembly.data.sanitize import sanitize_chunk
 from ctxassembly.data.trace import Decision, Stage
-from ctxassembly.safe_repr import pluralize
+from ctxassembly.safe_repr import join_first, pluralize
 from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
 from ctxassembly.views.html import (
     ID_CHARS,
@@ -287,10 +287,8 @@ def _rank_reasons(found: RetrievedChunk, retrieved: Retrieved) -> Iterator[str]:
         yield f"reranker {found.rerank_score:.3g}"
     yield from (f"{name} × {factor:g}" for name, factor in found.factors)
     if found.terms:
-        rest = len(found.terms) - MAX_WORDS
         count = f"{len(found.terms):,} of {pluralize(max(len(found.terms), len(retrieved.trace.terms)), 'word')}"
-        words = ", ".join(found.terms[:MAX_WORDS])
-        yield f"has {count}: {words}" + (f" and {rest:,} more" if rest > 0 else "")
+        yield f"has {count}: {join_first(found.terms, MAX_WORDS)}"
     ranks = retrieved.explain(found.chunk.id).ranks
     known = [(step, rank + 1) for step, rank in ranks.items() if rank is not None and step != "search"]
     moves = [*known[:1], *(after for before, after in pairwise(known) if after[1] != before[1])]

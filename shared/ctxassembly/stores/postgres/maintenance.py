@@ -31,6 +31,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ctxassembly.concurrency import DeadlineError, submit, wait_with_deadline
 from ctxassembly.errors import ConfigError
+from ctxassembly.safe_repr import join_first
 from ctxassembly.stores.postgres.connection import (
     AUTOCOMMIT,
     CONNECT_SECONDS,
@@ -309,8 +310,7 @@ def _lock_message(table: str, holders: Sequence[Sequence[Any]]) -> str:
     named = [
         f"process {pid} ({application or 'without application_name'}, {state} since {since:%Y-%m-%d %H:%M:%S%z}, "
         f"for {seconds:.0f} s)"
-        for pid, application, state, since, seconds, *_ in holders[:3]
+        for pid, application, state, since, seconds, *_ in holders
     ]
-    more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
-    by = f" by {', '.join(named)}{more}" if named else ""
+    by = f" by {join_first(named, 3)}" if named else ""
     return f"{table} is locked{by}; nothing was changed by this step: try again when it has ended"
