@@ -50,7 +50,10 @@ REPEATED: Final = "repeated"
 """A better-ranked passage has its sentences: all of them, or those that are left out here."""
 ALREADY_SENT: Final = "already sent"
 """The conversation has its text: all of it, or what is left out here."""
-
+NOT_RELEVANT = (TOO_SHORT, BELOW_FLOOR, IRRELEVANT, BELOW_CUTOFF)
+"""Reasons for which a chunk was left out although there was room for it."""
+LEFT_OUT = (OVER_BUDGET, *NOT_RELEVANT)
+"""Reasons that left a chunk out although it could have been read. The others found it superfluous."""
 
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated", "already sent"]
 """Why only a part of a chunk is included. "budget" and "max_chunk_tokens": it was cut to that limit. "sentence": its

@@ -6,19 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ctxassembly.data.candidates import (
-    BELOW_CUTOFF,
-    BELOW_FLOOR,
-    IRRELEVANT,
-    OVER_BUDGET,
-    TOO_SHORT,
-    Reason,
-    Shortening,
-)
+from ctxassembly.data.candidates import LEFT_OUT, Reason, Shortening
 from ctxassembly.safe_repr import pluralize
 
-_EXCLUSION_REASONS = (OVER_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, BELOW_CUTOFF)
-"""Reasons that left a chunk out although it could have been read. The others found it superfluous."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
 IN_CONTEXT: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
 """The outcomes of a chunk that has text of its own in the context."""
@@ -152,11 +142,7 @@ class Trace:
     @property
     def excluded(self) -> tuple[Decision, ...]:
         """The chunks that were dropped for the budget or for their low relevance."""
-        return tuple(
-            decision
-            for decision in self.decisions
-            if decision.outcome == "dropped" and decision.reason in _EXCLUSION_REASONS
-        )
+        return tuple(one for one in self.decisions if one.outcome == "dropped" and one.reason in LEFT_OUT)
 
     @property
     def excluded_tokens(self) -> int:

@@ -5,9 +5,9 @@ A document that isn't in the corpus has no text: its offsets are compared as the
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
@@ -43,9 +43,8 @@ class Corpus:
         if isinstance(source, Mapping) and all(isinstance(text, str) for text in source.values()):
             return cls({str(document_id): text for document_id, text in source.items()})
         if isinstance(source, (str, Mapping)) or not isinstance(source, Iterable):
-            raise InputError(
-                f"corpus must be a dict of texts by document id, or a list of chunks, got {safe_repr(source)}"
-            )
+            allowed = "a dict of texts by document id, or a list of chunks"
+            raise InputError(f"corpus must be {allowed}, got {safe_repr(source)}")
         chunks = [read_chunk(item) for item in source]
         slices = [(chunk.document_id, chunk.start, chunk.text) for chunk in chunks if type(chunk.start) is int]
         return cls(restored(slices), {chunk.id: chunk for chunk in chunks})
@@ -56,19 +55,14 @@ class Corpus:
         return {chunk.document_id for chunk in self.chunks.values()} - self.texts.keys()
 
     @cached_property
-    def quotations(self) -> dict[Evidence, DocumentSpan | None]:
-        """The places of quotations found so far."""
-        return {}
+    def comparable_text(self) -> Callable[[str], str]:
+        """A function from a document's id to its text as quotations are compared with it, see `comparable`."""
+        return cache(lambda document_id: comparable(self.meter.dense.of(document_id)[0]))
 
     @cached_property
-    def _comparable(self) -> dict[str, str]:
-        return {}
-
-    def comparable_text(self, document_id: str) -> str:
-        """Return a document as quotations are compared with it: without white space, see `comparable`."""
-        if document_id not in self._comparable:
-            self._comparable[document_id] = comparable(self.meter.dense.of(document_id)[0])
-        return self._comparable[document_id]
+    def find_quotation(self) -> Callable[[Evidence], DocumentSpan | None]:
+        """A function from a quotation to its first place, see `_find_quotation`. Each is searched once."""
+        return cache(partial(_find_quotation, corpus=self))
 
     @cached_property
     def meter(self) -> Meter:
@@ -199,7 +193,7 @@ def _evidence_span(evidence: Evidence, pieces: Sequence[Piece], corpus: Corpus, 
         length = len(corpus.texts.get(evidence.document_id, ())) or evidence.end
         return DocumentSpan(evidence.document_id, evidence.start, min(evidence.end, length))
     if evidence.quotation is not None:
-        if found := find_quotation(evidence, corpus):
+        if found := corpus.find_quotation(evidence):
             return found
         quotation = _as_written(evidence.quotation, pieces)
         return _loose(f"{_LOOSE}text {quotation}", quotation, texts)
@@ -218,17 +212,11 @@ def _loose(name: str, text: str, texts: dict[str, str]) -> DocumentSpan:
     return DocumentSpan(name, 0, len(text))
 
 
-def find_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
+def _find_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
     """Return the first place of a quotation in the corpus; None if it is nowhere.
 
     White space, capitals and the form of quotation marks don't count.
     """
-    if evidence not in corpus.quotations:  # each system is asked the same questions
-        corpus.quotations[evidence] = _search_quotation(evidence, corpus)
-    return corpus.quotations[evidence]
-
-
-def _search_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
     words = comparable(without_blanks(evidence.quotation or ""))
     for document_id in (evidence.document_id,) if evidence.document_id else corpus.texts:
         if document_id in corpus.texts and (at := corpus.comparable_text(document_id).find(words)) >= 0:
@@ -266,7 +254,7 @@ def is_in_corpus(evidence: Evidence, corpus: Corpus) -> bool:
         words = comparable(without_blanks(evidence.quotation))
         loose = (chunk.text for chunk in corpus.chunks.values() if chunk.document_id in corpus.without_text)
         in_chunk = any(words in comparable(without_blanks(text)) for text in loose)
-        return in_chunk or find_quotation(evidence, corpus) is not None
+        return in_chunk or corpus.find_quotation(evidence) is not None
     if evidence.chunk_id is not None:
         return not corpus.chunks or evidence.chunk_id in corpus.chunks
     text = corpus.texts.get(evidence.document_id or "")

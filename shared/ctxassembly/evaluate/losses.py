@@ -9,20 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ctxassembly.assembly.adjacency.overlap import longest_border
 from ctxassembly.comparison.align import SHORTENING_REASONS
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import (
-    ALREADY_SENT,
-    BELOW_CUTOFF,
-    BELOW_FLOOR,
-    EXACT_DUPLICATE,
-    IRRELEVANT,
-    REPEATED,
-    TOO_SHORT,
-)
+from ctxassembly.data.candidates import ALREADY_SENT, EXACT_DUPLICATE, NOT_RELEVANT, REPEATED
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.data.trace import Decision
@@ -148,7 +140,6 @@ _RETRIEVAL_LAYERS: dict[str | None, Layer] = {
     "evidence": "refused",
 }
 """The layers of the steps of retrieval. At all other steps a chunk is ranked out."""
-_NOT_RELEVANT = (TOO_SHORT, BELOW_FLOOR, IRRELEVANT, BELOW_CUTOFF)
 
 
 class Loss(NamedTuple):
@@ -184,15 +175,12 @@ def share_read(evidence: Evidence, context: Context, corpus: Corpus) -> float:
 def is_cited(evidence: Evidence, context: Context, corpus: Corpus, answer: str) -> bool:
     """Return True if the answer has the label of a block with any of the evidence."""
     spans = [citation.span for citation in context.resolve(answer).citations]
-    cited = [
-        passage
-        for passage in context.passages
-        if any(first <= passage.span[0] < max(last, first + 1) for first, last in spans)
-    ]
-    sources = tuple(
-        source for source in context.provenance if any(first <= source.span[0] < last for first, last in spans)
-    )
-    return share_read(evidence, replace(context, passages=tuple(cited), provenance=sources), corpus) > 0
+
+    def cited(parts: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(part for part in parts if any(first <= part.span[0] < last for first, last in spans))
+
+    read = replace(context, passages=cited(context.passages), provenance=cited(context.provenance))
+    return share_read(evidence, read, corpus) > 0
 
 
 def loss_in_retrieval(explanation: Explanation) -> Loss:
@@ -233,7 +221,7 @@ def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:
         return Loss("deduplicated", chunk.id, reason)
     if found.outcome == "dropped":
         # A chunk that was dropped for the budget although it had room lost to its own relevance.
-        return Loss("not relevant enough" if found.reason in _NOT_RELEVANT else "over budget", chunk.id, reason)
+        return Loss("not relevant enough" if found.reason in NOT_RELEVANT else "over budget", chunk.id, reason)
     trace, part = context.trace, found.shortened
     missing = part.tokens_before - part.tokens_after if part else 0
     has_room = found.reason == "sentence" and trace.token_count + missing <= trace.max_tokens

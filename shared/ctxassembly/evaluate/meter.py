@@ -283,12 +283,8 @@ class Borders:
             if not piece.strip():
                 continue
             start, end = run.end - len(piece.lstrip()), run.start + len(piece.rstrip())
-            if (
-                last
-                and last.document_id == run.document_id
-                and not text[last.end : start].strip()
-                and start >= last.end
-            ):
+            is_after = last and last.document_id == run.document_id and last.end <= start
+            if last and is_after and not text[last.end : start].strip():
                 last = DocumentSpan(run.document_id, last.start, end)
                 continue
             if last:
@@ -301,11 +297,7 @@ class Borders:
         structure = self._of(stretch.document_id)
         first = bisect_right(structure.begins, stretch.start) - 1
         last = bisect_left(structure.ends, stretch.end)
-        if (
-            structure.begins[first] != stretch.start
-            or last == len(structure.ends)
-            or structure.ends[last] != stretch.end
-        ):
+        if structure.begins[first] != stretch.start or [*structure.ends[last : last + 1]] != [stretch.end]:
             return False
         head = structure.begins[structure.heads[first]]
         if not any(other.start <= head < other.end for other in covered):
@@ -329,9 +321,7 @@ def _structure(text: str) -> _Structure:
     begins_line = [not start or "\n" in text[before:start] for (_, before), (start, _) in pairwise([(0, 0), *spans])]
     heads: list[int] = []
     items: dict[int, list[int]] = {}
-    is_item = [
-        begins and _ITEM.match(f"{own} ") is not None for begins, own in zip(begins_line, sentences, strict=True)
-    ]
+    is_item = [begins and bool(_ITEM.match(f"{own} ")) for begins, own in zip(begins_line, sentences, strict=True)]
     table = introduction = item = -1
     for at, (sentence, (start, _)) in enumerate(zip(sentences, spans, strict=True)):
         is_row = begins_line[at] and _ROW.match(sentence) is not None

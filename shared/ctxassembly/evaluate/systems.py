@@ -26,6 +26,7 @@ SEPARATOR = "\n\n"
 CONTEXT_FIELDS = ("context", "contexts", "documents", "source_documents", "retrieved_contexts", "source_nodes", "nodes")
 ANSWER_FIELDS = ("answer", "result", "output", "response")
 """The fields of a dict or a response, the first that is there counts."""
+TEXT_FIELDS = ("page_content", "text")
 _MARKER = re.compile(r"\[(\d{1,4})\]")
 _KEYS = MetadataKeys()
 
@@ -141,26 +142,17 @@ def _context_pieces(context: Context) -> Iterator[Piece]:
     for source in context.provenance:
         while source.span[0] >= span[1] and (following := next(labels, None)):
             span, label = following
-        yield Piece(
-            context.text[slice(*source.span)],
-            source.document_id,
-            source.start,
-            source.chunk_id,
-            source.chunk_span[0],
-            label,
-        )
+        text = context.text[slice(*source.span)]
+        yield Piece(text, source.document_id, source.start, source.chunk_id, source.chunk_span[0], label)
 
 
 def _item_text(item: Any) -> str:
     """Return the text of a document, a node, a hit or a chunk."""
     item = _bare(item)
-    for name in ("page_content", "text"):
-        if isinstance(text := getattr(item, name, None), str):
+    fields = item if isinstance(item, Mapping) else {name: getattr(item, name, None) for name in TEXT_FIELDS}
+    for text in (*map(fields.get, TEXT_FIELDS), item):
+        if isinstance(text, str):
             return text
-    if isinstance(item, Mapping) and isinstance(text := item.get("page_content", item.get("text")), str):
-        return text
-    if isinstance(item, str):
-        return item
     raise InputError(f"a list must have documents, nodes, hits, chunks or texts, got {safe_repr(item)}")
 
 

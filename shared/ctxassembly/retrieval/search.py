@@ -105,9 +105,8 @@ class Question:
         for name in ("text", "rewritten", "intent"):
             value = getattr(self, name)
             if not (isinstance(value, str) or (value is None and name != "text")):
-                raise InputError(
-                    f"{name} must be a string{'' if name == 'text' else ' or None'}, got {safe_repr(value)}"
-                )
+                allowed = "a string" if name == "text" else "a string or None"
+                raise InputError(f"{name} must be {allowed}, got {safe_repr(value)}")
         object.__setattr__(self, "boosts", check_boosts(self.boosts))
 
     def with_filter(self, filter: Any) -> Question:
@@ -167,9 +166,8 @@ def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> N
     """
     own_channels = CHANNELS_BY_STRATEGY[config.strategy] - capabilities.external_channels
     if own_channels and not capabilities.has_index:
-        raise ConfigError(
-            "index", f"given, or a retriever of your own as channel {' and '.join(sorted(own_channels))}", None
-        )
+        named = " and ".join(sorted(own_channels))
+        raise ConfigError("index", f"given, or a retriever of your own as channel {named}", None)
     if "vector" in own_channels and not capabilities.can_embed:
         raise ConfigError("embed", f"given where strategy is {config.strategy!r} ('keyword' needs none)", None)
     if config.strategy == "graph" and capabilities.taxonomy is None:
@@ -227,10 +225,8 @@ def search_channels(
         )
     replies = yield from send_requests(requests, config, log)
     if channels and not replies:
-        first = log.failures[0]
-        raise SearchError.from_error(
-            first, f"no channel answered: {'; '.join(map(describe_error, log.failures))}"
-        ) from first
+        first, named = log.failures[0], "; ".join(map(describe_error, log.failures))
+        raise SearchError.from_error(first, f"no channel answered: {named}") from first
     scored = [
         to_scored_chunks(channel, answer) if isinstance(requests.get(channel), SearchChannel) else answer
         for channel, answer in replies.items()
@@ -272,10 +268,8 @@ def _with_stop_word_weight(vocabulary: QueryVocabulary, stop_word_weight: float)
 
     "What" and "explain" are rare in documents, so by rareness alone they would say much.
     """
-    found_stop_words = stop_words({term.text for term in vocabulary.terms})
-    return replace(
-        vocabulary, factors={**dict.fromkeys(sorted(found_stop_words), stop_word_weight), **vocabulary.factors}
-    )
+    found_stop_words = sorted(stop_words({term.text for term in vocabulary.terms}))
+    return replace(vocabulary, factors={**dict.fromkeys(found_stop_words, stop_word_weight), **vocabulary.factors})
 
 
 def _is_hybrid_search(request: SearchRequest) -> bool:

@@ -187,13 +187,9 @@ def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:
         memory.put("query:" + request.query, query)
     vectors: dict[str, array[float] | None] = {text: memory.get("text:" + text) for text in request.texts}
     for text, given in request.vectors.items():
-        # One of another length is another model's.
-        if (
-            vectors[text] is None
-            and (vector_given := _to_unit_vector(given)) is not None
-            and len(vector_given) == len(query)
-        ):
-            vectors[text] = vector_given
+        own = _to_unit_vector(given) if vectors[text] is None else None
+        if own is not None and len(own) == len(query):  # one of another length is another model's
+            vectors[text] = own
     new = [text for text, vector in vectors.items() if vector is None]
     if new:
         reply = _check_one_per_text((yield _ScorerCall("texts", (new,))), len(new), "vector")

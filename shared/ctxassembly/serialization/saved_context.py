@@ -105,10 +105,8 @@ def _load(data: Mapping[str, Any]) -> dict[str, Any]:
         from_plain(Candidate, [key, _item_at(chunks, number), *values])
         for key, (number, *values) in enumerate(parts["candidates"])
     ]
-    text, citations = (
-        from_plain(str, data["text"]),
-        tuple(_load_with_metadata(Citation, one) for one in data["citations"]),
-    )
+    text = from_plain(str, data["text"])
+    citations = tuple(_load_with_metadata(Citation, one) for one in data["citations"])
     hits = ((rank, _item_at(chunks, number), *values) for rank, number, *values in data["hits"])
     result = {
         "text": text,

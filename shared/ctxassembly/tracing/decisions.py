@@ -330,12 +330,6 @@ def inherit_ranks(candidates: Iterable[Candidate], original_of: Mapping[int, Can
     for key, group in groups.items():
         first, representative = group[0], next(candidate for candidate in group if candidate.key == key)
         score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
-        same = (first.rank, first.distance, score) == (
-            representative.rank,
-            representative.distance,
-            representative.score,
-        )
-        result[key] = (
-            representative if same else representative._replace(rank=first.rank, distance=first.distance, score=score)
-        )
+        heir = representative._replace(rank=first.rank, distance=first.distance, score=score)
+        result[key] = representative if heir == representative else heir
     return result
