@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from ctxassembly.data.candidates import TextPiece
@@ -255,15 +256,14 @@ def evidence_report(context: ContextData, evidence: Sequence[LocatedEvidence]) -
     """Return the list of the evidence with the outcome of each piece; empty if there is none."""
     if not evidence:
         return Html()
-    lines = take_fitting(_report_lines(context, evidence), EVIDENCE_BYTES)
+
+    def line(number: int, one: LocatedEvidence) -> Html:
+        status, explanation = evidence_status(context, one)
+        return tag("li", tag("b", f"{number} "), status_tag(status), f": {explanation}: ", quote_evidence(one))
+
+    lines = take_fitting(map(line, count(1), evidence), EVIDENCE_BYTES)
     rest = more_line(len(evidence) - len(lines), "pieces of evidence")
     return join_html(tag("h3", count_read(evidence)), tag("ul", *lines, class_="cxa-asked"), rest)
-
-
-def _report_lines(context: ContextData, evidence: Sequence[LocatedEvidence]) -> Iterator[Html]:
-    for number, one in enumerate(evidence):
-        status, explanation = evidence_status(context, one)
-        yield tag("li", tag("b", f"{number + 1} "), status_tag(status), f": {explanation}: ", quote_evidence(one))
 
 
 def quote_evidence(piece: LocatedEvidence) -> Html:

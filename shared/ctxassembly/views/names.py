@@ -139,14 +139,12 @@ class DocumentNames:
     def search_badges(self, chunk: Chunk) -> Html:
         """Return badges that say how the retriever found `chunk`, if its metadata has that."""
         names = (("found by", "search_method"), ("matches", "keywords"), ("expanded to", "expansion"))
-        found = ((prefix, name, self._metadata.format_value(chunk, name)) for prefix, name in names)
-        return join_html(
-            *(
-                tag("span", f"{prefix} {truncate(value, VALUE_CHARS)}", class_=f"cxa-badge cxa-{name}")
-                for prefix, name, value in found
-                if value
-            )
-        )
+        badges = []
+        for prefix, name in names:
+            if value := self._metadata.format_value(chunk, name):
+                text = f"{prefix} {truncate(value, VALUE_CHARS)}"
+                badges.append(tag("span", text, class_=f"cxa-badge cxa-{name}"))
+        return join_html(*badges)
 
 
 def _document_chunks(context: ContextData) -> Iterator[tuple[str, Chunk | None]]:

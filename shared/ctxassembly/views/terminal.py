@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.rule import Rule
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from ctxassembly.data.citations import ContextData
@@ -33,13 +33,10 @@ def render_encodable(renderables: Iterable[RenderableType], console: Console, op
 
 def make_table(*columns: str) -> Table:
     """Return a table that wraps its cells on a narrow terminal instead of cutting them off."""
-    return Table(
-        *(
-            Column(make_visible(name), overflow="fold", justify="right" if name in NUMERIC_COLUMNS else "left")
-            for name in columns
-        ),
-        box=None,
-    )
+    table = Table(box=None)
+    for name in columns:
+        table.add_column(make_visible(name), overflow="fold", justify="right" if name in NUMERIC_COLUMNS else "left")
+    return table
 
 
 def add_row(table: Table, *cells: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 
 from ctxassembly.data import candidates
 from ctxassembly.data.citations import ContextData
@@ -41,23 +40,21 @@ from ctxassembly.wording.metadata_labels import MetadataReader
 MAX_DECISIONS = 200
 """Rows of the table of decisions, and of the table of excluded hits."""
 
-SETTINGS_BY_REASON: Mapping[str, str] = MappingProxyType(
-    {
-        candidates.OVER_BUDGET: "max_tokens, max_characters; granularity",
-        candidates.TOO_SHORT: "min_chunk_tokens",
-        candidates.BELOW_FLOOR: "relevance_floor",
-        candidates.IRRELEVANT: "compress",
-        candidates.BELOW_CUTOFF: "min_relevance, fill",
-        candidates.OUTSIDE_WINDOW: "window, candidate_window",
-        candidates.EMPTY: "",
-        candidates.EXACT_DUPLICATE: "dedup",
-        candidates.NEAR_DUPLICATE: "dedup, near_threshold",
-        candidates.SEMANTIC_DUPLICATE: "dedup, semantic_threshold",
-        candidates.CONTAINED: "min_overlap_chars",
-        candidates.REPEATED: "dedup_sentences",
-        candidates.ALREADY_SENT: "repeat",
-    }
-)
+SETTINGS_BY_REASON: Mapping[str, str] = {
+    candidates.OVER_BUDGET: "max_tokens, max_characters; granularity",
+    candidates.TOO_SHORT: "min_chunk_tokens",
+    candidates.BELOW_FLOOR: "relevance_floor",
+    candidates.IRRELEVANT: "compress",
+    candidates.BELOW_CUTOFF: "min_relevance, fill",
+    candidates.OUTSIDE_WINDOW: "window, candidate_window",
+    candidates.EMPTY: "",
+    candidates.EXACT_DUPLICATE: "dedup",
+    candidates.NEAR_DUPLICATE: "dedup, near_threshold",
+    candidates.SEMANTIC_DUPLICATE: "dedup, semantic_threshold",
+    candidates.CONTAINED: "min_overlap_chars",
+    candidates.REPEATED: "dedup_sentences",
+    candidates.ALREADY_SENT: "repeat",
+}
 """The settings that decide on each reason; none for a chunk without text."""
 
 
@@ -72,22 +69,20 @@ def _reason(decision: Decision) -> str:
     return truncate(decision.reason, VALUE_CHARS) + sent + stripped
 
 
-DECISION_CELLS: Mapping[str, Callable[[Decision], str]] = MappingProxyType(
-    {
-        "chunk": lambda one: truncate(one.chunk_id, ID_CHARS),
-        "rank": lambda one: f"{one.rank + 1}",
-        "distance": lambda one: f"{one.distance}",
-        "score": lambda one: format_score(one.score),
-        "outcome": lambda one: one.outcome,
-        "reason": _reason,
-        "because of": lambda one: truncate(one.because_of or "–", ID_CHARS),
-        "tokens": _tokens,
-        "relevance": lambda one: format_score(one.value),
-        "found by": lambda one: truncate(one.search_method or "–", VALUE_CHARS),
-        "has of the query": lambda one: truncate(", ".join(one.matches or ()) or "–", VALUE_CHARS),
-        "setting": lambda one: SETTINGS_BY_REASON[one.reason] or "–",
-    }
-)
+DECISION_CELLS: Mapping[str, Callable[[Decision], str]] = {
+    "chunk": lambda one: truncate(one.chunk_id, ID_CHARS),
+    "rank": lambda one: f"{one.rank + 1}",
+    "distance": lambda one: f"{one.distance}",
+    "score": lambda one: format_score(one.score),
+    "outcome": lambda one: one.outcome,
+    "reason": _reason,
+    "because of": lambda one: truncate(one.because_of or "–", ID_CHARS),
+    "tokens": _tokens,
+    "relevance": lambda one: format_score(one.value),
+    "found by": lambda one: truncate(one.search_method or "–", VALUE_CHARS),
+    "has of the query": lambda one: truncate(", ".join(one.matches or ()) or "–", VALUE_CHARS),
+    "setting": lambda one: SETTINGS_BY_REASON[one.reason] or "–",
+}
 """What a table shows of a decision, by column."""
 _MAIN_COLUMNS = ("chunk", "document", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
 _OPTIONAL_COLUMNS = ("relevance", "found by", "has of the query")
@@ -141,19 +136,17 @@ def decisions_table(names: DocumentNames) -> Html:
     return fold(f"All {len(names.decisions):,} decisions", content)
 
 
-STAGE_PURPOSES: Mapping[str, str] = MappingProxyType(
-    {
-        "admit": "checks the retrieved chunks",
-        "dedup": "removes exact copies",
-        "expand": "fetches neighbors",
-        "near dedup": "removes near-duplicates",
-        "semantic dedup": "removes paraphrases",
-        "score": "calls the scorer for sentences",
-        "budget": "selects what fits the budget",
-        "repeats": "removes repeated sentences",
-        "render": "joins, labels, writes",
-    }
-)
+STAGE_PURPOSES: Mapping[str, str] = {
+    "admit": "checks the retrieved chunks",
+    "dedup": "removes exact copies",
+    "expand": "fetches neighbors",
+    "near dedup": "removes near-duplicates",
+    "semantic dedup": "removes paraphrases",
+    "score": "calls the scorer for sentences",
+    "budget": "selects what fits the budget",
+    "repeats": "removes repeated sentences",
+    "render": "joins, labels, writes",
+}
 """The purpose of each stage of an assembly."""
 
 
