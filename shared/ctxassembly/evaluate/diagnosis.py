@@ -32,7 +32,7 @@ from ctxassembly.evaluate.losses import (
     share_read,
 )
 from ctxassembly.evaluate.meter import without_blanks
-from ctxassembly.evaluate.pipeline import Pipeline, Run, Settings
+from ctxassembly.evaluate.pipeline import Found, Pipeline, Run, Settings
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion, read_questions
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
 from ctxassembly.retrieval.taxonomy import Taxonomy
@@ -288,7 +288,6 @@ def diagnose(
         unmarked += not question.evidence
         answer = (answers or {}).get(question.id, (answers or {}).get(question.text))
         rows += _Examination(system, question, current, answer, documents).rows()
-        system.found.clear()  # only the runs of one question share searches
     return DiagnosisReport(tuple(rows), unmarked)
 
 
@@ -303,6 +302,8 @@ class _Examination:
     corpus: Corpus
     runs: dict[str, Run] = field(default_factory=dict)
     """By the names of their settings."""
+    searches: dict[tuple[RetrievalConfig, bool], Found] = field(default_factory=dict)
+    """By the settings that they depend on."""
 
     def rows(self) -> Iterator[Diagnosis]:
         """Yield a row for each piece of evidence."""
@@ -332,9 +333,12 @@ class _Examination:
         return not any(wanted and wanted in without_blanks(chunk.text) for chunk in holders)
 
     def run(self, settings: Settings) -> Run:
-        """Return the run under `settings`, each once."""
+        """Return the run under `settings`. Each is made once, and so is each search."""
         if settings.name not in self.runs:
-            self.runs[settings.name] = self.system.run(self.question, settings)
+            search = settings.retrieval, settings.reranks
+            if search not in self.searches:
+                self.searches[search] = self.system.search(self.question, settings)
+            self.runs[settings.name] = self.system.assemble(self.question, self.searches[search], settings)
         return self.runs[settings.name]
 
     def _lost(self, evidence: Evidence, run: Run, loss: Loss) -> Diagnosis:

@@ -64,16 +64,10 @@ class Pipeline:
     taxonomy: Taxonomy | None
     channels: Mapping[Channel, SearchFunction] | None
     rerankers: Sequence[Reranker]
-    found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-    """The results of the searches of `run`, with their questions."""
 
     def __post_init__(self) -> None:
         if (self.index is None) == (self.retriever is None):
             raise InputError("give an index, or a retriever in its place")
-
-    def run(self, question: LabeledQuestion, settings: Settings) -> Run:
-        """Return the hits and the context of `question`."""
-        return self.assemble(question, self._find(question, settings), settings)
 
     def assemble(self, question: LabeledQuestion, found: Found, settings: Settings) -> Run:
         """Return the hits and the context of what was found for `question`."""
@@ -82,15 +76,6 @@ class Pipeline:
         hits = found.hits if isinstance(found, Retrieved) else found
         context = assemble(hits, settings.assembly, query=question.text, store=self.visible_store(question))
         return Run(hits, context, found if isinstance(found, Retrieved) else None)
-
-    def _find(self, question: LabeledQuestion, settings: Settings) -> Found:
-        """Return what the retriever finds. The same search is made once."""
-        # By the object and not by its id, which another question with another filter may have.
-        key = (id(question), settings.retrieval, settings.reranks)
-        if key not in self.found:
-            self.found[key] = question, self.search(question, settings)
-        found: Found = self.found[key][1]
-        return found
 
     def search(self, question: LabeledQuestion, settings: Settings) -> Found:
         """Return what the index or the retriever finds."""
