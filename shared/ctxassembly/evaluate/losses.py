@@ -123,12 +123,12 @@ def holders_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[Chunk]:
     return [chunk for chunk in chunks if has_whole(evidence, chunk)]
 
 
-def parts_of(evidence: Evidence, chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Return the chunks of one document that have all of a span or a quotation together; none if they haven't."""
+def parts_of(evidence: Evidence, chunks: Sequence[Chunk]) -> list[tuple[Chunk, Span]]:
+    """Return the chunks of one document that have all of a span or a quotation together, each with the part it has."""
     if evidence.kind not in ("span", "quotation") or not has_all(evidence, chunks):
         return []
     wanted = without_blanks(evidence.quotation or "")
-    return [chunk for chunk in chunks if held_span(evidence, wanted, chunk)]
+    return [(chunk, span) for chunk in chunks if (span := held_span(evidence, wanted, chunk))]
 
 
 _RETRIEVAL_LAYERS: dict[str | None, Layer] = {
@@ -243,12 +243,10 @@ def loss_of_split(
     """
     wanted = without_blanks(evidence.quotation or "")
     for of_document in _by_document(chunks):
-        chunks_with_parts = parts_of(evidence, of_document)
-        parts = [(chunk, *span) for chunk in chunks_with_parts if (span := held_span(evidence, wanted, chunk))]
+        parts = sorted(parts_of(evidence, of_document), key=lambda part: part[1][0] - part[1][1])  # the longest first
         if len(parts) < 2:
             continue
-        parts.sort(key=lambda part: part[1] - part[2])  # the longest first
-        losses = {chunk.id: loss_of_part(chunk, _part(evidence, wanted, *span)) for chunk, *span in parts}
+        losses = {chunk.id: loss_of_part(chunk, _part(evidence, wanted, *span)) for chunk, span in parts}
         size = len(wanted) if wanted else (evidence.end or 0) - (evidence.start or 0)
         lost = [loss for loss in losses.values() if loss]
         if lost and size > max(len(without_blanks(chunk.text) if wanted else chunk.text) for chunk, *_ in parts):

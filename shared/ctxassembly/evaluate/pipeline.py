@@ -121,6 +121,6 @@ class Pipeline:
         if question.filter is None or evidence.document_id is None or not hasattr(store, "fetch"):
             return None
         chunks = store.fetch([ChunkRef(evidence.document_id)])
-        ids = [chunk.id for chunk in holders_of(evidence, chunks) or parts_of(evidence, chunks)]
+        ids = [chunk.id for chunk in holders_of(evidence, chunks) or (one for one, _ in parts_of(evidence, chunks))]
         known = {chunk.id for chunk in visible}
         return next((id_ for id_ in ids if id_ not in known), None)

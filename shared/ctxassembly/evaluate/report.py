@@ -233,14 +233,11 @@ def _number(value: float, decimals: int, sign: str = "") -> str:
 
 def _aligned(systems: Sequence[str], rows: Iterator[tuple[str, list[str]]]) -> list[str]:
     """Return lines with a column for each of `systems`, aligned to the right."""
-    cells = [("", [truncate(system, MAX_NAME_CHARS) for system in systems]), *rows]
-    first = max(len(title) for title, _ in cells)
-    widths = [max(len(row[at].removesuffix(DIFFERS)) for _, row in cells) for at in range(len(systems))]
-
-    def padded(cell: str, width: int) -> str:
-        return cell.rjust(width + cell.endswith(DIFFERS)).ljust(width + 1)
-
-    return [
-        f"{title:<{first}}  {'  '.join(padded(cell, width) for cell, width in zip(row, widths, strict=True))}".rstrip()
-        for title, row in cells
+    heads = [truncate(system, MAX_NAME_CHARS) for system in systems]
+    # The mark has a column of its own: what has none gets a blank there.
+    cells = [
+        (title, [cell if cell.endswith(DIFFERS) else f"{cell} " for cell in row]) for title, row in (("", heads), *rows)
     ]
+    first = max(len(title) for title, _ in cells)
+    widths = [max(map(len, column)) for column in zip(*(row for _, row in cells), strict=True)]
+    return [f"{title:<{first}}  {'  '.join(map(str.rjust, row, widths))}".rstrip() for title, row in cells]
