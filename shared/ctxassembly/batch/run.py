@@ -246,8 +246,7 @@ def _rows(
     total = len(questions) if isinstance(questions, Sized) else None
     with ExitStack() as stack:
         file = None if out is None else stack.enter_context(BatchFile.opened(out))
-        advance, close = progress_bar(total, "question", "batch", is_shown=progress)
-        stack.callback(close)
+        advance = stack.enter_context(progress_bar(total, "question", "batch", is_shown=progress))
         if pool:
             stack.callback(pool.close)
 

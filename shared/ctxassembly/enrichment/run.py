@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any
 
 from ctxassembly.answering.requests import AskModel
@@ -264,16 +265,15 @@ def enrich(
     """
     run = EnrichmentRun(index, model, config, embed, limit)
     outlines = run.scan()
-    report_done, close_progress = _start_progress(progress, run.estimate)
-    try:
-        for outline, failure in iter_completed(run.enrich, outlines, run.config.concurrency):
-            run.record(outline, failure)
-            report_done()
-            if run.stop_reason:
-                break
-    finally:
-        close_progress()
-        run.commit()
+    with _reported(progress, run.estimate) as report_done:
+        try:
+            for outline, failure in iter_completed(run.enrich, outlines, run.config.concurrency):
+                run.record(outline, failure)
+                report_done()
+                if run.stop_reason:
+                    break
+        finally:
+            run.commit()
     return run.result()
 
 
@@ -299,17 +299,16 @@ async def aenrich(
     """
     run = EnrichmentRun(index, model, config, embed, limit, needs_sync=False)
     outlines = await Port(run.scan).acall()
-    report_done, close_progress = _start_progress(progress, run.estimate)
-    try:
-        async with aclosing(aiter_completed(run.aenrich, outlines, run.config.concurrency)) as outcomes:
-            async for outline, failure in outcomes:
-                run.record(outline, failure)
-                report_done()
-                if run.stop_reason:
-                    break
-    finally:
-        close_progress()
-        await Port(run.commit).acall()
+    with _reported(progress, run.estimate) as report_done:
+        try:
+            async with aclosing(aiter_completed(run.aenrich, outlines, run.config.concurrency)) as outcomes:
+                async for outline, failure in outcomes:
+                    run.record(outline, failure)
+                    report_done()
+                    if run.stop_reason:
+                        break
+        finally:
+            await Port(run.commit).acall()
     return run.result()
 
 
@@ -328,15 +327,15 @@ def estimate_enrichment(
     return run.estimate
 
 
-def _start_progress(progress: Any, estimate: EnrichmentEstimate) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Return a function to call after each document, and one for the end. The estimate is shown at once."""
+@contextmanager
+def _reported(progress: Any, estimate: EnrichmentEstimate) -> Iterator[Callable[[], object]]:
+    """Yield a function to call after each document. The estimate is shown at once."""
     if not (isinstance(progress, bool) or callable(progress)):
         raise InputError(f"progress must be True, False or a function, got {safe_repr(progress)}")
     if callable(progress):
         progress(0, estimate)
-        done = iter(range(1, estimate.documents + 1))
-        return lambda: progress(next(done), estimate), lambda: None
-    if not progress:
-        return lambda: None, lambda: None
-    advance, close = progress_bar(estimate.documents, "document", str(estimate))
-    return lambda: advance(1), close
+        done = count(1)
+        yield lambda: progress(next(done), estimate)
+        return
+    with progress_bar(estimate.documents, "document", str(estimate), is_shown=progress) as advance:
+        yield lambda: advance(1)

@@ -263,8 +263,7 @@ def _opened(
         file = None if resume is None else stack.enter_context(RowFile.opened(Path(resume), _FORMAT))
         rows = {} if file is None else _rows_of(evaluation, file)
         total = len(evaluation.questions) * len(evaluation.systems)
-        advance, close = progress_bar(total, "question", "evaluate", is_shown=progress)
-        stack.callback(close)
+        advance = stack.enter_context(progress_bar(total, "question", "evaluate", is_shown=progress))
         advance(len(rows))
 
         def add(row: EvaluationRow | Exception) -> None:

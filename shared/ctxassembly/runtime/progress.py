@@ -20,19 +20,18 @@ Advance = Callable[[int], object]
 """A function that moves the bar on by so many units."""
 
 
+@contextmanager
 def progress_bar(
     total: int | None, unit: str = "chunk", title: str = "", *, is_shown: bool = True
-) -> tuple[Advance, Callable[[], object]]:
-    """Return a function that advances a progress bar of tqdm, and one that closes it.
-
-    Neither does anything without tqdm, or if the bar isn't shown.
-    """
+) -> Iterator[Advance]:
+    """Yield a function that advances a progress bar of tqdm; without tqdm, or if it isn't shown, it does nothing."""
     if not is_shown or not find_spec("tqdm"):
-        return lambda _: None, lambda: None
+        yield lambda _: None
+        return
     from tqdm.auto import tqdm
 
-    bar = tqdm(total=total, unit=unit, desc=title or None)
-    return bar.update, bar.close
+    with tqdm(total=total, unit=unit, desc=title or None) as bar:
+        yield bar.update
 
 
 @dataclass(frozen=True)

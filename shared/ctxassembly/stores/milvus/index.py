@@ -137,11 +137,8 @@ class MilvusIndex(SparseIndex):
             missing = index._writer.count_missing(source.pairs(keys), is_new=bool(steps))
             return [*steps, *([f"copy {missing} chunks"] if missing else [])]
         index._open()
-        on_batch, close_bar = progress_bar(None, is_shown=progress)
-        try:
+        with progress_bar(None, is_shown=progress) as on_batch:
             index._writer.add(source.pairs(keys), None, on_batch, replace=True, is_whole=True)
-        finally:
-            close_bar()
         return index
 
     def _open(self) -> None:

@@ -258,16 +258,13 @@ class PostgresIndex:
                 "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
             )
         total = len(chunks) if isinstance(chunks, Sized) else None
-        on_batch, close_bar = progress_bar(total, is_shown=progress)
         with open_maintenance(self.server, self.timeout_seconds) as work:
-            try:
+            with progress_bar(total, is_shown=progress) as on_batch:
                 if isinstance(chunks, Sequence) and not replace:
                     ingest.check_whole(work, self.table, ingest.documents_of(chunks))
                 pairs = pair_vectors(chunks, vectors)
                 written = ingest.write_chunks(work, self.table, pairs, self.keys, embed, on_batch)
                 report = ingest.complete_documents(work, self.table, written, replace=replace)
-            finally:
-                close_bar()
             migrate.complete_changes(work, self.table, report.added + report.deleted)
         return report
 

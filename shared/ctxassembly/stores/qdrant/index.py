@@ -146,11 +146,8 @@ class QdrantIndex(SparseIndex):
         if dry_run:
             new = client.count(layout.collection, count_filter=UNMARKED, exact=True).count
             return [*steps, *([f"add words and places to {new} chunks"] if new else [])]
-        on_batch, close_bar = progress_bar(None, is_shown=progress)
-        try:
+        with progress_bar(None, is_shown=progress) as on_batch:
             mark_new(index._storage, on_batch)
-        finally:
-            close_bar()
         return index
 
     def check(self) -> CollectionHealth:

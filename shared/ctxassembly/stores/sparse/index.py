@@ -87,13 +87,10 @@ class SparseIndex:
         """
         self._check_is_own("add")
         total = len(chunks) if isinstance(chunks, Sized) else None
-        on_batch, close_bar = progress_bar(total, is_shown=progress)
-        try:
+        with progress_bar(total, is_shown=progress) as on_batch:
             if isinstance(chunks, Sequence) and not replace:
                 self._writer.check_whole(chunks)
             return self._writer.add(pair_vectors(chunks, vectors), embed, on_batch, replace=replace)
-        finally:
-            close_bar()
 
     async def aadd(self, chunks: Iterable[Chunk], **options: Any) -> IngestReport:
         """Async version of `add`; `options` are its other arguments."""
