@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
+from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
@@ -41,6 +42,10 @@ from langchain_ctxassembly.assembler import (
     ContextAssembler,
     assembler_inputs,
 )
+from langchain_ctxassembly.spans import has_listeners
+
+EVENT = "contexts_left_out"
+"""The custom event of earlier contexts that a prompt leaves out from here on."""
 
 
 class PromptMessages(NamedTuple):
@@ -49,6 +54,8 @@ class PromptMessages(NamedTuple):
     messages: list[AnyMessage]
     changed_messages: list[AnyMessage]
     last_label: int
+    left_out: dict[str, int]
+    """The number of `messages` whose contexts it leaves out from here on, and of their `tokens`; empty if none."""
 
 
 ContextRequest: TypeAlias = tuple[ContextAssembler, dict[str, Any]]
@@ -73,19 +80,44 @@ def prompt_flow(
     shrunk, remaining = _make_room(turn, window, system_messages, config)
     seen = conversation.seen_in(shrunk.earlier_messages)
     inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
-    gave_way = _gave_way(turn, shrunk, window, system_messages, config.token_limit)
+    left_out = _left_out(turn, shrunk, window)
+    notes = window.notes([*system_messages, *shrunk.without_text()], config.token_limit)
+    if left_out:
+        contexts = pluralize(left_out["messages"], "earlier context")
+        notes.append(f"budget: {contexts} left out from here on, {left_out['tokens']:,} tokens")
+    own = turn.own_context
+    if own is not None and not (seen == conversation and _continues(own, conversation, config)):
+        own = None
     while True:
-        smaller = replace(assembler.config, max_tokens=max(remaining, 1))
-        context = yield assembler.model_copy(update={"config": smaller}), inputs
-        context = with_notes(context, [*evidence.left_out, *gave_way])
+        if own is not None and own.token_count <= remaining:
+            context = own
+        else:
+            smaller = replace(assembler.config, max_tokens=max(remaining, 1))
+            context = yield assembler.model_copy(update={"config": smaller}), inputs
+            context = with_notes(context, evidence.left_out)
+        context = with_notes(context, notes)
         messages = shrunk.with_context(context)
         overflow = window.overflow([*system_messages, *messages])
         if overflow <= 0 or remaining <= 1:
             changed = changed_messages(turn.messages, messages)
-            return PromptMessages(messages, changed, conversation.after(context).next_label - 1)
+            return PromptMessages(messages, changed, conversation.after(context).next_label - 1, left_out)
         # Counted by another counter, a token of the context may cost more than one.
         cost = window.count_messages(messages) - window.count_messages(shrunk.without_text())
         remaining = max(min(remaining - 1, context.token_count * (cost - overflow) // max(cost, 1)), 1)
+
+
+def _continues(context: Context, conversation: Conversation, config: AssemblyConfig) -> bool:
+    """Return True if a tool's `context` needs no other assembly: it repeats nothing, and its labels count on."""
+    known = {(one.label, one.document_id, one.source) for one in conversation.citations}
+    is_new = not any(one.provenance for one in conversation.sent)
+    return (
+        context.format == config.format
+        and (is_new or any(stage.name == "conversation" for stage in context.trace.stages))
+        and all(
+            int(one.label) >= conversation.next_label or (one.label, one.document_id, one.source) in known
+            for one in context.citations
+        )
+    )
 
 
 def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRequest | None, PromptMessages | None]:
@@ -99,38 +131,30 @@ def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRe
 def _make_room(
     turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], config: AssemblyConfig
 ) -> tuple[Turn, int]:
-    """Return the turn with as many of the oldest contexts left out as it needs room, and the room there is.
+    """Return the turn, without the earlier contexts if it needs their room, and the room there is for its own.
 
-    What earlier messages have whole needs none, unless it is sent again. If a context has to go, at least half of them
-    go at once: each time, a provider's cache of the prompt is lost.
+    The first context of a conversation gets what it wants. A later one gets a share of the window at most, and half of
+    that share is enough for it; what earlier messages have whole needs none, unless it is sent again. Otherwise all
+    earlier contexts go at once: each time, a provider's cache of the prompt is lost.
     """
-    limit = config.token_limit
+    limit = config.token_limit if turn.is_first else window.later_limit(config.token_limit)
     texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
     earlier = "\n".join(str(message.text) for message in turn.earlier_messages)
     found = (hit.chunk.text.strip() for call in turn.calls for hit in call.evidence.hits)
     seen = sum(window.count_text(text) for text in found if text in earlier and config.repeat == "never")
-    needed = min(window.remaining([], limit), sum(map(window.count_text, texts)) - seen)
+    needed = min(limit // 2, sum(map(window.count_text, texts)) - seen)
     remaining = window.remaining([*system_messages, *turn.without_text()], limit)
-    if remaining >= needed:
-        return turn, remaining
-    contexts = len(turn.context_indexes)
-    for left_out, shrunk in enumerate(turn.shrunk(), 1):
-        turn, remaining = shrunk, window.remaining([*system_messages, *shrunk.without_text()], limit)
-        if remaining >= needed and 2 * left_out >= contexts:
-            break
+    if remaining < needed:
+        turn = turn.without_contexts()
+        remaining = window.remaining([*system_messages, *turn.without_text()], limit)
     return turn, remaining
 
 
-def _gave_way(
-    turn: Turn, shrunk: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], limit: int
-) -> list[str]:
-    """Return notes for the trace on earlier contexts that are left out from here on, and on shares."""
-    left_out = len(turn.context_indexes) - len(shrunk.context_indexes)
-    notes = window.notes([*system_messages, *shrunk.without_text()], limit)
-    if left_out:
-        tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
-        notes.append(f"budget: {pluralize(left_out, 'earlier context')} left out from here on, {tokens:,} tokens")
-    return notes
+def _left_out(turn: Turn, shrunk: Turn, window: ContextWindow) -> dict[str, int]:
+    """Return the number of contexts that are left out in `shrunk`, and of their tokens; empty if there are none."""
+    messages = len(turn.context_indexes) - len(shrunk.context_indexes)
+    tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
+    return {"messages": messages, "tokens": tokens} if messages else {}
 
 
 class ContextState(AgentState[Any]):
@@ -173,10 +197,11 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     labels, and new ones count on. Messages of errors and of other
     tools stay as they are.
 
-    The prompt, tools and system message included, stays within the model's window. Where it would not, the oldest
-    contexts of the conversation make room, at least half of them at once; the labels that answers took from them still
-    resolve. An unknown window is
-    warned of, and only `max_tokens` of the assembler's config holds then.
+    The prompt, tools and system message included, stays within the model's window. After the first context of a
+    conversation each gets a quarter of the window at most. Where even half of that isn't left, all earlier contexts
+    make room: the custom event `contexts_left_out` has the number of their `messages` and `tokens`, and the labels that
+    answers took from them still resolve. An unknown window is warned of, and only `max_tokens` of the assembler's
+    config holds then.
 
     Neighbors come from the assembler's store, filtered by `filter`, or else they must agree with their hit, as
     `ContextAssembler` describes it.
@@ -245,6 +270,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         wanted, prompt = advance(flow)
         while wanted is not None:
             wanted, prompt = advance(flow, wanted[0].assemble_context(wanted[1], config))
+        if prompt and prompt.left_out and has_listeners(config):
+            dispatch_custom_event(EVENT, prompt.left_out, config=config)
         return _with_changed_messages(handler(_with_messages(request, prompt)), prompt)
 
     @override
@@ -258,6 +285,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         while wanted is not None:
             context = await wanted[0].aassemble_context(wanted[1], config)
             wanted, prompt = await run_in_worker(partial(advance, flow, context))
+        if prompt and prompt.left_out and has_listeners(config):
+            await adispatch_custom_event(EVENT, prompt.left_out, config=config)
         return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
 
     def _resolve_assembler(self, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
@@ -313,9 +342,12 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             return None
         window, system = self._context_window(request, assembler.config.encoding), request.system_message
         shrunk, _ = _make_room(turn, window, [system] if system else [], assembler.effective_config)
+        left_out = _left_out(turn, shrunk, window)
+        if not left_out:
+            return None
         changed = changed_messages(turn.messages, shrunk.messages)
         state: Any = request.state
-        return PromptMessages([*shrunk.messages], changed, state.get("context_last_label", 0)) if changed else None
+        return PromptMessages([*shrunk.messages], changed, state.get("context_last_label", 0), left_out)
 
     def _context_window(self, request: ModelRequest[Any], encoding: Any) -> ContextWindow:
         given = self._budget

@@ -41,7 +41,8 @@ def conversation_in(
     sources = [one for value in values for one in _label_sources(value)]
     messages = [one for one in sources if isinstance(one, BaseMessage)]
     conversation = Conversation.from_messages(sources).seen_in(messages)
-    conversation = replace(conversation, next_label=max(conversation.next_label, first_label))
+    last_label = state.get("context_last_label", 0) if isinstance(state, Mapping) else 0  # `ContextMiddleware` keeps it
+    conversation = replace(conversation, next_label=max(conversation.next_label, first_label, last_label + 1))
     for message in reversed(messages):
         call_ids = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
         if call_id is not None and call_id in call_ids:

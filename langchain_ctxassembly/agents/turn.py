@@ -6,7 +6,7 @@ were called together, and how they read once their evidence is assembled.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
@@ -33,6 +33,8 @@ class SearchEvidence(NamedTuple):
     """Text that no chunk holds, without its separator."""
     left_out: Sequence[str] = ()
     """The chunks that an earlier assembly left out, a line each."""
+    context: Context | None = None
+    """The context that has the hits, if they were assembled already."""
 
 
 EVIDENCE_FORMS = "what was found must be documents, hits or a context, or a list of these for each search"
@@ -110,7 +112,8 @@ def _evidence_of_context(context: Context) -> SearchEvidence:
         for decision in context.trace.decisions
         if not decision.is_in_context
     ]
-    return SearchEvidence(rehydrate_hits(context), context.supplement.partition("\n")[2].strip() or None, left_out)
+    supplement = context.supplement.partition("\n")[2].strip() or None
+    return SearchEvidence(rehydrate_hits(context), supplement, left_out, context)
 
 
 STATUS_KEY = "ctxassembly"
@@ -141,6 +144,11 @@ class Turn(NamedTuple):
             return None
         queries = dict.fromkeys(call.query for call in self.calls if call.query)
         return "\n".join(queries) or last_question(self.messages)
+
+    @property
+    def own_context(self) -> Context | None:
+        """The context of the only call, whose tool has assembled it by itself."""
+        return self.calls[0].evidence.context if len(self.calls) == 1 else None
 
     def other_messages(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         """Return the messages of the state, `messages`, whose text the calls of this turn don't change."""
@@ -173,8 +181,8 @@ class Turn(NamedTuple):
             for index, message in enumerate(self.messages)
         ]
 
-    def shrunk(self) -> Iterator[Turn]:
-        """Yield this turn with one more of the earlier contexts left out each time, the oldest first.
+    def without_contexts(self) -> Turn:
+        """Return this turn with a note in place of each earlier context.
 
         What a tool's message carries stays, so that labels in earlier answers still resolve; its trace says what left.
         """
@@ -184,7 +192,12 @@ class Turn(NamedTuple):
             context = Context.from_dict(message.artifact)
             noted = with_notes(context, [f"budget: gave way, {context.token_count:,} tokens left out from here on"])
             messages[index] = _rewrite(message, dropped_sources_note(context), LEFT_OUT, noted.to_dict())
-            yield Turn(tuple(messages), self.calls)
+        return Turn(tuple(messages), self.calls)
+
+    @property
+    def is_first(self) -> bool:
+        """True if no earlier message has, or had, a context."""
+        return not any(isinstance(message, ToolMessage) and status_of(message) for message in self.messages)
 
     @property
     def context_indexes(self) -> list[int]:

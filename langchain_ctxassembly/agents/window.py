@@ -20,6 +20,11 @@ PER_MESSAGE = 4
 """Tokens of a message in addition to its text: its role, and the separator."""
 PER_IMAGE = 85
 """Tokens of an image, as LangChain's own count has it."""
+LATER_SHARE = 0.25
+"""Share of the window that a later context of a conversation gets at most.
+
+In conversations of 20 turns it loses no recall, and the prompt's beginning changes seldom: docs/prompt-caching.md.
+"""
 
 CountMessages = Callable[[Sequence[BaseMessage]], int]
 
@@ -47,6 +52,13 @@ class ContextWindow:
             return free
         wanted, given = self.divide(messages, available)
         return min(free, given[DOCUMENTS] - (wanted[DOCUMENTS] - available))
+
+    def later_limit(self, limit: int) -> int:
+        """Return the most tokens of a context after the first: so few that several fit before they make room."""
+        if self.max_tokens is None:
+            return limit
+        room = self.divide([], self.max_tokens)[1][DOCUMENTS] if self.shares else self.max_tokens
+        return min(limit, int(LATER_SHARE * room))
 
     def divide(self, messages: Sequence[BaseMessage], available: int) -> tuple[dict[str, int], dict[str, int]]:
         """Return what each kind of text wants, the documents `available` more than they have, and what it gets."""

@@ -19,6 +19,7 @@ from ctxassembly import AssemblyConfig, ConfigError, Share, TokenBudget, resolve
 from ctxassembly.tokens.counter import counter_for
 from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in
 from langchain_ctxassembly.agents.window import make_context_window
+from langchain_samples import Recorder
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
@@ -193,7 +194,9 @@ def test_a_window_without_room_for_any_context_is_an_error() -> None:
 TURNS = 20
 
 
-def conversation(middleware: Any, *tools: Any, question: str = "What is {}?", also: str = "") -> tuple[Scripted, Any]:
+def conversation(
+    middleware: Any, *tools: Any, question: str = "What is {}?", also: str = "", callbacks: Any = None
+) -> tuple[Scripted, Any]:
     """Twenty turns, each with a search and, if named, another tool."""
     said: list[AIMessage] = []
     for number in range(TURNS):
@@ -203,7 +206,7 @@ def conversation(middleware: Any, *tools: Any, question: str = "What is {}?", al
         said += [turn, AIMessage(f"Yes {number} [{number + 1}].")]
     model = Scripted(*said)
     graph: Any = create_agent(model, [TOOL, *tools], middleware=middleware, checkpointer=InMemorySaver())
-    thread: Any = {"configurable": {"thread_id": "1"}}
+    thread: Any = {"configurable": {"thread_id": "1"}, "callbacks": callbacks}
     state: Any = {}
     for number in range(TURNS):
         state = graph.invoke({"messages": [("user", question.format(f"topic{number % 8}"))]}, thread)
@@ -216,16 +219,50 @@ def broken_prefixes(prompts: list[list[BaseMessage]]) -> int:
     return sum(after[: len(before)] != before for before, after in pairwise(sent))
 
 
-def test_the_beginning_of_the_prompt_changes_seldom_and_the_trace_says_when() -> None:
-    assembler = ContextAssembler(config=AssemblyConfig(repeat="always"))
-    model, state = conversation([ContextMiddleware(assembler, budget=window(8_000))])
-    assert all(taken(prompt) + ANSWER <= 8_000 for prompt in model.prompts)
-    assert broken_prefixes(model.prompts) <= 6  # one at a time it was 13
+@pytest.mark.parametrize(
+    ("repeat", "most", "breaks"),
+    [  # as the table in docs/prompt-caching.md has it
+        ("never", 2_500, 7),
+        ("never", 4_000, 2),
+        ("never", 8_000, 0),
+        ("always", 2_500, 7),
+        ("always", 4_000, 6),
+        ("always", 8_000, 2),
+    ],
+)
+def test_the_beginning_of_the_prompt_changes_seldom_and_each_time_an_event_says_so(
+    repeat: Any, most: int, breaks: int
+) -> None:
+    recorder = Recorder()
+    assembler = ContextAssembler(config=AssemblyConfig(repeat=repeat))
+    model, state = conversation([ContextMiddleware(assembler, budget=window(most))], callbacks=[recorder])
+    assert all(taken(prompt) + ANSWER <= most for prompt in model.prompts)
+    assert broken_prefixes(model.prompts) <= breaks + 1  # ids of calls are random, and so are their tokens
+    events = [data for name, data in recorder.events if name == "contexts_left_out"]
+    assert len(events) == broken_prefixes(model.prompts)
+    left_out = [one for one in tool_messages(state["messages"]) if "left out from here on" in str(one.content)]
+    assert sum(event["messages"] for event in events) == len(left_out)
+    assert all(event["tokens"] > 100 for event in events)
     traces = [context.trace for context in contexts_in(state["messages"])]
     gave_way = [trace for trace in traces if trace.notes and trace.notes[-1].startswith("budget: gave way, ")]
+    assert gave_way == traces[: len(left_out)]
     said = [match for trace in traces for note in trace.notes if (match := LEFT_OUT.fullmatch(note))]
-    assert 0 < sum(int(match[1]) for match in said) <= len(gave_way)
-    assert gave_way == traces[: len(gave_way)]
+    assert sum(int(match[1]) for match in said) <= len(left_out)
+
+
+async def test_the_event_is_in_the_stream_of_events() -> None:
+    model = Scripted(*[message for _ in range(4) for message in (calls("topic0", "topic3"), AIMessage("Yes."))])
+    assembler = ContextAssembler(config=AssemblyConfig(repeat="always"))
+    graph = agent(model, TOOL, middleware=ContextMiddleware(assembler, budget=window(2_000)))
+    messages: list[Any] = []
+    events: list[Any] = []
+    for number in range(4):
+        async for event in graph.astream_events({"messages": [*messages, ("user", f"{number}?")]}, version="v2"):
+            if event["event"] == "on_custom_event" and event["name"] == "contexts_left_out":
+                events.append((number, event["data"]["messages"]))
+            if not event["parent_ids"] and event["event"] == "on_chain_end":
+                messages = event["data"]["output"]["messages"]
+    assert events[0] == (1, 1)
 
 
 LEFT_OUT = re.compile(r"budget: (\d+) earlier contexts? left out from here on, [\d,]+ tokens")
@@ -265,7 +302,7 @@ def test_the_shares_limit_all_contexts_together() -> None:
 
 
 def test_the_shares_give_the_frameworks_own_middleware_its_numbers() -> None:
-    """Documents keep their floor in twenty turns with long questions and reports, and no prompt exceeds the window."""
+    """Documents keep their part in twenty turns with long questions and reports, and no prompt exceeds the window."""
     budget = window(5_000, shares=SHARES)
     others = budget.room - budget.divide()["documents"]
     summaries = SummarizationMiddleware(
@@ -283,7 +320,7 @@ def test_the_shares_give_the_frameworks_own_middleware_its_numbers() -> None:
     assert all(taken(prompt, (TOOL, report)) + ANSWER <= 5_000 for prompt in model.prompts)
     assert any("Here is a summary of the conversation" in str(message.content) for message in state["messages"])
     for context in contexts_in(state["messages"]):
-        assert context.trace.max_tokens >= 900
+        assert context.trace.max_tokens >= 3_000 // 4
 
 
 def test_a_share_that_exceeds_what_it_may_take_is_in_the_trace() -> None:

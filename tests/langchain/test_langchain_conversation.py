@@ -15,7 +15,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, MemoryIndex, RetrievalConfig, TokenBudget, resolve
+from ctxassembly import (
+    AssemblyConfig,
+    Chunk,
+    Context,
+    Conversation,
+    Labels,
+    MemoryIndex,
+    RetrievalConfig,
+    TokenBudget,
+    resolve,
+)
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -26,6 +36,7 @@ from langchain_ctxassembly import (
     context_tool,
     contexts_in,
 )
+from langchain_samples import Recorder
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -123,6 +134,55 @@ async def test_an_agent_reads_each_text_once(awaited: bool, has_middleware: bool
     assert_labels_count_on(contexts)
     assert [one.text for one in tool_messages(model.prompts[-1])] == [one.text for one in contexts]
     assert not resolve("So [1].", state["messages"]).unknown
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_what_a_context_tool_assembled_is_not_assembled_again_by_the_middleware(awaited: bool) -> None:
+    questions = ["topic1", "topic1 topic2", "topic2 topic3"]
+    assembler, recorder = ContextAssembler(config=OPEN), Recorder()
+    tool = context_tool(retriever(), "search", "Searches.", assembler=assembler)
+    states = []
+    for middleware in ([], [ContextMiddleware(assembler)]):
+        model = Scripted(*[one for question in questions for one in (calls(question), AIMessage("So [1]."))])
+        app = create_agent(model, [tool], middleware=middleware, checkpointer=InMemorySaver())
+        for question in questions:
+            state = await run(app, asked(question), {**THREAD, "callbacks": [recorder]}, awaited=awaited)
+        states.append([one.text for one in tool_messages(state["messages"])])
+    assert states[0] == states[1]
+    assert [name for name, _ in recorder.events] == ["context_assembled"] * 6
+
+
+def test_a_context_that_repeats_text_and_labels_is_assembled_again_by_the_middleware() -> None:
+    alone = context_tool(
+        retriever(), "search", "Searches.", assembler=ContextAssembler(config=OPEN, labels=lambda: Labels(1))
+    )
+    questions = ["topic1", "topic1 topic2"]
+    model = Scripted(*[one for question in questions for one in (calls(question), AIMessage("So [1]."))])
+    app = create_agent(model, [alone], middleware=[ContextMiddleware(ContextAssembler(config=OPEN))])
+    messages: list[Any] = []
+    for question in questions:
+        messages = app.invoke({"messages": [*messages, ("user", question)]})["messages"]
+    sent = texts_sent(contexts_in(messages))
+    assert len(sent) == len(set(sent)) >= 2
+    assert_labels_count_on(contexts_in(messages))
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_context_tool_counts_on_after_a_summary(awaited: bool) -> None:
+    """The messages with the first labels are gone; an answer in the summary may have them."""
+    turns = [calls("topic1"), AIMessage("So [1]."), calls("topic3"), AIMessage("So [2].")]
+    summarizing = SummarizationMiddleware(
+        Scripted(*[AIMessage("Topic1 was asked [1].")] * 9), trigger=("messages", 5), keep=("messages", 1)
+    )
+    found = index(*pages("one.pdf", 2), *pages("three.pdf", 4)[3:]).as_retriever(search_kwargs={"k": 1})
+    assembler = ContextAssembler(config=OPEN)
+    tool = context_tool(found, "search", "Searches.", assembler=assembler)
+    middleware = [summarizing, ContextMiddleware(assembler)]
+    app = create_agent(Scripted(*turns), [tool], middleware=middleware, checkpointer=InMemorySaver())
+    await run(app, asked("What is topic1?"), awaited=awaited)
+    state = await run(app, asked("And topic3?"), awaited=awaited)
+    (after,) = contexts_in(state["messages"])
+    assert [(one.label, one.source) for one in after.citations] == [("2", "three.pdf")]
 
 
 @pytest.mark.parametrize("has_middleware", [False, True])

@@ -172,7 +172,7 @@ def test_in_the_middleware_it_stays_within_what_is_left_of_the_window() -> None:
     window_of_prompts = make_context_window(budget, "cl100k_base", [*tools, *middleware.tools], None)
     assert [window_of_prompts.overflow(prompt) <= 0 for prompt in model.prompts] == [True] * 3
     _, around = contexts_in(model.prompts[-1])
-    assert around.trace.max_tokens < 200
+    assert around.token_count < 200
     assert len(shown_ids(around)) > 1
 
 
