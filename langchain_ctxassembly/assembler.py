@@ -27,7 +27,6 @@ from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_parameters, check_store, hint_for_config, hint_for_documents
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.labels import check_labels, resolve_labels
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
@@ -72,7 +71,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     "question" or "input" is taken for it. Other keys, such as the rest of a graph's state, are ignored.
 
     Parameters: `config` has the settings; `store` has the chunks next to a hit; `filter`, `neighbors` and
-    `transform_fetched` limit which of these chunks may be read; `labels` continue the numbering of a conversation;
+    `transform_fetched` limit which of these chunks may be read; `conversation` is the one of all runs;
     `dedup="semantic"` uses `embeddings` and `compress="llm"` uses `llm`; `scorer` scores how relevant sentences are,
     in addition to the words of the query.
 
@@ -127,12 +126,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     transform_fetched: Callable[[Sequence[Chunk]], Any] | None = None
     """A function from fetched chunks to those that may be used, called before anything else sees them: a mask, say. It
     may be async, for the async methods."""
-    labels: Any = None
-    """The `Labels()` of a conversation, from which each run takes the next ones; or a function without arguments that
-    returns the labels of the current conversation, or None. Without labels a run begins with `config.first_label`."""
-
     conversation: InstanceOf[Conversation] | None = None
-    """The conversation of all runs. A conversation in the input of a run takes its place."""
+    """The conversation of all runs. A conversation in the input of a run takes its place. With
+    `Conversation(labels=Labels())` each run takes the next labels; without any a run begins with `config.first_label`.
+    """
 
     _warnings: WarnOnce = PrivateAttr(default_factory=WarnOnce)
     """Its warnings. Copies share it; so does an assembler that is made from the config of a call."""
@@ -160,7 +157,6 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         check_scorer(self.scorer)
         restrict_store(self.store, self.filter, None)
-        check_labels(self.labels)
         if message := window_warning(self.llm, self.config.token_limit):
             self._warnings.warn(message, key="window")
         return self
@@ -245,15 +241,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _arguments(self, inputs: Any, search: VisibleSearch | None) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
-        arguments = self._read_inputs(inputs)
         return {
-            **arguments,
+            **self._read_inputs(inputs),
             "config": self.effective_config,
             "store": self.neighbor_store(search),
             "embeddings": self.embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
-            "labels": resolve_labels(self.labels) if arguments["conversation"] is None else None,
         }
 
     def share_warnings_with(self, other: ContextAssembler) -> None:

@@ -19,7 +19,7 @@ from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_s
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import LabelsArgument
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
@@ -82,13 +82,14 @@ class ContextAssemblyRetriever(BaseRetriever):
         supplement: SupplementInput = None,
         neighbors: Neighbors | None = None,
         transform_fetched: Callable[[Sequence[Chunk]], Any] | None = None,
-        labels: LabelsArgument = None,
+        conversation: Conversation | None = None,
     ) -> Self:
         """Return a retriever over `vectorstore` that keeps the scores of its search.
 
         Args:
             vectorstore: the store to search, for `hits` chunks unless `search_kwargs` has a `k`.
-            assembler: the assembler. Give it, or `config`, `store`, `neighbors`, `transform_fetched` and `labels`.
+            assembler: the assembler. Give it, or `config`, `store`, `neighbors`, `transform_fetched` and
+                `conversation`.
             config: as for `ContextAssembler`.
             store: the store of neighbors; None means the vector store itself, as `make_neighbor_store` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
@@ -99,7 +100,7 @@ class ContextAssemblyRetriever(BaseRetriever):
             supplement: as for the class.
             neighbors: as for `ContextAssembler`.
             transform_fetched: as for `ContextAssembler`.
-            labels: as for `ContextAssembler`.
+            conversation: as for `ContextAssembler`.
 
         Raises:
             ValueError: `assembler` is given together with a setting of its own, `hits` is below 1, or the search has a
@@ -114,11 +115,11 @@ class ContextAssemblyRetriever(BaseRetriever):
             "store": store,
             "neighbors": neighbors,
             "transform_fetched": transform_fetched,
-            "labels": labels,
+            "conversation": conversation,
         }
         given = {name: value for name, value in settings.items() if value is not None}
         if assembler is not None and given:
-            allowed = "given without config, store, neighbors, transform_fetched and labels, which are its own"
+            allowed = "given without config, store, neighbors, transform_fetched and conversation, which are its own"
             raise ConfigError("assembler", allowed, assembler)
         assembler = assembler or ContextAssembler(**given)
         options = {"k": hits, **(search_kwargs or {})}

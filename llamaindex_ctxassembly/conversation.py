@@ -7,10 +7,9 @@ present run is in no memory yet: it counts as seen as long as the memory ends wi
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Union
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Union
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory
@@ -35,31 +34,8 @@ def _run_of(messages: Sequence[ChatMessage]) -> _Run | None:
     return (len(messages), messages[-1]) if messages else None  # an agent puts the question there first
 
 
-@dataclass
-class ConversationTurn:
-    """The conversation for one context, which is recorded once it is assembled."""
-
-    conversation: Conversation | None
-    contexts: list[Context] = field(default_factory=list)
-
-
-class LabeledConversation(NamedTuple):
-    """A conversation to which nothing is added, whose contexts take their new labels from `labels`."""
-
-    conversation: Conversation
-    labels: Labels
-
-
-@contextmanager
-def _labeled_turn(given: LabeledConversation, max_labels: int) -> Iterator[ConversationTurn]:
-    """Yield a turn with reserved labels; the unused ones are released afterwards."""
-    end = first = given.labels.reserve(max_labels)
-    turn = ConversationTurn(replace(given.conversation, next_label=first))
-    try:
-        yield turn
-        end = max([end, *(int(one.label) + 1 for context in turn.contexts for one in context.citations)])
-    finally:
-        given.labels.release(end, first + max_labels)
+Turn = tuple[Conversation | None, Callable[[Context], None]]
+"""The conversation for one context, and a function that records the context once it is assembled."""
 
 
 class MemoryConversation:
@@ -100,45 +76,38 @@ class MemoryConversation:
         if not (conversation is None or isinstance(conversation, Conversation)):
             raise ConfigError("conversation", "a Conversation or None", conversation)
         self._memory = memory
-        self._sent = conversation or Conversation()
-        self._labels = Labels(self._sent.next_label)
+        sent = conversation or Conversation()
+        self._sent = replace(sent, labels=Labels(sent.free_label))
         self._in_flight: list[tuple[_Run, str]] = []
         self._lock = lock()
 
     @property
     def conversation(self) -> Conversation:
         """All contexts so far, whether the memory still holds their text or not."""
-        return replace(self._sent, next_label=self._labels.next)
+        return self._sent
 
-    @contextmanager
-    def turn(self, max_labels: int) -> Iterator[ConversationTurn]:
-        """Yield the conversation for a context of at most `max_labels` new labels."""
-        with self._record(_run_of(self._memory.get_all()), self._memory.get(), max_labels) as turn:
-            yield turn
+    def turn(self) -> Turn:
+        """Return the conversation for a context, and what records that context."""
+        return self._turn(_run_of(self._memory.get_all()), self._memory.get())
 
-    @asynccontextmanager
-    async def aturn(self, max_labels: int) -> AsyncIterator[ConversationTurn]:
+    async def aturn(self) -> Turn:
         """Async version of `turn`."""
-        with self._record(_run_of(await self._memory.aget_all()), await self._memory.aget(), max_labels) as turn:
-            yield turn
+        return self._turn(_run_of(await self._memory.aget_all()), await self._memory.aget())
 
-    @contextmanager
-    def _record(self, run: _Run | None, messages: Sequence[ChatMessage], max_labels: int) -> Iterator[ConversationTurn]:
+    def _turn(self, run: _Run | None, messages: Sequence[ChatMessage]) -> Turn:
         with self._lock:
             self._in_flight = [(other, text) for other, text in self._in_flight if other == run]
             seen = self._sent.seen_in([*messages, *(text for _, text in self._in_flight)])
-        with _labeled_turn(LabeledConversation(seen, self._labels), max_labels) as turn:
-            yield turn
+
+        def record(context: Context) -> None:
             with self._lock:
-                for context in turn.contexts:
-                    self._sent = self._sent.after(context)
-                    self._in_flight += [] if run is None else [(run, context.text)]
+                self._sent = self._sent.after(context)
+                self._in_flight += [] if run is None else [(run, context.text)]
+
+        return seen, record
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MemoryConversation:
         return self  # the copy of a postprocessor takes part in the same conversation
-
-
-KnownConversation = MemoryConversation | LabeledConversation | Conversation | None
 
 
 def check_conversation(given: object) -> None:
@@ -154,7 +123,7 @@ def check_conversation(given: object) -> None:
         raise ConfigError("conversation", allowed, given)
 
 
-def resolve_conversation(given: ConversationArgument) -> KnownConversation:
+def resolve_conversation(given: ConversationArgument) -> MemoryConversation | Conversation | None:
     """Return the conversation for one call: `given`, or the result of calling it.
 
     Raises:
@@ -166,25 +135,11 @@ def resolve_conversation(given: ConversationArgument) -> KnownConversation:
     return found
 
 
-@contextmanager
-def conversation_turn(given: KnownConversation, max_labels: int) -> Iterator[ConversationTurn]:
-    """Yield the turn of a conversation; a `Conversation` is a value, to which nothing is added."""
-    if isinstance(given, MemoryConversation):
-        with given.turn(max_labels) as turn:
-            yield turn
-    elif isinstance(given, LabeledConversation):
-        with _labeled_turn(given, max_labels) as turn:
-            yield turn
-    else:
-        yield ConversationTurn(given)
+def begin_turn(given: MemoryConversation | Conversation | None) -> Turn:
+    """Return the turn of a conversation; a `Conversation` is a value, to which nothing is added."""
+    return given.turn() if isinstance(given, MemoryConversation) else (given, lambda _: None)
 
 
-@asynccontextmanager
-async def aconversation_turn(given: KnownConversation, max_labels: int) -> AsyncIterator[ConversationTurn]:
-    """Async version of `conversation_turn`."""
-    if isinstance(given, MemoryConversation):
-        async with given.aturn(max_labels) as turn:
-            yield turn
-    else:
-        with conversation_turn(given, max_labels) as turn:
-            yield turn
+async def abegin_turn(given: MemoryConversation | Conversation | None) -> Turn:
+    """Async version of `begin_turn`."""
+    return await given.aturn() if isinstance(given, MemoryConversation) else begin_turn(given)

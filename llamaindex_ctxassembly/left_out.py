@@ -16,9 +16,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
-from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.conversation import LabeledConversation
 from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 
 
@@ -47,7 +45,7 @@ def left_out_tool(
     Nothing that was left out matches. Left out and available: b.pdf
 
     The text is a context of its own, within `max_tokens` of the postprocessor's config; `resolve` reads its nodes from
-    the output of the agent. Labels continue after the labels in `context`, or as `labels` of the postprocessor say.
+    the output of the agent. Labels continue after the labels in `context`, or in the postprocessor's `conversation`.
 
     It reads only hits that the context has kept, which were admitted when it was assembled, and their neighbors, which
     the postprocessor fetches under its filter as ever. Of a search with more than 40 hits, a context keeps the best 40,
@@ -65,7 +63,7 @@ def left_out_tool(
     if not isinstance(own, ContextAssemblyPostprocessor):
         raise ConfigError("postprocessor", "a ContextAssemblyPostprocessor", postprocessor)
     known = Context.from_dict(context)
-    search = _LeftOutSearch(known, own, Labels(max(own.config.first_label, last_label(known) + 1)))
+    search = _LeftOutSearch(known, own, replace(Conversation().after(known), labels=Labels()))
     return FunctionTool.from_defaults(
         search.run,
         name=TOOL_NAME,
@@ -80,7 +78,7 @@ def left_out_tool(
 class _LeftOutSearch:
     context: Context
     postprocessor: ContextAssemblyPostprocessor
-    labels: Labels
+    conversation: Conversation
 
     def run(self, **wanted: Any) -> list[NodeWithScore] | str:
         left_out = self._find(wanted)
@@ -100,11 +98,10 @@ class _LeftOutSearch:
 
     def _arguments(self, left_out: LeftOut) -> dict[str, Any]:
         arguments = self.postprocessor.arguments(left_out.hits, left_out.query, None)
-        config = left_out.config(self.postprocessor.config)
-        if arguments["conversation"] is None and arguments["labels"] is None:
-            config = replace(config, first_label=1, label_step=1)  # the tool has the labels
-            arguments["conversation"] = LabeledConversation(Conversation().after(self.context), self.labels)
-        return {**arguments, "config": config}
+        arguments["config"] = left_out.config(self.postprocessor.config)
+        if arguments["conversation"] is None:
+            arguments |= {"conversation": self.conversation, "config": replace(arguments["config"], label_step=1)}
+        return arguments
 
 
 def _to_output(left_out: LeftOut, context: Context) -> list[NodeWithScore] | str:

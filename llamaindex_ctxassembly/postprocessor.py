@@ -19,13 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.answering.cache import HiddenFilter, index_identity
 from ctxassembly.assembly.expansion.access import unseen_filter_warning
-from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import check_parameters, hint_for_store
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import Labels, check_labels, resolve_labels
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.messages import supplement_key
@@ -37,9 +36,9 @@ from ctxassembly.stores.filtered import ScopedStore
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.conversation import (
-    aconversation_turn,
+    abegin_turn,
+    begin_turn,
     check_conversation,
-    conversation_turn,
     resolve_conversation,
 )
 from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, text_model
@@ -110,9 +109,6 @@ class ContextWarnings(WarnOnce):
 
 T = TypeVar("T")
 
-MAX_MENTIONED = 20
-"""More than the documents that the best hits may mention."""
-
 FilterFunction = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
 
@@ -180,14 +176,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
     function. It gets the texts of nodes without an embedding, in one batch.
 
-    `labels` are the `Labels()` of a conversation, from which each run takes the next ones. The engines of a
-    SubQuestionQueryEngine share one, an agent's tool keeps one, and all their sources have different labels. A function
-    without arguments may return the labels of the current conversation, or None. Without labels each run begins with
-    `config.first_label`.
-
-    `conversation` is the conversation of an agent's memory, `MemoryConversation(memory)`, instead of `labels`: text
-    that the memory still holds isn't sent again, and documents keep their labels. A function without arguments may
-    return the current one, or None. A plain `Conversation` is taken as it is, and nothing is added to it.
+    `conversation` is the conversation of an agent's memory, `MemoryConversation(memory)`: text that the memory still
+    holds isn't sent again, and documents keep their labels. A function without arguments may return the current one, or
+    None. A plain `Conversation` is taken as it is, and nothing is added to it. With `Conversation(labels=Labels())`
+    each run takes the next labels: the engines of a SubQuestionQueryEngine share one, and all their sources have
+    different labels. Without any each run begins with `config.first_label`.
 
     `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. If the
     context may be longer than the window of `llm`, or else of `Settings.llm`, a warning says so. An LLM that only the
@@ -199,8 +192,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     Each stage is a span below the postprocessor's, `ctxassembly.expand` or `ctxassembly.budget`; its result has counts.
 
-    `to_dict` and `to_json` leave out stores, models, labels, the hook and the supplement: pass them to `from_dict`
-    again. A function as `filter` can't be written as JSON.
+    `to_dict` and `to_json` leave out stores, models, conversation, hook and supplement: pass them to
+    `from_dict` again. A function as `filter` can't be written as JSON.
 
     Raises:
         ConfigError: more than one store is given; a store, hook, llm, scorer or embeddings have the wrong type;
@@ -220,7 +213,6 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     scorer: Any = Field(default=None, exclude=True, frozen=True)
     supplement: SupplementInput = Field(default=None, exclude=True, frozen=True)
     transform_fetched: Any = Field(default=None, exclude=True, frozen=True)
-    labels: Any = Field(default=None, exclude=True, frozen=True)
     conversation: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbor_store: Any = PrivateAttr()
@@ -243,10 +235,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
         check_scorer(self.scorer)
-        check_labels(self.labels)
         check_conversation(self.conversation)
-        if not (self.labels is None or self.conversation is None):
-            raise ConfigError("labels", "None with a conversation, which has its own", self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
         self._warnings.warn_about_window(self.llm, self.config.token_limit)
 
@@ -290,23 +279,23 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def assemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
         """Return `transform` of the context that `assemble` returns for `arguments`, with its warnings issued."""
-        with conversation_turn(arguments.get("conversation"), _max_new_labels(arguments)) as turn:
-            given = {**arguments, "conversation": turn.conversation}
-            context = assemble(**given, llm=text_model(self.llm), on_stage=on_stage())
-            turn.contexts.append(context)
+        conversation, record = begin_turn(arguments["conversation"])
+        given = {**arguments, "conversation": conversation}
+        context = assemble(**given, llm=text_model(self.llm), on_stage=on_stage())
+        record(context)
         self._issue_warnings(context)
         return transform(context)
 
     async def aassemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
         """Async version of `assemble_as`. `transform` is called in the thread that assembles."""
-        async with aconversation_turn(arguments.get("conversation"), _max_new_labels(arguments)) as turn:
-            context, output = await assemble_as(
-                lambda context: (context, transform(context)),
-                **{**arguments, "conversation": turn.conversation},
-                llm=async_text_model(self.llm),
-                on_stage=on_stage(),
-            )
-            turn.contexts.append(context)
+        conversation, record = await abegin_turn(arguments["conversation"])
+        context, output = await assemble_as(
+            lambda context: (context, transform(context)),
+            **{**arguments, "conversation": conversation},
+            llm=async_text_model(self.llm),
+            on_stage=on_stage(),
+        )
+        record(context)
         self._issue_warnings(context)
         return output
 
@@ -383,11 +372,17 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return self.arguments(hits, query, supplement)
 
     def arguments(
-        self, hits: Sequence[Hit], query: str | None, supplement: SupplementInput, labels: Labels | None = None
+        self,
+        hits: Sequence[Hit],
+        query: str | None,
+        supplement: SupplementInput,
+        conversation: Conversation | None = None,
     ) -> dict[str, Any]:
-        """Return the arguments of `assemble`; `supplement` and `labels` are used if the postprocessor has none."""
-        own_supplement, own_labels = resolve_supplement(query, self.supplement), resolve_labels(self.labels)
-        conversation = resolve_conversation(self.conversation)
+        """Return the arguments of `assemble`.
+
+        `supplement` is used if the postprocessor has none. `conversation` takes the place of its own.
+        """
+        own_supplement = resolve_supplement(query, self.supplement)
         return {
             "hits": hits,
             "config": self.config,
@@ -397,8 +392,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             "embeddings": self._embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
-            "labels": None if conversation is not None else labels if own_labels is None else own_labels,
-            "conversation": conversation,
+            "conversation": conversation or resolve_conversation(self.conversation),
         }
 
     def _filtered_store(self, query: str | None) -> Any:
@@ -425,13 +419,6 @@ def _check_filter(value: object) -> None:
     if isinstance(value, Mapping) and "filters" not in value:
         write = "filter=MetadataFilters(filters=[MetadataFilter(key=..., value=...)])"
         raise ConfigError("filter", "MetadataFilters, or a function from a query to them", value, f": write {write}")
-
-
-def _max_new_labels(arguments: Mapping[str, Any]) -> int:
-    """Return a bound of the new labels of one context: one for each part of a document, or for each chunk."""
-    config: AssemblyConfig = arguments["config"]
-    near = 1 if config.cite == "document" else 2 * config.fetch_window(arguments["query"]) + 1
-    return (len(arguments["hits"]) * near + MAX_MENTIONED) * MAX_PARTS
 
 
 def _query_text(query_bundle: QueryBundle | None) -> str | None:

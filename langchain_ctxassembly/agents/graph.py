@@ -87,9 +87,8 @@ def context_node(
     else:
         evidence = evidence_of(source, assembler)
         source = evidence.assembler
-    for name in ("labels", "conversation"):
-        if (own := getattr(source, name)) is not None:
-            raise ConfigError(f"assembler.{name}", f"None here: the state has the {name}", own)
+    if source.conversation is not None:
+        raise ConfigError("assembler.conversation", "None here: the state has it", source.conversation)
     node = _Node(source, evidence, query, documents, context, filter)
     return RunnableLambda(node.run, node.arun, name="context_node")
 

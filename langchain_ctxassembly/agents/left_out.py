@@ -60,7 +60,7 @@ def left_out_tool(context: Context | Mapping[str, Any] | None = None, *, assembl
     Nothing that was left out matches. Left out and available: b.pdf
 
     The text is a context of its own, within `max_tokens` of the assembler's config; its artifact is `to_dict()`. Labels
-    continue after the labels in `context` and in the agent's state, or as the assembler's own `labels` have it.
+    continue after the labels in `context` and in the agent's state, or by the `labels` of the assembler's conversation.
 
     It reads only hits that a context has kept, which were admitted when it was assembled, and their neighbors, which
     the assembler fetches under its filter as ever. Of a search with more than 40 hits, a context keeps the best 40, and
@@ -130,13 +130,12 @@ class _LeftOutSearch:
         ]
         left_out = find_left_out(contexts, dropped=[*iter_contexts(dropped)], **wanted)
         own = left_out.config(assembler.config)
-        conversation = None
-        if assembler.labels is None:
-            given = Conversation() if self.context is None else Conversation().after(self.context)
-            first_label = max(own.first_label, given.next_label)
-            call_id = None if runtime is None else runtime.tool_call_id
-            conversation = conversation_in(state, first_label, call_id=call_id)
-            conversation = replace(conversation, sent=(*given.sent, *conversation.sent))
+        labels = assembler.conversation.labels if assembler.conversation else None
+        given = Conversation() if self.context is None else Conversation().after(self.context)
+        first_label = max(own.first_label, given.next_label)
+        call_id = None if runtime is None else runtime.tool_call_id
+        conversation = conversation_in(state, first_label, call_id=call_id)
+        conversation = replace(conversation, sent=(*given.sent, *conversation.sent), labels=labels)
         prepared = assembler.model_copy(update={"config": own, "conversation": conversation})
         prepared.share_warnings_with(assembler)
         return left_out, prepared, config

@@ -237,7 +237,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
                 assembled within what is left of the window, like the results of all tools.
 
         Raises:
-            ConfigError: an argument has the wrong type, or the assembler has `labels` of its own.
+            ConfigError: an argument has the wrong type, or the assembler has a `conversation`.
         """
         super().__init__()
         self._assembler, self._filter = ContextAssembler() if assembler is None else assembler, filter
@@ -307,9 +307,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         return {} if self._filter is None else {"filter": self._filter(runtime)}
 
     def _check_assembler(self, assembler: ContextAssembler) -> None:
-        for name in ("labels", "conversation"):
-            if (own := getattr(assembler, name)) is not None:
-                raise ConfigError(f"assembler.{name}", "None here, where it follows from the messages", own)
+        if (own := assembler.conversation) is not None:
+            raise ConfigError("assembler.conversation", "None here, where it follows from the messages", own)
         if self._filter is not None and assembler.filter is not None:
             raise ConfigError("filter", "None with an assembler that has a filter", self._filter)
 

@@ -115,7 +115,7 @@ def context_tool(
     isn't sent again (`repeat="always"` in the assembler's config sends it). A document keeps its label and new ones
     count on, so that `resolve_citations(answer, state["messages"])` finds every source. Calls of one
     message take turns: of two, the first has labels 1 3 5, the other 2 4 6. A state that comes back from a checkpoint
-    gives the same labels again. An assembler's own `labels` or `conversation` takes precedence. Elsewhere
+    gives the same labels again. An assembler's own `conversation` takes precedence. Elsewhere
     each call begins with `config.first_label`.
 
     Filters. The config of a call reaches the retriever: the values under `configurable` set its configurable fields,
@@ -175,7 +175,7 @@ class _ToolSearch:
     def _with_conversation(self, retriever: Any, runtime: Any) -> Any:
         """Return the retriever with the conversation in the agent's state, unless its assembler has one."""
         own = retriever.assembler
-        if runtime is None or own.labels is not None or own.conversation is not None:
+        if runtime is None or own.conversation is not None:
             return retriever
         conversation = conversation_in(runtime.state, own.config.first_label, call_id=runtime.tool_call_id)
         assembler = own.model_copy(update={"conversation": conversation})

@@ -31,10 +31,10 @@ from ctxassembly.assembly.selection.supplement import resolve_supplement
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import InputError
 from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
 from ctxassembly.integrations.metadata import ContextPayload, answer_metadata
 from ctxassembly.retrieved import Retrieved
@@ -44,7 +44,7 @@ from ctxassembly.runtime.answer_run import check_answer_config
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
-from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs, read_conversation
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 from langchain_ctxassembly.convert.models import as_cache
 from langchain_ctxassembly.search.caller_filter import ambient_config
@@ -59,6 +59,7 @@ class AnswerInput(TypedDict):
 
     input: str
     chat_history: NotRequired[list[BaseMessage]]
+    conversation: NotRequired[Any]
     mode: NotRequired[str]
     filter: NotRequired[Any]
 
@@ -73,6 +74,7 @@ class AnswerOutput(TypedDict):
     quotes: list[dict[str, Any]]
     documents: list[Document]
     trace: dict[str, Any]
+    conversation: dict[str, Any]
     result: Any
     """An `Answer`; pydantic makes no schema of it."""
     message: AIMessage
@@ -113,14 +115,15 @@ class AnswerRun(answer_run.AnswerRun):
     def __init__(self, parts: ChainParts, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> None:
         question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
         mode, condition = inputs.get("mode") or "normal", parts.evidence.call_filter(inputs.get("filter"))
-        self._evidence, self._run_config, self._labels = parts.evidence, config, Labels.after(messages)
+        own = read_conversation(inputs.get("conversation")) or parts.evidence.assembler.conversation
+        self._evidence, self._run_config = parts.evidence, config
         call = AnswerCall(
             question,
             exchanges_of(messages),
             mode,
             condition,
             is_streamed=is_streamed,
-            labels=self._labels,
+            conversation=own or Conversation.from_messages(messages),
             background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
         )
         with ambient_config(config):
@@ -147,7 +150,7 @@ class AnswerRun(answer_run.AnswerRun):
     def output(self, answer: Answer) -> dict[str, Any]:
         """Return the output of the chain without the text of the answer, which its pieces have given."""
         payload = ContextPayload(answer.context) if answer.context else None
-        message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer, self._labels)})
+        message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer)})
         return {
             "input": self.call.question,
             "context": documents_from(payload) if payload else [],
@@ -188,16 +191,16 @@ class AnswerRun(answer_run.AnswerRun):
     def _assembling_runnable(self, request: Assemble) -> RunnableLambda[Any, Context]:
         assembler, search = self._evidence.assembler_and_search(request.filter)
         config = request.limit_config(assembler.config)
-        labels = self._labels if assembler.labels is None else assembler.labels
-        if labels is not assembler.labels or config is not assembler.config:
-            original, assembler = assembler, assembler.model_copy(update={"labels": labels, "config": config})
+        if config is not assembler.config:
+            original, assembler = assembler, assembler.model_copy(update={"config": config})
             assembler.share_warnings_with(original)
         assemble = partial(assembler.assemble_context, search=search)
         return RunnableLambda(assemble, partial(assembler.aassemble_context, search=search), name="assemble")
 
     def _assembler_inputs(self, request: Assemble) -> Mapping[str, Any]:
         own = resolve_supplement(request.query, self._evidence.supplement)
-        return assembler_inputs(request.hits, request.query, request.supplement if own is None else own)
+        supplement = request.supplement if own is None else own
+        return assembler_inputs(request.hits, request.query, supplement, request.conversation)
 
 
 def _query(request: SearchAll) -> str:
@@ -302,15 +305,16 @@ def answer_chain(
     >>> said["answer"], [citation["source"] for citation in said["citations"]]
     ('In the morning [1].', ['lab.pdf'])
 
-    Input: `input`, the question; `chat_history`, the messages so far; `mode`, one of `config.modes`; `filter`, in the
-    form of the retriever. Only the first is required, and other keys are ignored. Add `message` of the output to the
-    history, not the bare text: it carries the chunks that the answer cites, which are candidates for the next
-    question, and the last label, after which labels of the next context continue. History is trusted as the caller's
-    own.
+    Input: `input`, the question; `chat_history`, the messages so far; `conversation`, where these don't carry it;
+    `mode`, one of `config.modes`; `filter`, in the form of the retriever. Only the first is required, and other keys
+    are ignored. Add `message` of the output to the history, not the bare text: it carries the chunks that the answer
+    cites, which are candidates for the next question, and the labels of its context, which documents keep. History is
+    trusted as the caller's own.
 
     Output: `input`; `answer`; `context`, a document per label; `citations` that the answer uses and its `quotes`, as
-    plain data; `documents`, the chunks before assembly; `trace`, as plain data; `message`, for the history; `result`,
-    the engine's `Answer`. All but `result` survive the checkpoint of a graph.
+    plain data; `documents`, the chunks before assembly; `trace`, as plain data; `message`, for the history;
+    `conversation`, for the next question, as plain data; `result`, the engine's `Answer`. All but `result` survive the
+    checkpoint of a graph.
 
     A stream yields `{"answer": piece}` first, labels whole, and then everything else in one dict. Their sum is the
     output. Each step is a run below the chain's: "understand", "retrieve", "assemble", "answer", and by option
@@ -337,8 +341,7 @@ def answer_chain(
     count its reasoning tokens, too.
 
     Raises:
-        ConfigError: an argument has another type, `models` has a mode that `config` hasn't, or `cache` is given with
-            an assembler that has labels.
+        ConfigError: an argument has another type, or `models` has a mode that `config` hasn't.
     """
     config = check_answer_config(config)
     for name, model in {"llm": llm, **{f"models[{mode!r}]": model for mode, model in (models or {}).items()}}.items():
@@ -346,8 +349,6 @@ def answer_chain(
     for mode in models or {}:
         config.mode(mode)
     evidence, answer_cache = evidence_of(retriever, assembler), as_cache(cache)
-    if answer_cache is not None and evidence.assembler.labels is not None:
-        raise ConfigError("cache", "None where the assembler has labels=: a kept answer has the labels it had", cache)
     return AnswerRunnable(ChainParts(AnswerModels(llm, models or {}, structured, {}), evidence, config, answer_cache))
 
 

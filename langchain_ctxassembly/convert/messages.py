@@ -19,7 +19,7 @@ from langchain_core.messages.content import Annotation, ContentBlock, create_cit
 from langchain_core.messages.content import Citation as MessageCitation
 
 from ctxassembly.context import Context
-from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, last_label, resolve
+from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, known_in, resolve
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -337,7 +337,7 @@ _COPIED_FIELDS = ("id", "name", "additional_kwargs", "tool_calls", "invalid_tool
 
 def _resolve_native(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
     """Return the annotations of each text, native ones led back, and the places of those that lead nowhere."""
-    last_label(context)  # refuses what holds no sources
+    list(known_in(context))  # refuses what holds no sources
     sent = list(sent_results(context))
     by_text: Annotations = []
     unknown: list[Any] = []

@@ -14,14 +14,14 @@ from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from ctxassembly.answering.answer import Answer
 from ctxassembly.config.hints import check_parameters
+from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
 from llamaindex_ctxassembly.answering.run import (
     AnswerRun,
     apieces_of,
-    labels_after,
-    messages_of,
+    conversation_of,
     pieces_of,
 )
 
@@ -32,7 +32,7 @@ A buffer that is full leaves out one more message at each turn, so every prompt 
 
 
 class AnswerChatEngine(BaseChatEngine):
-    """One conversation: what was said and cited before is known to the next question, and labels count on.
+    """One conversation: what was said and cited before is known to the next question, and documents keep their labels.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
     >>> from llama_index.core.llms import MockLLM
@@ -43,7 +43,7 @@ class AnswerChatEngine(BaseChatEngine):
     >>> for _ in range(2):
     ...     print(chat.chat("When is ferritin measured?").source_nodes[0].text.splitlines()[0])
     [1] Source: unknown
-    [2] Source: unknown
+    [1] Source: unknown
     >>> [message.role.value for message in chat.chat_history]
     ['user', 'assistant', 'user', 'assistant']
 
@@ -57,6 +57,7 @@ class AnswerChatEngine(BaseChatEngine):
         memory: where the conversation is kept; None means a `ChatMemoryBuffer` that keeps all of it.
         mode: the mode of the next questions; None means the mode of `engine`.
         filters: the filters of this conversation's user.
+        conversation: the labels so far, of answers that aren't in `memory`.
     """
 
     def __init__(
@@ -66,12 +67,14 @@ class AnswerChatEngine(BaseChatEngine):
         *,
         mode: str | None = None,
         filters: Any = None,
+        conversation: Conversation | None = None,
     ) -> None:
         if not isinstance(engine, AnswerQueryEngine):
             raise ConfigError("engine", "an AnswerQueryEngine", engine)
         self._engine, self._filters = engine, filters
         self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
-        self._labels = Labels()
+        self._given = given_conversation(conversation) or Conversation()
+        self._labels = self._given.labels or Labels()
         self.mode = mode
 
     @classmethod
@@ -119,10 +122,15 @@ class AnswerChatEngine(BaseChatEngine):
         """All messages so far."""
         return self._memory.get_all()
 
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation so far: the given one, and what the answers in the memory carry."""
+        return self._conversation_with(self.chat_history)
+
     def reset(self) -> None:
         """Forget the conversation."""
         self._memory.reset()
-        self._labels = Labels()
+        self._given, self._labels = Conversation(), Labels()
 
     def chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """Return the answer to `message`; a `chat_history` takes the place of the memory's."""
@@ -163,23 +171,31 @@ class AnswerChatEngine(BaseChatEngine):
     ) -> AnswerRun:
         if chat_history is not None:
             self._memory.set(chat_history)
-            self._labels = Labels()
-        return self._start_run(message, self._memory.get(message), is_streamed=is_streamed)
+            self._given, self._labels = Conversation(), Labels()
+        history = self._memory.get(message)
+        return self._start_run(message, history, self._memory.get_all(), is_streamed=is_streamed)
 
     async def _aprepare_run(
         self, message: str, chat_history: list[ChatMessage] | None, *, is_streamed: bool = False
     ) -> AnswerRun:
         if chat_history is not None:
             await self._memory.aset(chat_history)
-            self._labels = Labels()
-        return self._start_run(message, await self._memory.aget(message), is_streamed=is_streamed)
+            self._given, self._labels = Conversation(), Labels()
+        history = await self._memory.aget(message)
+        return self._start_run(message, history, await self._memory.aget_all(), is_streamed=is_streamed)
 
-    def _start_run(self, message: str, history: list[ChatMessage], *, is_streamed: bool) -> AnswerRun:
-        labels = self._labels
-        labels.advance_to(labels_after(messages_of(history)).next)
+    def _start_run(
+        self, message: str, history: list[ChatMessage], messages: list[ChatMessage], *, is_streamed: bool
+    ) -> AnswerRun:
+        conversation = self._conversation_with(messages)
         return self._engine.start_run(
-            message, history, self.mode, self._filters, labels=labels, is_streamed=is_streamed
+            message, history, self.mode, self._filters, conversation=conversation, is_streamed=is_streamed
         )
+
+    def _conversation_with(self, messages: list[ChatMessage]) -> Conversation:
+        given, found = self._given, conversation_of(messages)
+        next_label = max(given.next_label, found.next_label)
+        return Conversation((*given.sent, *found.sent), next_label, labels=self._labels)
 
 
 def _exchange_messages(question: str, run: AnswerRun, answer: Answer) -> list[ChatMessage]:

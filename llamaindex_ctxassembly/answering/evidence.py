@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, TypeAlias, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -18,7 +19,7 @@ from ctxassembly.answering.cache import Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.conversations.labels import LabelsArgument
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
@@ -44,9 +45,9 @@ class ContextRetrieverEvidence:
         return self.retriever.filtered_postprocessor(self.retriever.call_filters(None)).config
 
     @property
-    def labels(self) -> LabelsArgument:
-        """The labels that the postprocessor has."""
-        return cast(LabelsArgument, self.retriever.filtered_postprocessor(self.retriever.call_filters(None)).labels)
+    def conversation(self) -> Conversation | None:
+        """The conversation that the postprocessor has."""
+        return cast(Conversation | None, self.filtered_postprocessor(self.call_filters(None)).conversation)
 
     def call_filters(self, filters: Any) -> Any:
         """Return the filters of a call: the retriever's own and `filters`."""
@@ -97,9 +98,9 @@ class GenericRetrieverEvidence:
         return self.postprocessor.config
 
     @property
-    def labels(self) -> LabelsArgument:
-        """The labels that the postprocessor has."""
-        return cast(LabelsArgument, self.postprocessor.labels)
+    def conversation(self) -> Conversation | None:
+        """The conversation that the postprocessor has."""
+        return cast(Conversation | None, self.postprocessor.conversation)
 
     def call_filters(self, filters: Any) -> Any:
         """Return the filters of a call. The search applies the retriever's own filters in addition."""
@@ -221,8 +222,8 @@ def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | No
         if postprocessor is not None:
             raise ConfigError("postprocessor", "None with a ContextRetriever, which has one", postprocessor)
         own = retriever.filtered_postprocessor(retriever.call_filters(None))
-    if own is not None and own.conversation is not None:
-        allowed = "None in an answer engine, whose contexts no memory keeps"
+    if own is not None and not isinstance(own.conversation, (Conversation, NoneType)):
+        allowed = "a Conversation or None in an answer engine, whose contexts no memory keeps"
         raise ConfigError("postprocessor.conversation", allowed, own.conversation)
     if isinstance(retriever, ContextRetriever):
         return ContextRetrieverEvidence(retriever)

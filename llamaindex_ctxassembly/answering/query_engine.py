@@ -22,7 +22,7 @@ from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.requests import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.hints import check_parameters
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.answer import check_question
@@ -33,8 +33,8 @@ from llamaindex_ctxassembly.answering.run import (
     AnswerRun,
     ChainParts,
     apieces_of,
+    conversation_of,
     exchanges_of,
-    labels_after,
     messages_of,
     pieces_of,
 )
@@ -105,7 +105,7 @@ class AnswerQueryEngine(BaseQueryEngine):
     [1] Source: lab.pdf
     Ferritin is measured in the morning.
     >>> response.metadata.keys()
-    dict_keys(['citations', 'quotes', 'trace', 'result'])
+    dict_keys(['citations', 'quotes', 'trace', 'conversation', 'result'])
 
     A response has one source node per label, as `ContextRetriever` gives them, and in its metadata the citations that
     the answer uses, its quotes, the trace of all that led to it (plain data), and `result`, the engine's `Answer`. With
@@ -155,7 +155,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         for one in (mode, *models):
             config.mode(one)
         evidence = evidence_of(retriever, postprocessor)
-        check_cache(cache, evidence.labels)
+        check_cache(cache)
         self._parts = ChainParts(wrap_llm(llm, models), evidence, config, cache)
         self._mode, self._streaming = mode, streaming
         self._retriever = retriever
@@ -232,22 +232,24 @@ class AnswerQueryEngine(BaseQueryEngine):
         question: str,
         *,
         chat_history: Sequence[ChatMessage] | None = None,
+        conversation: Conversation | None = None,
         mode: str | None = None,
         filters: Any = None,
     ) -> Answer:
         """Return the engine's `Answer` to a question of a conversation, with the filters of this call."""
-        return self.start_run(question, chat_history, mode, filters).answer()
+        return self.start_run(question, chat_history, mode, filters, conversation=conversation).answer()
 
     async def aanswer(
         self,
         question: str,
         *,
         chat_history: Sequence[ChatMessage] | None = None,
+        conversation: Conversation | None = None,
         mode: str | None = None,
         filters: Any = None,
     ) -> Answer:
         """Async version of `answer`."""
-        return await self.start_run(question, chat_history, mode, filters).aanswer()
+        return await self.start_run(question, chat_history, mode, filters, conversation=conversation).aanswer()
 
     def start_run(
         self,
@@ -256,18 +258,22 @@ class AnswerQueryEngine(BaseQueryEngine):
         mode: str | None = None,
         filters: Any = None,
         *,
-        labels: Labels | None = None,
+        conversation: Conversation | None = None,
         is_streamed: bool = False,
     ) -> AnswerRun:
-        """Start a run, also for a chat engine; without `labels` they follow the labels in `history`."""
+        """Start a run, also for a chat engine.
+
+        Without a `conversation` it is the postprocessor's, or else the one that `history` carries.
+        """
         messages = messages_of(history)
+        own = given_conversation(conversation) or self._parts.evidence.conversation
         call = AnswerCall(
             check_question(question),
             exchanges_of(messages),
             mode or self._mode,
             self._parts.evidence.call_filters(filters),
             is_streamed=is_streamed,
-            labels=labels_after(messages) if labels is None else labels,
+            conversation=own or conversation_of(messages),
             background="\n\n".join(one.content or "" for one in messages if one.role == MessageRole.SYSTEM),
         )
         return AnswerRun(self._parts, call)

@@ -17,7 +17,7 @@ from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Exchange, SearchAll
 from ctxassembly.concurrency import is_async, run_in_worker
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
@@ -54,9 +54,9 @@ def messages_of(history: Any) -> list[ChatMessage]:
     return list(history)
 
 
-def labels_after(messages: Sequence[ChatMessage]) -> Labels:
-    """Return labels that continue after the labels of the answers in `messages`."""
-    return Labels.after([message for message in messages if MESSAGE_KEY in message.additional_kwargs])
+def conversation_of(messages: Sequence[ChatMessage]) -> Conversation:
+    """Return the conversation that the answers in `messages` carry."""
+    return Conversation.from_messages([message for message in messages if MESSAGE_KEY in message.additional_kwargs])
 
 
 def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
@@ -74,8 +74,8 @@ class AnswerRun(answer_run.AnswerRun):
     """One question to an engine, and the nodes and the metadata of its response."""
 
     def __init__(self, parts: ChainParts, call: AnswerCall) -> None:
-        """Prepare the run of `call`, which has the labels of the conversation."""
-        self._labels, self._evidence = call.labels, replace(parts.evidence, question=call.question)
+        """Prepare the run of `call`."""
+        self._evidence = replace(parts.evidence, question=call.question)
         self._assembled: list[AssembledNodes] = []
         self.nodes: list[NodeWithScore] = []
         """One node per label, once the model is asked, or once an answer is read from the cache."""
@@ -103,7 +103,7 @@ class AnswerRun(answer_run.AnswerRun):
 
     def message(self, answer: Answer) -> ChatMessage:
         """Return the message of `answer` for the history, with the chunks that it cites."""
-        extra = {MESSAGE_KEY: answer_payload(answer, self._labels)}
+        extra = {MESSAGE_KEY: answer_payload(answer)}
         return ChatMessage(content=answer.text, role=MessageRole.ASSISTANT, additional_kwargs=extra)
 
     @override
@@ -120,13 +120,13 @@ class AnswerRun(answer_run.AnswerRun):
 
     def _assemble(self, request: Assemble) -> Context:
         postprocessor = self._evidence.filtered_postprocessor(request.filter)
-        given = postprocessor.arguments(request.hits, request.query, request.supplement, self._labels)
+        given = postprocessor.arguments(request.hits, request.query, request.supplement, request.conversation)
         given["config"] = request.limit_config(given["config"])
         return self._keep_nodes(postprocessor.assemble_as(AssembledNodes.build, given).emit_event())
 
     async def _aassemble(self, request: Assemble) -> Context:
         postprocessor = self._evidence.filtered_postprocessor(request.filter)
-        given = postprocessor.arguments(request.hits, request.query, request.supplement, self._labels)
+        given = postprocessor.arguments(request.hits, request.query, request.supplement, request.conversation)
         given["config"] = request.limit_config(given["config"])
         return self._keep_nodes((await postprocessor.aassemble_as(AssembledNodes.build, given)).emit_event())
 

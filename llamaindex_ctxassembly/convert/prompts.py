@@ -62,7 +62,8 @@ def citation_templates(
     `CITATION_QA_TEMPLATE`, `CITATION_REFINE_TEMPLATE`, `CITATION_CONTEXT_PROMPT` and `CITATION_CONTEXT_REFINE_PROMPT`.
 
     A chat engine puts the context of each turn into the system message, and the chat history follows it: pass
-    `labels=Labels()` to the postprocessor, so that labels in earlier answers don't refer to other sources.
+    `conversation=Conversation(labels=Labels())` to the postprocessor, so that labels in earlier answers don't refer to
+    other sources.
 
     Args:
         style: "grounded", "strict" or "soft", as `system_prompt` describes them.

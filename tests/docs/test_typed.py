@@ -20,7 +20,7 @@ from langchain_ctxassembly import ContextAssembler
 fields = ContextAssembler().configurable_fields(filter=ConfigurableField(id="filter"))
 assert_type(fields.as_context(), Runnable[Any, Context])
 assert_type(fields.invoke([]), list[Document])
-more = fields.configurable_fields(labels=ConfigurableField(id="labels"))
+more = fields.configurable_fields(conversation=ConfigurableField(id="conversation"))
 assert_type(more.as_context(), Runnable[Any, Context])
 which = ConfigurableField(id="which")
 other = ContextAssembler().configurable_alternatives(which, minimal=ContextAssembler())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly import AnswerChain, AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, AskModel, ModelReply
 
 TEXTS = {
@@ -64,6 +64,5 @@ def chain(
     index: Any = None,
     retrieval: RetrievalConfig = KEYWORDS,
     assembly: AssemblyConfig | None = None,
-    labels: Labels | None = None,
 ) -> AnswerChain:
-    return AnswerChain.from_index(index or hospital(), model, retrieval, assembly, config, labels=labels)
+    return AnswerChain.from_index(index or hospital(), model, retrieval, assembly, config)

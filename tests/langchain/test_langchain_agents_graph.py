@@ -23,7 +23,8 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from agent_samples import assert_labels_count_on, index, pages
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Labels, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import Conversation as SentConversation
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -357,7 +358,10 @@ async def test_a_users_filter_holds_for_hits_and_neighbors(awaited: bool, search
     ("wrong", "message"),
     [
         ({"source": 3}, "retriever must be a retriever"),
-        ({"source": ContextAssembler(labels=Labels())}, "assembler.labels must be None here"),
+        (
+            {"source": ContextAssembler(conversation=SentConversation())},
+            "assembler.conversation must be None here",
+        ),
         ({"source": ContextAssembler(), "assembler": ContextAssembler()}, "assembler must be None with"),
         ({"source": RETRIEVER, "query": ""}, "query must be a key of the state"),
         ({"source": RETRIEVER, "filter": {"tenant": "ours"}}, "filter must be a function from the runtime"),

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException, tool
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, Context, Labels, MetadataKeys, resolve
+from ctxassembly import AssemblyConfig, Context, Conversation, MetadataKeys, resolve
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
 from langchain_ctxassembly.agents.turn import evidence_from, turn_of
@@ -251,7 +251,10 @@ def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
     ("wrong", "message"),
     [
         ({"assembler": 3}, "assembler must be a ContextAssembler, .* got 3"),
-        ({"assembler": ContextAssembler(labels=Labels())}, "assembler.labels must be None here"),
+        (
+            {"assembler": ContextAssembler(conversation=Conversation())},
+            "assembler.conversation must be None here",
+        ),
         ({"budget": -3}, "budget must be the model's window in tokens, at least 1, a TokenBudget, or None, got -3"),
         ({"filter": {"tenant": "ours"}}, "filter must be a function from the runtime of a call"),
         ({"tools": "search"}, "tools must be a list of names"),

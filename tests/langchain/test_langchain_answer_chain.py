@@ -39,6 +39,7 @@ from ctxassembly import (
     AssemblyConfig,
     Chunk,
     ConfigError,
+    Conversation,
     InputError,
     Labels,
     MemoryIndex,
@@ -49,7 +50,7 @@ from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.data.trace import SPAN_PREFIX
 from langchain_ctxassembly import ContextAssembler, ContextRetriever, answer_chain, understanding_chain
 
-KEYS = {"input", "answer", "context", "citations", "quotes", "documents", "trace", "result", "message"}
+KEYS = {"input", "answer", "context", "citations", "quotes", "documents", "trace", "conversation", "result", "message"}
 FOLLOWUP = "And before?"
 REWRITTEN = "What to drink before a gastroscopy?"
 
@@ -126,7 +127,8 @@ def test_an_llm_may_be_any_runnable_to_a_text() -> None:
 def test_it_tells_its_schemas_and_is_an_agents_tool() -> None:
     chain = answer_chain(Scripted(), retriever())
     schema = chain.get_input_schema().model_json_schema()["$defs"]["AnswerInput"]
-    assert (set(schema["properties"]), schema["required"]) == ({"input", "chat_history", "mode", "filter"}, ["input"])
+    assert set(schema["properties"]) == {"input", "chat_history", "conversation", "mode", "filter"}
+    assert schema["required"] == ["input"]
     assert set(chain.get_output_schema().model_json_schema()["$defs"]["AnswerOutput"]["properties"]) == KEYS
     tool = chain.pick("answer").as_tool(name="leaflets", description="The leaflets.", arg_types={"input": str})
     assert tool.invoke({"input": QUESTION}) == ANSWER
@@ -165,14 +167,14 @@ def test_no_label_of_a_conversation_means_two_sources() -> None:
     second = conversation(Scripted(says=following({"question": None}, "Two euros [2].")), first)
     assert [one.metadata["citation"]["label"] for one in second["context"]] == ["2"]
     messages = [HumanMessage(QUESTION), first["message"], HumanMessage(FOLLOWUP), second["message"]]
-    assert Labels.after(messages).next == 3
+    assert Conversation.from_messages(messages).next_label == 3
     cited = resolve("See [1] and [2].", messages).citations
     assert [citation.label for citation in cited] == ["1", "2"]
 
 
 def test_labels_given_to_the_assembler_are_the_conversations() -> None:
     labels = Labels(7)
-    ours = retriever(assembler=ContextAssembler(config=AssemblyConfig(), labels=labels))
+    ours = retriever(assembler=ContextAssembler(config=AssemblyConfig(), conversation=Conversation(labels=labels)))
     output = answer_chain(Scripted(says=lambda messages: "In the morning [7]."), ours).invoke({"input": QUESTION})
     assert [one["label"] for one in output["citations"]] == ["7"]
     assert labels.next == 8
@@ -190,7 +192,7 @@ def test_a_message_survives_being_saved(saved: str) -> None:
         Scripted(says=following({"question": REWRITTEN}, "Water [2].")), {"input": QUESTION, "message": restored}
     )
     assert {one.id for one in second["documents"]} == {"gastro#0", "gastro#1", "lab#0"}
-    assert [one.metadata["citation"]["label"] for one in second["context"]] == ["2", "3"]
+    assert [one.metadata["citation"]["label"] for one in second["context"]] == ["2", "1"]
 
 
 def test_messages_of_others_are_no_exchanges() -> None:
@@ -240,7 +242,7 @@ def test_langchains_message_history_keeps_the_conversation(streamed: bool) -> No
             if streamed
             else chain.invoke({"input": question}, config)
         )
-    assert [one.metadata["citation"]["label"] for one in output["context"]] == ["2", "3"]
+    assert [one.metadata["citation"]["label"] for one in output["context"]] == ["2", "1"]
     assert {one.id for one in output["documents"]} == {"gastro#0", "gastro#1", "lab#0"}
     assert [len(histories[name].messages) for name in ("ann", "bob")] == [4, 2]
 
@@ -263,7 +265,7 @@ async def test_a_graph_with_a_checkpoint_keeps_the_conversation() -> None:
         config = {"configurable": {"thread_id": thread}}
         state = await graph.ainvoke({"messages": [HumanMessage(question)]}, config)
     assert len(state["messages"]) == 4
-    assert Labels.after(state["messages"]).next == 4
+    assert Conversation.from_messages(state["messages"]).next_label == 3
 
 
 # Spans
@@ -421,10 +423,8 @@ async def test_a_cache_is_asked_where_no_label_is_given_yet(kind: Any) -> None:
     assert len(llm.asked) == 1
     history = [HumanMessage(QUESTION), again["message"]]
     then = chain.invoke({"input": QUESTION, "chat_history": history})
-    assert [one.metadata["citation"]["label"] for one in then["context"]] == ["2"]
-    labeled = retriever(assembler=ContextAssembler(labels=Labels()))
-    with pytest.raises(ConfigError, match="cache must be None where the assembler has labels="):
-        answer_chain(llm, labeled, cache=kind())
+    assert [one.metadata["citation"]["label"] for one in then["context"]] == ["1"]
+    assert len(llm.asked) == 3
     with pytest.raises(ConfigError, match="cache must be a LangChain cache"):
         answer_chain(llm, retriever(), cache=3)
 

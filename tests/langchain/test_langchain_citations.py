@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langchain_core.messages.content import create_citation, create_text_block
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Labels, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, Labels, assemble
 from ctxassembly.errors import InputError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -185,7 +185,10 @@ def test_documents_will_do_but_tell_no_place_in_the_source() -> None:
 
 def test_several_contexts_of_one_conversation_are_told_apart_by_their_labels() -> None:
     labels = Labels()
-    first, second = context(HITS[:1], labels=labels), context(HITS[1:], labels=labels)
+    first, second = (
+        context(HITS[:1], conversation=Conversation(labels=labels)),
+        context(HITS[1:], conversation=Conversation(labels=labels)),
+    )
     message = resolve_citations(AIMessage("One [1], other [2]."), [first, second])
     sources = [one["extras"]["sources"] for one in message.content_blocks[0]["annotations"]]  # type: ignore[typeddict-item]
     for read, found in zip((first, second), sources, strict=True):
@@ -197,8 +200,8 @@ def test_several_contexts_of_one_conversation_are_told_apart_by_their_labels() -
 def test_the_messages_of_a_state_will_do() -> None:
     """Those of tools of others are passed over, whatever they bring."""
     labels = Labels()
-    content, artifact = to_tool_output(context(HITS[:1], labels=labels))
-    other, documents_of_it = context(HITS[1:], labels=labels), 3
+    content, artifact = to_tool_output(context(HITS[:1], conversation=Conversation(labels=labels)))
+    other, documents_of_it = context(HITS[1:], conversation=Conversation(labels=labels)), 3
     messages = [
         HumanMessage("What is what?"),
         AIMessage("", tool_calls=[{"name": "search", "args": {}, "id": "1", "type": "tool_call"}]),
@@ -210,7 +213,7 @@ def test_the_messages_of_a_state_will_do() -> None:
     message = resolve_citations(AIMessage("One [1], other [2], none [3]."), messages)
     assert cited(message) == [("[1]", "1"), ("[2]", "2")]
     assert message.response_metadata["ctxassembly"] == {"unknown": ["3"]}
-    assert Labels.after(messages[:4]).next == documents_of_it
+    assert Conversation.from_messages(messages[:4]).next_label == documents_of_it
 
 
 @pytest.mark.parametrize("given", [3, "text", None, [3], {"context": 1}])

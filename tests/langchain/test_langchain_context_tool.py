@@ -23,7 +23,7 @@ from langgraph.checkpoint.serde import jsonplus
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent_samples import Scripted, calls, tool_messages
-from ctxassembly import AssemblyConfig, Context, Labels, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import AssemblyConfig, Context, Conversation, Labels, MemoryIndex, RetrievalConfig, resolve
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -322,7 +322,9 @@ def test_another_conversation_begins_anew() -> None:
 
 
 def test_the_assemblers_own_labels_take_precedence() -> None:
-    state = agent(context_tool(scored(labels=Labels(40))), [asking("falcon"), AIMessage("Done.")]).invoke(ASKED)
+    state = agent(
+        context_tool(scored(conversation=Conversation(labels=Labels(40)))), [asking("falcon"), AIMessage("Done.")]
+    ).invoke(ASKED)
     assert labels(state)[0] == "40"
 
 
@@ -336,8 +338,9 @@ def test_an_answer_chain_goes_on_after_them() -> None:
     model = Model(messages=iter([AIMessage('{"question": "What of the ember?"}'), AIMessage("Yes.")]))
     chain = answer_chain(model, scored())
     said = chain.invoke({"input": "And the ember?", "chat_history": state["messages"]})
-    last = max(map(int, labels(state)))
-    assert said["context"][0].metadata["citation"]["label"] == str(last + 1)
+    known = {one.document_id: one.label for one in resolve("", state["messages"]).unused}
+    cited = said["context"][0].metadata["citation"]
+    assert cited["label"] == known[cited["document_id"]]
 
 
 def test_it_goes_through_a_strict_checkpoint_without_a_word(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, TypedDict
 
 import pytest
@@ -19,8 +18,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
 
-from ctxassembly import AssemblyConfig, Context, Labels, resolve
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly import AssemblyConfig, Context, Conversation, Labels, resolve
+from ctxassembly.errors import InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
 from langchain_samples import document, documents, memory_store, vector_store
 
@@ -44,7 +43,9 @@ def calls(*queries: str) -> AIMessage:
 
 
 def agent(answers: list[AIMessage], labels: Any, **settings: Any) -> Any:
-    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=3, labels=labels)
+    retriever = ContextAssemblyRetriever.from_vectorstore(
+        vector_store(CORPUS), hits=3, conversation=labels and Conversation(labels=labels)
+    )
     tool = create_retriever_tool(retriever, "search", "Searches.", response_format="content_and_artifact")
     return create_agent(Model(messages=iter(answers)), [tool], **settings)
 
@@ -87,7 +88,7 @@ def test_without_labels_a_mistaken_answer_is_refused() -> None:
     state = agent([calls("falcon in A"), calls("ember in B"), AIMessage("It is [1].")], None).invoke(
         {"messages": [HumanMessage("What is what?")]}
     )
-    with pytest.raises(InputError, match=r"label 1 refers to two sources, .* pass the same labels=Labels\(\)"):
+    with pytest.raises(InputError, match=r"label 1 refers to two sources, .* pass conversation="):
         resolve("It is [1].", state["messages"])
 
 
@@ -99,7 +100,11 @@ def test_a_conversation_goes_on_where_its_messages_end() -> None:
         {"messages": [HumanMessage("What is a falcon?")]}, thread
     )
     before = agent([], None, checkpointer=saver).get_state(thread).values["messages"]
-    again = agent([calls("ember in B"), AIMessage("Done.")], Labels.after(before), checkpointer=saver)
+    again = agent(
+        [calls("ember in B"), AIMessage("Done.")],
+        Labels(Conversation.from_messages(before).next_label),
+        checkpointer=saver,
+    )
     state = again.invoke({"messages": [HumanMessage("And an ember?")]}, thread)
     kept = again.get_state(thread).values["messages"]
     (*_, last), (next_one, *_) = ([_label(each) for each in m.artifact] for m in kept if isinstance(m, ToolMessage))
@@ -115,27 +120,21 @@ def _label(kept: Any) -> str:
     return metadata["citation"]["label"]  # type: ignore[no-any-return]
 
 
-def test_a_function_tells_the_labels_of_the_conversation_that_is_going_on() -> None:
-    running: ContextVar[Labels | None] = ContextVar("running", default=None)
-    graph = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=2, labels=running.get)
+def test_each_call_may_have_a_conversation_of_its_own() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=2)
 
-    def label() -> str:
-        return graph.invoke("falcon")[0].metadata["citation"]["label"]  # type: ignore[no-any-return]
+    def label(conversation: Conversation | None) -> int:
+        return int(retriever.invoke("falcon", conversation=conversation)[0].metadata["citation"]["label"])
 
-    first, second = Labels(), Labels(20)
-    running.set(first)
-    assert label() == "1"
-    running.set(second)
-    assert label() == "20"
-    running.set(first)
-    assert int(label()) > 1
-    running.set(None)
-    assert (label(), label()) == ("1", "1")
+    first, second = Conversation(labels=Labels()), Conversation(labels=Labels(20))
+    assert (label(first), label(second)) == (1, 20)
+    assert 1 < label(first) < 20
+    assert (label(None), label(None)) == (1, 1)
 
 
 def test_labels_may_be_given_to_a_call_by_its_config() -> None:
-    assembler: Any = ContextAssembler().configurable_fields(labels=ConfigurableField(id="labels"))
-    config = {"configurable": {"labels": Labels(7)}}
+    assembler: Any = ContextAssembler().configurable_fields(conversation=ConfigurableField(id="conversation"))
+    config = {"configurable": {"conversation": Conversation(labels=Labels(7))}}
     assert [each.metadata["citation"]["label"] for each in assembler.invoke(HITS, config)] == ["7", "8", "9"]
     assert [each.label for each in assembler.as_context().invoke(HITS, config).citations] == ["10", "11", "12"]
     assert assembler.as_context().invoke(HITS).citations[0].label == "1"
@@ -148,16 +147,16 @@ def test_so_may_the_first_label() -> None:
 
 
 def test_k_counts_labels_wherever_they_begin() -> None:
-    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=9, labels=Labels(5), k=2)
+    retriever = ContextAssemblyRetriever.from_vectorstore(
+        vector_store(CORPUS), hits=9, conversation=Conversation(labels=Labels(5)), k=2
+    )
     assert [each.metadata["citation"]["label"] for each in retriever.invoke("ember")] == ["5", "6"]
 
 
-@pytest.mark.parametrize("labels", [3, "labels", Labels, [Labels()]])
-def test_wrong_labels_are_an_error(labels: Any) -> None:
-    with pytest.raises(ValueError, match=r"labels must be a Labels\(\), or a function without arguments"):
-        ContextAssembler(labels=labels)
-    with pytest.raises(ConfigError, match=r"what labels\(\) returns must be a Labels or None, got 3"):
-        ContextAssembler(labels=lambda: 3).invoke(HITS)
+@pytest.mark.parametrize("given", [3, "conversation", Conversation, [Labels()]])
+def test_a_wrong_conversation_is_an_error(given: Any) -> None:
+    with pytest.raises(ValueError, match="conversation"):
+        ContextAssembler(conversation=given)
 
 
 # Of answers and what was read for them
@@ -165,7 +164,7 @@ def test_wrong_labels_are_an_error(labels: Any) -> None:
 
 def test_the_documents_of_several_chains_resolve_together() -> None:
     labels = Labels()
-    assembler = ContextAssembler(store=memory_store(CORPUS), labels=labels)
+    assembler = ContextAssembler(store=memory_store(CORPUS), conversation=Conversation(labels=labels))
     first, second = assembler.invoke(HITS[:2]), assembler.invoke(HITS[2:])
     third = assembler.as_context().invoke({"documents": HITS, "supplement": "Facts."})
     answer = "One [1], two [3], three [6] and none [9]."
@@ -175,7 +174,11 @@ def test_the_documents_of_several_chains_resolve_together() -> None:
     assert resolved.text == "One [1], two [2], three [3] and none [9]."
     assert resolved.citations[2] is third.citations[2]
     whole = Labels()
-    context = ContextAssembler(store=memory_store(CORPUS), labels=whole).as_context().invoke(HITS[:2])
+    context = (
+        ContextAssembler(store=memory_store(CORPUS), conversation=Conversation(labels=whole))
+        .as_context()
+        .invoke(HITS[:2])
+    )
     for field in (
         "label",
         "document_id",

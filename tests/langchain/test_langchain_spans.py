@@ -338,7 +338,7 @@ async def test_in_an_answer_chain_the_stages_stand_below_its_steps(awaited: bool
     run = await traced(answer_chain(Scripted(), retriever()), {"input": QUESTION}, awaited=awaited)
     assert [tree(child) for child in run.child_runs] == [
         ["retrieve", ["ctxassembly.retrieve", *STEPS]],
-        ["assemble", *STAGES],
+        ["assemble", *STAGES[:4], "ctxassembly.conversation", *STAGES[4:]],
         "answer",
     ]
     search = named(run, "ctxassembly.retrieve")

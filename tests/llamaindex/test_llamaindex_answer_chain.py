@@ -19,7 +19,7 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from pydantic import PrivateAttr
 
-from ctxassembly import AnswerError, Chunk, ConfigError, InputError, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly import AnswerError, Chunk, ConfigError, Conversation, InputError, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
@@ -229,10 +229,7 @@ async def test_a_cache_is_asked_where_no_label_is_given_yet() -> None:
     assert len(llm._asked) == 1
     assert labels(first.source_nodes) == labels(again.source_nodes) == labels(streamed.source_nodes) == ["1"]
     chat = AnswerChatEngine(engine)
-    assert [labels(chat.chat(QUESTION).source_nodes) for _ in range(2)] == [["1"], ["2"]]
-    labeled = retriever(postprocessor=ContextAssemblyPostprocessor(labels=Labels()))
-    with pytest.raises(ConfigError, match="cache must be None where there are labels="):
-        AnswerQueryEngine(llm, labeled, cache=shelf)
+    assert [labels(chat.chat(QUESTION).source_nodes) for _ in range(2)] == [["1"], ["1"]]
 
 
 # Spans
@@ -323,7 +320,7 @@ async def test_a_conversation_knows_what_was_said_and_cited() -> None:
                 assert "".join(response.response_gen) == ANSWER
             if how == "astream_chat":
                 assert "".join([piece async for piece in response.async_response_gen()]) == ANSWER
-        assert labels(response.source_nodes) == ["2", "3"], how
+        assert labels(response.source_nodes) == ["2", "1"], how
         assert [message.content for message in chat.chat_history] == [QUESTION, ANSWER, FOLLOWUP, ANSWER]
         carried = chat.chat_history[1].additional_kwargs["ctxassembly"]
         assert [hit["chunk"]["id"] for hit in carried["cited"]] == ["lab#0"]
@@ -340,16 +337,17 @@ def test_a_conversation_is_restored_from_its_memory() -> None:
     saved = [message.model_dump_json() for message in first.chat_history]
     messages = [ChatMessage.model_validate_json(one) for one in saved]
     restored = AnswerChatEngine(engine, ChatMemoryBuffer.from_defaults([*messages]))
-    assert labels(restored.chat(FOLLOWUP).source_nodes) == ["2", "3"]
+    assert labels(restored.chat(FOLLOWUP).source_nodes) == ["2", "1"]
     given = AnswerChatEngine(engine).chat(FOLLOWUP, messages)
-    assert labels(given.source_nodes) == ["2", "3"]
+    assert labels(given.source_nodes) == ["2", "1"]
 
 
 def test_conversations_share_an_engine_and_nothing_else() -> None:
     engine = AnswerQueryEngine(Scripted(says=following({"question": None})), retriever())
     ann, bob = AnswerChatEngine(engine), AnswerChatEngine(engine)
     assert labels(ann.chat(QUESTION).source_nodes) == labels(bob.chat(QUESTION).source_nodes) == ["1"]
-    assert labels(ann.chat(QUESTION).source_nodes) == ["2"]
+    assert labels(ann.chat(QUESTION).source_nodes) == ["1"]
+    assert (ann.conversation.next_label, AnswerChatEngine(engine).conversation) == (2, Conversation())
 
 
 async def test_half_an_answer_is_never_remembered() -> None:

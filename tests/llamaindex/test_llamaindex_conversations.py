@@ -13,7 +13,7 @@ from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuesti
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import QueryEngineTool
 
-from ctxassembly import AssemblyConfig, Labels, resolve
+from ctxassembly import AssemblyConfig, Conversation, Labels, resolve
 from ctxassembly.errors import ConfigError, InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import WordEmbedding, document, scored
@@ -43,7 +43,9 @@ def engine(labels: Any) -> SubQuestionQueryEngine:
     for name in ("A", "B", "C"):
         index = VectorStoreIndex(document(name, metadata={"file_name": f"{name}.txt"}), embed_model=WordEmbedding())
         assembly = ContextAssemblyPostprocessor(
-            config=AssemblyConfig(cite="chunk", window=0), docstore=index.docstore, labels=labels
+            config=AssemblyConfig(cite="chunk", window=0),
+            docstore=index.docstore,
+            conversation=Conversation(labels=labels),
         )
         made = index.as_query_engine(llm=MockLLM(), similarity_top_k=2, node_postprocessors=[assembly])
         tools.append(QueryEngineTool.from_defaults(made, name=name, description=name))
@@ -84,11 +86,13 @@ async def test_the_first_label_and_the_context_count_on() -> None:
     hits = scored(nodes[0], nodes[4])
     config = AssemblyConfig(first_label=4, cite="chunk")
     assert labels_of(ContextAssemblyPostprocessor(config=config).postprocess_nodes(hits)) == ["4", "5"]
-    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(cite="chunk"), labels=Labels())
+    assembly = ContextAssemblyPostprocessor(
+        config=AssemblyConfig(cite="chunk"), conversation=Conversation(labels=Labels())
+    )
     assert labels_of(assembly.postprocess_nodes(hits)) == ["1", "2"]
     assert labels_of(await assembly.apostprocess_nodes(hits)) == ["3", "4"]
     assert [each.label for each in assembly.context(hits).citations] == ["5", "6"]
-    assert "labels" not in assembly.to_dict()
+    assert "conversation" not in assembly.to_dict()
 
 
 def test_the_trace_stands_once_in_the_nodes() -> None:
@@ -97,7 +101,7 @@ def test_the_trace_stands_once_in_the_nodes() -> None:
     assert ["trace" in each.metadata for each in found] == [True] + 19 * [False]
 
 
-@pytest.mark.parametrize("labels", [3, "labels", Labels])
-def test_wrong_labels_are_an_error(labels: Any) -> None:
-    with pytest.raises(ConfigError, match=r"labels must be a Labels\(\), or a function without arguments"):
-        ContextAssemblyPostprocessor(labels=labels)
+@pytest.mark.parametrize("given", [3, "conversation", Labels, Labels()])
+def test_a_wrong_conversation_is_an_error(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"conversation must be a MemoryConversation\(memory\), a Conversation, or a"):
+        ContextAssemblyPostprocessor(conversation=given)

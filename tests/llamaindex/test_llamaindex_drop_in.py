@@ -14,7 +14,7 @@ from llama_index.core.schema import QueryBundle
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import QueryEngineTool
 
-from ctxassembly import Chunk, ConfigError, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly import Chunk, ConfigError, Conversation, Labels, MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
@@ -82,13 +82,13 @@ async def test_a_conversation_from_defaults(index: VectorStoreIndex) -> None:
     second = await chat.achat(QUESTION)
     assert len(chat.chat_history) == 6
     labels = [[node.metadata["citation"]["label"] for node in one.source_nodes] for one in (first, second)]
-    assert labels == [["1", "2"], ["3", "4"]]
+    assert labels == [["1", "2"], ["1", "2"]]
     with pytest.raises(ConfigError, match=r"^AnswerChatEngine\(\) has no parameter 'max_tokens'\. Did you mean"):
         AnswerChatEngine.from_defaults(index.as_retriever(), Answering(), max_tokens=50)
 
 
 def tool_of(index: VectorStoreIndex, name: str, labels: Labels | None = None) -> QueryEngineTool:
-    postprocessor = ContextAssemblyPostprocessor.from_index(index, labels=labels)
+    postprocessor = ContextAssemblyPostprocessor.from_index(index, conversation=labels and Conversation(labels=labels))
     engine = AnswerQueryEngine.from_args(index, Answering(says="Yes."), postprocessor=postprocessor)
     return QueryEngineTool.from_defaults(engine, name=name, description=f"Who carried the {name}")
 

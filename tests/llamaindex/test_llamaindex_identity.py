@@ -18,7 +18,16 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Labels, MemoryStore, NothingToJoinWarning, resolve
+from ctxassembly import (
+    AssemblyConfig,
+    Chunk,
+    ChunkRef,
+    Conversation,
+    Labels,
+    MemoryStore,
+    NothingToJoinWarning,
+    resolve,
+)
 from ctxassembly.answering import AnswerConfig
 from ctxassembly.stores.postgres import PostgresIndex
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, number_chunks
@@ -184,7 +193,9 @@ def test_sub_questions_over_two_indexes_bring_both_texts(how: str) -> None:
     tools, labels, llm = [], Labels(), RecordingLLM()
     for whose in ("north", "south"):
         index = index_of(handbook(whose))
-        postprocessor = ContextAssemblyPostprocessor.from_index(index, labels=labels, config=AssemblyConfig(window=0))
+        postprocessor = ContextAssemblyPostprocessor.from_index(
+            index, conversation=Conversation(labels=labels), config=AssemblyConfig(window=0)
+        )
         engine = index.as_query_engine(llm=llm, similarity_top_k=1, node_postprocessors=[postprocessor])
         tools.append(QueryEngineTool.from_defaults(engine, name=whose, description=f"the ember rule of {whose}"))
     engine = SubQuestionQueryEngine.from_defaults(

@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, Labels, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Conversation, Hit, Labels, MemoryStore, assemble
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler
 from langchain_ctxassembly import left_out_tool as langchain_tool
@@ -77,7 +77,7 @@ def test_documents_keep_their_labels_and_new_ones_count_on() -> None:
     texts = [tool.call(document=name).content for name in ("valley", "loom", "wool")]
     assert [text[:3] for text in (context.text, *texts)] == ["[1]", "[1]", "[2]", "[3]"]
     labels = Labels(8)
-    own = left_out_tool(context, postprocessor=ContextAssemblyPostprocessor(labels=labels))
+    own = left_out_tool(context, postprocessor=ContextAssemblyPostprocessor(conversation=Conversation(labels=labels)))
     assert own.call(document="loom").content.startswith("[8] ")
 
 

@@ -17,7 +17,7 @@ from llama_index.core.memory import ChatMemoryBuffer, Memory
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import RetrieverTool
 
-from ctxassembly import AssemblyConfig, Conversation, Labels, MemoryIndex, RetrievalConfig, assemble
+from ctxassembly import AssemblyConfig, Conversation, MemoryIndex, RetrievalConfig, assemble
 from ctxassembly.errors import ConfigError, InputError
 from llamaindex_ctxassembly import (
     AnswerQueryEngine,
@@ -207,15 +207,15 @@ def test_wrong_arguments_are_errors() -> None:
         MemoryConversation(buffer(), [])  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"^conversation must be a MemoryConversation"):
         ContextAssemblyPostprocessor(conversation=buffer())
-    with pytest.raises(ConfigError, match=r"^labels must be None with a conversation"):
-        ContextAssemblyPostprocessor(conversation=Conversation(), labels=Labels())
     with pytest.raises(ConfigError, match=r"^what conversation\(\) returns must be"):
         ContextAssemblyPostprocessor(conversation=lambda: 3).context(found(0))
     for parts in (
         (index().as_retriever(), conversing(buffer())),
         (ContextRetriever(MemoryIndex([]), postprocessor=conversing(buffer())), None),
     ):
-        with pytest.raises(ConfigError, match=r"^postprocessor.conversation must be None in an answer engine"):
+        with pytest.raises(
+            ConfigError, match=r"^postprocessor.conversation must be a Conversation or None in an answer engine"
+        ):
             AnswerQueryEngine(Answering(), parts[0], postprocessor=parts[1])
 
 

@@ -77,8 +77,8 @@ def test_the_other_classes_refuse_them_too() -> None:
         AnswerChatEngine.from_defaults(retriever, MockLLM(), streamin=True)
     with pytest.raises(ConfigError, match="write docstore="):
         ContextAssemblyPostprocessor(docstores=index().docstore)
-    with pytest.raises(ConfigError, match="Did you mean labels=3"):
-        ContextAssemblyPostprocessor.from_index(index(), label=3)
+    with pytest.raises(ConfigError, match="Did you mean filter=3"):
+        ContextAssemblyPostprocessor.from_index(index(), filters=3)
     with pytest.raises(TypeError, match="similarity_topk"):
         ContextRetriever(similarity_topk=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="streamed"):

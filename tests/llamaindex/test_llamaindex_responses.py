@@ -18,7 +18,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import QueryEngineTool
 
-from ctxassembly import AssemblyConfig, InputError, Labels
+from ctxassembly import AssemblyConfig, Conversation, InputError, Labels
 from llamaindex_ctxassembly import (
     CITATION_CONTEXT_PROMPT,
     CITATION_QA_TEMPLATE,
@@ -39,7 +39,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarnin
 def engine_of(index: VectorStoreIndex, retriever: Any = None, **settings: Any) -> Any:
     labels = settings.pop("labels", None)
     config = settings.pop("config", AssemblyConfig(order="documents"))
-    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, labels=labels, config=config)
+    postprocessor = ContextAssemblyPostprocessor(
+        docstore=index.docstore, conversation=labels and Conversation(labels=labels), config=config
+    )
     given = {
         "llm": Answering(),
         "node_postprocessors": [postprocessor],
@@ -200,7 +202,7 @@ def test_the_engines_of_sub_questions_share_labels(index: VectorStoreIndex, shar
     if shared:
         assert [one.label for one in resolve(response).citations] == ["2", "4"]
         return
-    with pytest.raises(InputError, match=r"label . refers to two sources.*labels=Labels\(\)"):
+    with pytest.raises(InputError, match=r"label . refers to two sources.*Conversation\(labels=Labels\(\)\)"):
         resolve(response)
 
 

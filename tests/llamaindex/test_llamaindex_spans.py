@@ -231,7 +231,7 @@ def test_threads_keep_their_stages_apart(spans: Handler) -> None:
 async def test_in_an_answer_the_stages_stand_below_its_steps(spans: Handler, awaited: bool) -> None:
     engine = AnswerQueryEngine(MockLLM(), retriever())
     await engine.aquery(QUERY) if awaited else engine.query(QUERY)
-    assert spans.below(spans.one("assemble")) == STAGES
+    assert spans.below(spans.one("assemble")) == [*STAGES[:4], "ctxassembly.conversation", *STAGES[4:]]
     assert spans.below(spans.one("retrieve")) == ["ctxassembly.retrieve"]
     search = spans.one("ctxassembly.retrieve")
     assert spans.below(search) == STEPS

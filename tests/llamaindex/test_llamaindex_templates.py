@@ -9,7 +9,7 @@ from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextC
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.response_synthesizers import ResponseMode
 
-from ctxassembly import AssemblyConfig, ConfigError, InputError, Labels
+from ctxassembly import AssemblyConfig, ConfigError, Conversation, InputError, Labels
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.prompts import STYLES, system_prompt
@@ -126,7 +126,7 @@ def test_an_engine_that_exists_takes_them_by_update_prompts() -> None:
 @pytest.mark.parametrize("mode", ["context", "condense_plus_context"])
 async def test_chat_engines_take_them(mode: str) -> None:
     index, llm = splitted(), Answering()
-    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, labels=Labels())
+    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, conversation=Conversation(labels=Labels()))
     kind: Any = CondensePlusContextChatEngine if mode == "condense_plus_context" else ContextChatEngine
     name = "context_prompt" if kind is CondensePlusContextChatEngine else "context_template"
     chat = kind.from_defaults(

@@ -15,7 +15,7 @@ from llama_index.core.tools import QueryEngineTool, RetrieverTool
 from llama_index.core.workflow import Context as WorkflowContext
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
-from ctxassembly import AssemblyConfig, ConfigError, Context, InputError, Labels
+from ctxassembly import AssemblyConfig, ConfigError, Context, Conversation, InputError, Labels
 from llamaindex_ctxassembly import (
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
@@ -141,7 +141,7 @@ def scripted(*tools: str, answer: str) -> MockFunctionCallingLLM:
 
 
 def tools_of(index: VectorStoreIndex, labels: Labels | None) -> list[Any]:
-    postprocessor = ContextAssemblyPostprocessor.from_index(index, labels=labels)
+    postprocessor = ContextAssemblyPostprocessor.from_index(index, conversation=labels and Conversation(labels=labels))
     engine = AnswerQueryEngine.from_args(
         index, Answering(says="By night [1]."), postprocessor=postprocessor, similarity_top_k=4
     )

@@ -13,6 +13,7 @@ from ctxassembly.citations.reader import Resolved
 from ctxassembly.citations.references import Reference
 from ctxassembly.citations.support import Quote
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit, Span
 from ctxassembly.data.citations import Citation
 from ctxassembly.data.retrieval import QueryUnderstanding
@@ -187,6 +188,8 @@ class Answer:
     steps: tuple[AnswerStep, ...] = ()
     notes: tuple[str, ...] = ()
     """Fallbacks taken, and a note if the answer was cut."""
+    conversation: Conversation = field(default_factory=Conversation)
+    """The conversation for the next question, with the labels of this answer's context."""
 
     @property
     def is_truncated(self) -> bool:

@@ -72,6 +72,7 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
     """
     config.mode(call.mode)
     log = AnswerRecorder(clock)
+    call = replace(call, conversation=call.conversation.seen_in([]))
     understanding, reply = yield from _understand(call, config, log)
     text, reason = _answer_without_search(call, understanding, config)
     if reason:
@@ -82,7 +83,8 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
     if answer.abstention_reason or config.is_held:
         marks = answer.resolved.marks if answer.resolved else ()
         yield AnswerPiece(answer.text, tuple(label for mark in marks for label in mark.labels))
-    return replace(answer, steps=tuple(log.steps), notes=tuple(log.notes))
+    conversation = call.conversation.after(answer.context).seen_in([]) if answer.context else call.conversation
+    return replace(answer, steps=tuple(log.steps), notes=tuple(log.notes), conversation=conversation)
 
 
 def _think(
@@ -158,7 +160,7 @@ def _answer(
     key = None
     if call.reach is not None and is_standalone(call.question, call.history, config, understanding, reply):
         key = cache_key(call.question, call.mode, call.reach, understanding, config)
-    if cached := (yield from _recall_answer(key, call.labels, log)):
+    if cached := (yield from _recall_answer(key, call.conversation.labels, log)):
         reader = _reader(cached.context, config)
         generated = yield from replay_answer(cached.raw_text, reader, is_held=config.is_held)
         return finish_generated(cached.context, Evidence(cached.hits), generated)
@@ -171,7 +173,7 @@ def _answer(
         window = window_budget(call, config)
         budget = (yield Compute(partial(fit_context, window, call, config, rules))) if window else None
         query = evidence.query or effective_query
-        context = yield Assemble(evidence.hits, query, evidence.supplement, call.filter, budget)
+        context = yield Assemble(evidence.hits, query, evidence.supplement, call.filter, budget, call.conversation)
         log.record_step("assemble", context.trace.summary)
     if context is None or not context.text:
         return finish(_no_content(call, config), evidence, abstention_reason=evidence.missing_evidence_message)

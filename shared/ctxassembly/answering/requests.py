@@ -10,7 +10,7 @@ from ctxassembly.answering.cache import Reach
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.retrieval.search import Question
 from ctxassembly.tokens.budget import TokenBudget
@@ -163,6 +163,8 @@ class Assemble:
     """The caller's filter, which neighbors have to pass, too."""
     budget: TokenBudget | None = None
     """The budget where the prompts leave less of the window than the assembly's own."""
+    conversation: Conversation = field(default_factory=Conversation)
+    """The labels that documents keep, and those that are free."""
 
     def limit_config(self, config: AssemblyConfig) -> AssemblyConfig:
         """Return the settings of the assembly under `budget`."""
@@ -183,8 +185,8 @@ class AnswerCall:
     is_streamed: bool = False
     reach: Reach | None = None
     """All that the call may read, if there is a cache to ask."""
-    labels: Labels | None = None
-    """The labels of the conversation: a cached answer has to have the same ones."""
+    conversation: Conversation = field(default_factory=Conversation)
+    """The labels of earlier contexts. The prompt has only the context of this question, so nothing is left out."""
     background: str = ""
     """Text of the history's system messages, such as what a memory has extracted from earlier sessions."""
     assembly: AssemblyConfig = field(default_factory=AssemblyConfig)

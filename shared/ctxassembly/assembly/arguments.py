@@ -10,8 +10,7 @@ from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import hint_for_config
-from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
@@ -46,7 +45,6 @@ class AssemblyCall:
     config: AssemblyConfig | None = None
     query: str | None = None
     supplement: str | Supplement | None = None
-    labels: Labels | None = None
     conversation: Conversation | None = None
 
 
@@ -67,9 +65,9 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
     """Return the settings in force and the query.
 
     Raises:
-        InputError: `config`, `query`, `labels` or `conversation` is of another type.
-        ConfigError: compression by a language model without a model; neighbors="filtered" without a filter; a first
-            label together with `labels`; a label step, or `labels`, together with a `conversation`.
+        InputError: `config`, `query` or `conversation` is of another type.
+        ConfigError: compression by a language model without a model; neighbors="filtered" without a filter; a label
+            step together with a `conversation`.
     """
     config = AssemblyConfig() if call.config is None else call.config
     if not isinstance(config, AssemblyConfig):
@@ -85,24 +83,8 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
         allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
         hint = ": give filter= as the search has it, or a store that has one"
         raise ConfigError("neighbors", allowed, config.neighbors, hint)
-    _check_numbering(call, config)
-    # A subclass of str may change how its text is read; the text itself is asked for.
-    return config, query if query is None else str.__str__(query)
-
-
-def _check_numbering(call: AssemblyCall, config: AssemblyConfig) -> None:
-    """Check `labels` and `conversation`, of which one at most numbers the labels."""
-    labels, conversation = call.labels, call.conversation
-    if not (labels is None or isinstance(labels, Labels)):
-        raise InputError(f"labels must be a Labels or None, got {safe_repr(labels)}")
-    if not (conversation is None or isinstance(conversation, Conversation)):
-        raise InputError(f"conversation must be a Conversation or None, got {safe_repr(conversation)}")
-    if labels is not None and conversation is not None:
-        raise ConfigError("labels", "left out where a conversation is given, which has its own", labels)
-    if labels is not None and config.first_label != 1:
-        raise ConfigError("first_label", "left out where labels are given, as Labels(first) has it", config.first_label)
-    if labels is not None and config.label_step != 1:
-        raise ConfigError("label_step", "left out where labels are given, which have no gaps", config.label_step)
-    if conversation is not None and config.label_step != 1:
+    if given_conversation(call.conversation) is not None and config.label_step != 1:
         allowed = "left out where a conversation is given, as Conversation.shared has it"
         raise ConfigError("label_step", allowed, config.label_step)
+    # A subclass of str may change how its text is read; the text itself is asked for.
+    return config, query if query is None else str.__str__(query)

@@ -33,7 +33,6 @@ from ctxassembly.assembly.selection.supplement import RenderedSupplement, render
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.messages import given_above_note
 from ctxassembly.data.candidates import (
     ALREADY_SENT,
@@ -111,10 +110,10 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     if services.can_score:
         relevance = yield from request_scores(relevance, supplement, log)
     config, result = yield from _select_with_labels(
-        call.labels,
-        config,
+        call.conversation,
+        relevance,
         (*all_candidates, *candidates),
-        lambda config: select(replace(relevance, config=config), supplement, reconsider_duplicates, log),
+        lambda relevance: select(relevance, supplement, reconsider_duplicates, log),
     )
     lineage.record_changes(result.candidates, result.shortened)
     lineage.record_duplicates(result.candidates, result.repeated_by, REPEATED)
@@ -185,30 +184,33 @@ def _with_earlier(
 
 
 def _select_with_labels(
-    labels: Labels | None,
-    config: AssemblyConfig,
+    conversation: Conversation | None,
+    relevance: Relevance,
     citable: Sequence[Candidate],
-    select_by: Callable[[AssemblyConfig], Generator[Request, Sequence[Any], Selection]],
+    select_by: Callable[[Relevance], Generator[Request, Sequence[Any], Selection]],
 ) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, Selection]]:
-    """Return the selection and its config, whose first label is the next one of `labels`.
+    """Return the selection and its config, whose first label is the next one of the `labels` of `conversation`, if any.
 
     A header is longer or shorter by its number, so the numbers are needed before the selection and their count is
     known only after it: as many as could be used are reserved, and the rest is released. `citable` are all forms of the
     candidates: a document id that two texts share is one before expansion and may be two after it.
     """
-    if labels is None:
-        return config, (yield from select_by(config))
+    config = relevance.config
+    if conversation is None or conversation.labels is None:
+        return config, (yield from select_by(relevance))
     is_per_document = config.enabled and config.cite == "document"
     max_labels = len({candidate.chunk.document_id if is_per_document else candidate.key for candidate in citable})
     max_labels *= MAX_PARTS if config.order == "auto" else 1
-    first = labels.reserve(max_labels)
-    used_count = 0
+    used_end = first = conversation.labels.reserve(max_labels, config.first_label)
+    end = first + max_labels
+    config = replace(config, first_label=first, label_step=1)
     try:
-        config = replace(config, first_label=first)
-        result = yield from select_by(config)
-        used_count = len(result.layout.labels())
+        result = yield from select_by(
+            replace(relevance, config=config, earlier=replace(relevance.earlier, max_label=end))
+        )
+        used_end = max([first, *(number + 1 for number in result.layout.label_numbers())])
     finally:
-        labels.release(first + used_count, first + max_labels)
+        conversation.labels.release(used_end, end)
     return config, result
 
 

@@ -7,12 +7,13 @@ sees. Text that was trimmed, summarized or edited away is in no message, and is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.citations import Citation, ContextData, Source
 from ctxassembly.data.validation import check_int
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization.plain import from_plain, to_plain
 
@@ -39,7 +40,7 @@ class SentContext:
             if source.span[1] - source.span[0] >= MIN_FOUND_CHARS
             and any(self.text[slice(*source.span)] in text for text in texts)
         ]
-        return replace(self, provenance=tuple(found))
+        return replace(self, text=self.text if found else "", provenance=tuple(found))
 
     def labeled_sources(self) -> Iterator[tuple[str, Source]]:
         """Yield what the model still sees, each with its label."""
@@ -71,6 +72,9 @@ class Conversation:
     """The first new label of the next context."""
     label_step: int = 1
     """The distance between its new labels. Contexts assembled in parallel take turns: see `shared`."""
+    labels: Labels | None = field(default=None, compare=False)
+    """What new labels are counted by, where contexts are assembled with the same conversation, maybe at the same time:
+    by the engines of one question, say. It isn't in `to_dict`."""
 
     def __post_init__(self) -> None:
         # LangGraph restores an object by calling its class with the saved values: here the values of `to_dict`.
@@ -78,6 +82,8 @@ class Conversation:
             object.__setattr__(self, "sent", _load(self.sent))
         check_int("next_label", self.next_label, 1)
         check_int("label_step", self.label_step, 1)
+        if not (self.labels is None or isinstance(self.labels, Labels)):
+            raise ConfigError("labels", "a Labels() or None", self.labels)
 
     @classmethod
     def from_messages(cls, messages: Any) -> Conversation:
@@ -103,9 +109,8 @@ class Conversation:
         """Return the conversation after `context` was sent."""
         labels = [int(citation.label) for citation in context.citations]
         sent = SentContext(context.text, context.citations, context.provenance)
-        return Conversation(
-            (*self.sent, sent) if labels else self.sent, max([self.next_label, *(n + 1 for n in labels)])
-        )
+        next_label = max([self.next_label, *(label + 1 for label in labels)])
+        return Conversation((*self.sent, sent) if labels else self.sent, next_label, labels=self.labels)
 
     def shared(self, index: int, count: int) -> Conversation:
         """Return the conversation for the assembly at `index` of `count` that run at the same time.
@@ -116,6 +121,11 @@ class Conversation:
         return replace(self, next_label=self.next_label + index, label_step=count)
 
     @property
+    def free_label(self) -> int:
+        """The lowest label that no context of the conversation has."""
+        return max(self.next_label, self.labels.next if self.labels else 1)
+
+    @property
     def citations(self) -> tuple[Citation, ...]:
         """A citation for each label, with the chunks of all contexts that have it."""
         return merge_citations([citation for one in self.sent for citation in one.citations])
@@ -124,7 +134,7 @@ class Conversation:
         """Return the conversation as dicts, lists, strings and numbers: for JSON or a checkpoint."""
         return {
             "sent": [to_plain(one) for one in self.sent],
-            "next_label": self.next_label,
+            "next_label": self.free_label,
             "label_step": self.label_step,
         }
 
@@ -142,6 +152,17 @@ class Conversation:
             return cls(**data)
         except TypeError as error:
             raise InputError(f"a conversation must be as to_dict() gave it, got {safe_repr(data, 80)}") from error
+
+
+def given_conversation(given: Any) -> Conversation | None:
+    """Return the `conversation` of a call, if it is one, or None.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not (given is None or isinstance(given, Conversation)):
+        raise InputError(f"conversation must be a Conversation or None, got {safe_repr(given)}")
+    return given
 
 
 def _load(sent: Any) -> tuple[SentContext, ...]:
@@ -166,7 +187,7 @@ def merge_citations(citations: Sequence[Citation]) -> tuple[Citation, ...]:
         if (first.document_id, first.source) != (citation.document_id, citation.source):
             raise InputError(
                 f"label {citation.label} refers to two sources, {safe_repr(first.source)} and "
-                f"{safe_repr(citation.source)}: pass the same labels=Labels() or conversation= to both assemblies"
+                f"{safe_repr(citation.source)}: pass conversation=Conversation(labels=Labels()), the same, to both"
             )
         merged[citation.label] = replace(
             first,

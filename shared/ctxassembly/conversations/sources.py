@@ -59,33 +59,6 @@ class KnownSource(NamedTuple):
     """The last label given, which may be of a citation that isn't here."""
 
 
-def last_label(sources: Any) -> int:
-    """Return the highest label in `sources`, given as to `resolve`; 0 if there is none."""
-    return max(_iter_labels(sources), default=0)
-
-
-def _iter_labels(sources: Any) -> Iterator[int]:
-    """Yield all labels in `sources`. A context's dict is only looked into: a long conversation has many."""
-    unwrapped = _unwrap(sources)
-    if is_context(unwrapped) and isinstance(unwrapped, Mapping):
-        try:
-            yield from [int(citation["label"]) for citation in unwrapped["citations"]]
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"a context must be as Context.to_dict() gave it, got {safe_repr(dict(unwrapped), 80)}"
-            ) from error
-    elif (
-        isinstance(unwrapped, Sequence)
-        and not isinstance(unwrapped, (str, bytes))
-        and get_field(sources, "additional_kwargs") is None
-    ):
-        for one in unwrapped:
-            yield from _iter_labels(one)
-    else:
-        for source in known_in(sources):
-            yield from [source.last_label, *(int(citation.label) for citation in source.citations)]
-
-
 def sent_in(sources: Any) -> Iterator[tuple[SentContext, int]]:
     """Yield each context in `sources`, given as to `resolve`, with the last label given in it.
 
@@ -196,9 +169,10 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     `[first, second]`, `documents`, `response`, `state["messages"]`. Each may come from a checkpoint. Sources without a
     citation (a question, a sub-answer, a supplement) are skipped.
 
-    >>> from ctxassembly import Chunk, Hit, Labels, assemble
-    >>> labels = Labels()
-    >>> contexts = [assemble([Hit(Chunk(name, name, "Drink water."))], labels=labels) for name in ("before", "after")]
+    >>> from ctxassembly import Chunk, Conversation, Hit, Labels, assemble
+    >>> conversation = Conversation(labels=Labels())
+    >>> hits = [Hit(Chunk(name, name, "Drink water.")) for name in ("before", "after")]
+    >>> contexts = [assemble([hit], conversation=conversation) for hit in hits]
     >>> [citation.document_id for citation in resolve("Drink water [2].", contexts).citations]
     ['after']
 

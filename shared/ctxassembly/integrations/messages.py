@@ -11,7 +11,6 @@ from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.answering.requests import Exchange
 from ctxassembly.assembly.selection.supplement import SupplementInput
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import InputError
@@ -66,17 +65,17 @@ def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
     return (*found, _exchange(questions, answers)) if answers else tuple(found)
 
 
-def answer_payload(answer: Answer, labels: Labels | None) -> dict[str, Any]:
+def answer_payload(answer: Answer) -> dict[str, Any]:
     """Return the data of `answer` for a message, under `MESSAGE_KEY`: builtins, which survive JSON.
 
-    They are the chunks that it cites, which are candidates for the next question; its citations, by which `resolve`
-    finds them in the messages; and the last label given, after which `Labels.after(messages)` goes on.
+    They are the chunks that it cites, which are candidates for the next question; the citations of its context, by
+    which `resolve` finds them in the messages and documents keep their labels; and the last label given.
     """
-    last = max((int(one.label) for one in _all_citations(answer)), default=0)  # of a kept answer, too
+    citations = answer.context.citations if answer.context and answer.resolved else ()
     return {
         "cited": [to_plain(_without_vector(hit)) for hit in answer.exchange.cited],
-        "citations": [to_plain(citation) for citation in answer.citations],
-        "last_label": max(last, labels.next - 1) if labels else last,
+        "citations": [to_plain(citation) for citation in citations],
+        "last_label": answer.conversation.next_label - 1,
     }
 
 
@@ -104,7 +103,3 @@ def _cited_hits(payload: Any) -> tuple[Hit, ...]:
 
 def _without_vector(hit: Hit) -> Hit:
     return replace(hit, chunk=replace(hit.chunk, vector=None))
-
-
-def _all_citations(answer: Answer) -> Sequence[Any]:
-    return answer.context.citations if answer.context else ()

@@ -110,7 +110,7 @@ _SEPARATE_KEYS = ("question", "answer", "citations", "quotes", "context")
 
 
 def answer_metadata(answer: Answer, payload: ContextPayload | None) -> dict[str, Any]:
-    """Return `citations`, `quotes` and the `trace` of an answer; `payload` is its context, if any.
+    """Return `citations`, `quotes`, `trace` and the next `conversation` of an answer; `payload` is its context, if any.
 
     The trace has the understanding, the steps with their times and tokens, the quality, the searches, and in
     `assembly` the decision on each chunk.
@@ -122,4 +122,5 @@ def answer_metadata(answer: Answer, payload: ContextPayload | None) -> dict[str,
         "citations": answer_data["citations"],
         "quotes": answer_data["quotes"],
         "trace": {**trace, "assembly": assembly},
+        "conversation": answer.conversation.to_dict(),
     }

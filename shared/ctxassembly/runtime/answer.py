@@ -16,7 +16,7 @@ from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import as_predicate, combine_filters
 from ctxassembly.data.retrieval import QueryUnderstanding
@@ -41,7 +41,6 @@ class IndexEvidence:
     index: Any
     retrieval: RetrievalConfig
     assembly: AssemblyConfig
-    labels: Labels | None = None
     extra_arguments: Mapping[str, Any] = field(default_factory=dict)
     """The other arguments of `retrieve`."""
     scorer: Any = None
@@ -123,7 +122,12 @@ class IndexEvidence:
         return self.index.with_filter(request.filter) if hasattr(self.index, "with_filter") else self.index
 
     def _assemble_arguments(self, request: Assemble) -> dict[str, Any]:
-        return {"query": request.query, "supplement": request.supplement, "labels": self.labels, "scorer": self.scorer}
+        return {
+            "query": request.query,
+            "supplement": request.supplement,
+            "conversation": request.conversation,
+            "scorer": self.scorer,
+        }
 
 
 def _search_flow(request: Search, *, is_observed: bool) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:
@@ -195,8 +199,8 @@ class AnswerChain:
     are in its language, and the whole prompt is held to the window of its TokenBudget."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
     cache: AnswerCache | None = None
-    """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:
-    an answer that is kept has the labels it had."""
+    """Where answers are kept, by the question as it was rewritten. It is used while the conversation has no labels: an
+    answer that is kept has the labels it had."""
 
     _warn_once: WarnOnce = field(default_factory=WarnOnce, init=False, repr=False, compare=False)
     """The warning given."""
@@ -204,7 +208,7 @@ class AnswerChain:
     def __post_init__(self) -> None:
         if not isinstance(self.config, AnswerConfig):
             raise InputError(f"config must be an AnswerConfig, got {safe_repr(self.config)}")
-        check_cache(self.cache, getattr(self.source, "labels", None))
+        check_cache(self.cache)
         if self.cache is not None and not hasattr(self.source, "reach"):
             raise InputError(
                 f"{type(self.source).__name__} has no reach(filter), which names what a kept answer depends on: add "
@@ -220,29 +224,34 @@ class AnswerChain:
         assembly: AssemblyConfig | None = None,
         config: AnswerConfig | None = None,
         *,
-        labels: Labels | None = None,
         cache: AnswerCache | None = None,
         scorer: AsyncScorer | Scorer | None = None,
         **retrieve_arguments: Any,
     ) -> AnswerChain:
         """Return the chain over `index`. `retrieve_arguments` are further arguments of `retrieve`, such as `embed`.
 
-        `labels` are the labels of one conversation, so that none refers to two sources. `scorer` is what `assemble`
-        takes.
+        `scorer` is what `assemble` takes.
         """
         check_scorer(scorer)
         retrieval, assembly = retrieval or RetrievalConfig(), assembly or AssemblyConfig()
-        source = IndexEvidence(index, retrieval, assembly, labels, retrieve_arguments, scorer)
+        source = IndexEvidence(index, retrieval, assembly, retrieve_arguments, scorer)
         return cls(model, source, config or AnswerConfig(), cache)
 
     def answer(
-        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+        self,
+        question: str,
+        *,
+        history: Sequence[Exchange] = (),
+        conversation: Conversation | None = None,
+        mode: str = "normal",
+        filter: Any = None,
     ) -> Answer:
         """Return the answer to `question`.
 
         Args:
             question: the user's question.
-            history: the conversation so far, oldest first; `Answer.exchange` is the next one.
+            history: the questions and answers so far, oldest first; `Answer.exchange` is the next one.
+            conversation: the labels so far, so that none refers to two sources; `Answer.conversation` is the next one.
             mode: "normal", "full", "escalated", or another of `config.modes`.
             filter: what chunks have to satisfy, as the index reads it. It holds in every search and for neighbors.
 
@@ -252,37 +261,69 @@ class AnswerChain:
             InputError: an argument has the wrong type, or can only be awaited.
             SearchError: no search answered.
         """
-        return self._start_run(question, history, mode, filter).answer()
+        return self._start_run(question, history, conversation, mode, filter).answer()
 
     async def aanswer(
-        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+        self,
+        question: str,
+        *,
+        history: Sequence[Exchange] = (),
+        conversation: Conversation | None = None,
+        mode: str = "normal",
+        filter: Any = None,
     ) -> Answer:
         """Async version of `answer`."""
-        return await self._start_run(question, history, mode, filter).aanswer()
+        return await self._start_run(question, history, conversation, mode, filter).aanswer()
 
     def stream(
-        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+        self,
+        question: str,
+        *,
+        history: Sequence[Exchange] = (),
+        conversation: Conversation | None = None,
+        mode: str = "normal",
+        filter: Any = None,
     ) -> Iterator[AnswerPiece | Answer]:
         """Yield the pieces of the answer as they settle, then the answer itself. Arguments and errors as for `answer`.
 
         An error after the first piece means that there is no answer: the pieces given on are half of one.
         """
-        yield from self._start_run(question, history, mode, filter, is_streamed=True).events()
+        yield from self._start_run(question, history, conversation, mode, filter, is_streamed=True).events()
 
     async def astream(
-        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+        self,
+        question: str,
+        *,
+        history: Sequence[Exchange] = (),
+        conversation: Conversation | None = None,
+        mode: str = "normal",
+        filter: Any = None,
     ) -> AsyncIterator[AnswerPiece | Answer]:
         """Async version of `stream`."""
-        run = self._start_run(question, history, mode, filter, is_streamed=True)
+        run = self._start_run(question, history, conversation, mode, filter, is_streamed=True)
         async with aclosing(run.aevents()) as events:
             async for event in events:
                 yield event
 
     def _start_run(
-        self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, is_streamed: bool = False
+        self,
+        question: str,
+        history: Sequence[Exchange],
+        conversation: Conversation | None,
+        mode: str,
+        filter: Any,
+        *,
+        is_streamed: bool = False,
     ) -> AnswerRun:
         parts = ChainParts(self.model, self.source, self.config, self.cache, self._warn_once)
-        call = AnswerCall(check_question(question), check_history(history), mode, filter, is_streamed=is_streamed)
+        call = AnswerCall(
+            check_question(question),
+            check_history(history),
+            mode,
+            filter,
+            is_streamed=is_streamed,
+            conversation=given_conversation(conversation) or Conversation(),
+        )
         return AnswerRun(parts, call, FILTER_REMEDY)
 
 

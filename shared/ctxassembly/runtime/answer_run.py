@@ -222,7 +222,7 @@ class AnswerRun(AnswerServices):
         """
         super().__init__(parts.model, parts.evidence, parts.cache)
         reach = None
-        if parts.cache is not None and not call.background and (call.labels is None or call.labels.next == 1):
+        if parts.cache is not None and not call.background and call.conversation.free_label == 1:
             reach = parts.evidence.reach(call.filter).warn(parts.warnings, filter_remedy)
         assembly = getattr(parts.evidence, "assembly", None) or AssemblyConfig()
         window_for = getattr(parts.model, "window_for", None)
@@ -267,13 +267,11 @@ def check_answer_config(config: Any) -> AnswerConfig:
     return config or AnswerConfig()
 
 
-def check_cache(cache: Any, labels: Any) -> None:
-    """Check the cache of a chain, and the labels of the conversation that its source may have.
+def check_cache(cache: Any) -> None:
+    """Check the cache of a chain.
 
     Raises:
-        ConfigError: it is not a cache, or there are labels, which a kept answer would not follow.
+        ConfigError: it is not a cache.
     """
     if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
         raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
-    if cache is not None and labels is not None:
-        raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)

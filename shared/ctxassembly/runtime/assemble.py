@@ -19,7 +19,6 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import hint_for_store
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.requests import EmbedTexts, FetchChunks, Request, ScoreTexts
@@ -134,7 +133,6 @@ def assemble(
     llm: LanguageModel | None = None,
     scorer: Scorer | None = None,
     transform_fetched: TransformFetched | None = None,
-    labels: Labels | None = None,
     conversation: Conversation | None = None,
     on_stage: OnStage | None = None,
 ) -> Context:
@@ -167,7 +165,6 @@ def assemble(
             words; its scores are cached for the lifetime of the scorer. Scores may have any scale.
         transform_fetched: a function over fetched chunks, called before anything else sees them. A step that masks or
             removes text of the hits has to do the same to their neighbors, which come fresh from the store.
-        labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
         conversation: the conversation so far; `Conversation()` for a new one. Text that it has isn't sent again, unless
             the config has `repeat="always"`, and its labels are continued: a document keeps the label that it had.
             `conversation.after(context)` is the conversation for the next call.
@@ -183,7 +180,7 @@ def assemble(
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
     services = AssemblyServices(_with_config_keys(store, config), embeddings, llm, transform_fetched, scorer)
-    call = AssemblyCall(hits, config, query, supplement, labels, conversation)
+    call = AssemblyCall(hits, config, query, supplement, conversation)
     flow = services.flow(call, is_observed=on_stage is not None)
     return drive_observed(flow, services.ask, on_stage)
 
@@ -199,7 +196,6 @@ async def aassemble(
     llm: AsyncLanguageModel | LanguageModel | None = None,
     scorer: AsyncScorer | Scorer | None = None,
     transform_fetched: AsyncTransformFetched | TransformFetched | None = None,
-    labels: Labels | None = None,
     conversation: Conversation | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
 ) -> Context:
@@ -226,7 +222,6 @@ async def aassemble(
         config,
         query=query,
         supplement=supplement,
-        labels=labels,
         conversation=conversation,
         on_stage=on_stage,
         store=store,
@@ -244,7 +239,6 @@ async def assemble_as(
     *,
     query: str | None = None,
     supplement: str | Supplement | None = None,
-    labels: Labels | None = None,
     conversation: Conversation | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
     **services: Any,
@@ -255,7 +249,7 @@ async def assemble_as(
     """
     services["store"] = _with_config_keys(services.get("store"), config)
     answering = AssemblyServices(**services, needs_sync=False)
-    call = AssemblyCall(hits, config, query, supplement, labels, conversation)
+    call = AssemblyCall(hits, config, query, supplement, conversation)
     flow = answering.flow(call, is_observed=on_stage is not None)
 
     def transformed() -> Generator[Request, Any, T]:

@@ -17,7 +17,6 @@ from ctxassembly import (
     ConfigError,
     Hit,
     InputError,
-    Labels,
     MemoryIndex,
     SearchError,
     presets,
@@ -416,12 +415,16 @@ def test_an_answer_in_a_format_of_the_callers_own_cites_what_it_labels():
 
 
 def test_labels_are_unique_through_a_conversation():
-    labels = Labels()
-    model = Scripted(["One hour [1].", "Mornings [2]."])
-    made = chain(model, labels=labels, retrieval=replace(KEYWORDS, limit=1))
+    model = Scripted(["One hour [1].", "Mornings [2].", "One hour [1]."])
+    made = chain(model, retrieval=replace(KEYWORDS, limit=1))
     first = made.answer("Is parking free?", filter=A)
-    second = made.answer("When is ferritin measured?", filter=A)
-    assert [one.citations[0].label for one in (first, second)] == ["1", "2"]
+    second = made.answer("When is ferritin measured?", filter=A, conversation=first.conversation)
+    third = made.answer("Is parking free?", filter=A, conversation=second.conversation)
+    assert [one.citations[0].label for one in (first, second, third)] == ["1", "2", "1"]
+    assert third.context.text == first.context.text  # the prompt has no earlier context, so nothing is left out
+    assert third.conversation.next_label == 3
+    with pytest.raises(InputError, match="conversation must be a Conversation or None, got 3"):
+        made.answer("Is parking free?", conversation=3)
 
 
 def test_a_stranger_can_not_forge_a_source_in_a_question_nor_a_question_in_a_chunk():

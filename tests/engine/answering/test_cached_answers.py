@@ -15,6 +15,7 @@ from ctxassembly import (
     AssemblyConfig,
     Chunk,
     ConfigError,
+    Conversation,
     FilterNotSeenWarning,
     Hit,
     Labels,
@@ -302,8 +303,17 @@ async def test_an_awaited_answer_is_kept_too():
     assert len(model.asked) == 1
 
 
+def test_a_kept_answer_is_only_read_while_its_labels_are_free():
+    model, cache = Scripted(), Shelf()
+    first = kept(model, cache).answer("Is parking free?", filter=A)
+    shared = Conversation(labels=Labels())
+    again = [kept(model, cache).answer("Is parking free?", filter=A, conversation=shared) for _ in range(2)]
+    followed = kept(model, cache).answer("Is parking free?", filter=A, conversation=first.conversation)
+    recalled = ["recall" in [step.name for step in answer.steps] for answer in (*again, followed)]
+    assert recalled == [True, False, False]
+    assert [answer.context.citations[0].label for answer in (first, *again, followed)] == ["1", "1", "3", "1"]
+
+
 def test_what_can_not_work_is_refused():
-    with pytest.raises(ConfigError, match="cache must be None where there are labels="):
-        AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, labels=Labels(), cache=Shelf())
     with pytest.raises(ConfigError, match=r"cache must be an object with get\(key\) and set\(key, entry\)"):
         AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, cache=[])

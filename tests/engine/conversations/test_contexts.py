@@ -8,7 +8,7 @@ import pytest
 
 from builders import hits_of, words_of
 from ctxassembly import assemble, resolve
-from ctxassembly.conversations.sources import get_field, is_context, iter_contexts, last_label
+from ctxassembly.conversations.sources import get_field, is_context, iter_contexts, sent_in
 
 CONTEXT = assemble(hits_of([words_of("A", 0), words_of("B", 0)]))
 SAVED = json.loads(json.dumps(CONTEXT.to_dict()))
@@ -31,7 +31,7 @@ def test_contexts_are_found_in_messages_and_lists_in_order() -> None:
     other = SimpleNamespace(content="13 degrees", artifact={"passages": ["of another tool"]})
     question = SimpleNamespace(content="May I drink?")
     assert len(list(iter_contexts([question, message, other, [CONTEXT]]))) == 2
-    assert last_label([question, message, other]) == 2
+    assert [last for _, last in sent_in([question, message, other])] == [2]
     assert [one.label for one in resolve("So [2].", [question, message, other]).citations] == ["2"]
 
 

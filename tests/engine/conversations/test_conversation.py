@@ -21,7 +21,6 @@ from ctxassembly import (
     Context,
     Conversation,
     Hit,
-    Labels,
     MemoryStore,
     aassemble,
     assemble,
@@ -302,8 +301,6 @@ async def test_assemblies_in_parallel_share_no_new_label():
 def test_wrong_arguments_say_what_is_right():
     with pytest.raises(InputError, match="conversation must be a Conversation or None, got 3"):
         assemble(hits(0), conversation=3)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="labels must be left out where a conversation is given"):
-        assemble(hits(0), conversation=Conversation(), labels=Labels())
     with pytest.raises(ConfigError, match="label_step must be left out where a conversation is given"):
         assemble(hits(0), AssemblyConfig(label_step=3), conversation=Conversation())
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from builders import count, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, Labels, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError
 from strategies import Retrieval, arguments, retrievals
 
@@ -71,7 +71,8 @@ def test_contexts_assembled_side_by_side_share_no_label():
 
 def test_contexts_of_a_conversation_have_labels_of_their_own():
     labels = Labels()
-    contexts = [assemble(HITS[at : at + 3], labels=labels) for at in (0, 3, 6)]
+    conversation = Conversation(labels=labels)
+    contexts = [assemble(HITS[at : at + 3], conversation=conversation) for at in (0, 3, 6)]
     assert [each.label for context in contexts for each in context.citations] == [str(n) for n in range(1, 10)]
     assert labels.next == 10
     assert assemble(HITS[:1]).citations[0].label == "1"
@@ -79,10 +80,11 @@ def test_contexts_of_a_conversation_have_labels_of_their_own():
 
 def test_what_takes_no_label_leaves_no_gap():
     labels = Labels(4)
-    assert assemble([], labels=labels).text == ""
-    assert len(assemble(HITS, AssemblyConfig(max_tokens=60), labels=labels).citations) < len(HITS)
+    conversation = Conversation(labels=labels)
+    assert assemble([], conversation=conversation).text == ""
+    assert len(assemble(HITS, AssemblyConfig(max_tokens=60), conversation=conversation).citations) < len(HITS)
     with pytest.raises(ConfigError):
-        assemble(HITS, AssemblyConfig(compress="llm"), labels=labels)
+        assemble(HITS, AssemblyConfig(compress="llm"), conversation=conversation)
     assert labels.next == 4 + len(assemble(HITS, AssemblyConfig(max_tokens=60)).citations)
 
 
@@ -92,6 +94,7 @@ def test_labels_are_different_in_threads(cite: str, enabled: bool):
     """Each is held while it is counted, so that they overlap."""
     together = Barrier(4, timeout=20)
     labels = Labels()
+    conversation = Conversation(labels=labels)
     chunks = [words_of(name, n) for name in "ABC" for n in range(9)]
     hits = [Hit(chunk) for chunk in chunks if chunk.index in (1, 4, 7)]
     waited = local()
@@ -104,13 +107,16 @@ def test_labels_are_different_in_threads(cite: str, enabled: bool):
 
     config = AssemblyConfig(cite=cite, enabled=enabled, encoding=counting)  # type: ignore[arg-type]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: assemble(hits, config, store=MemoryStore(chunks), labels=labels), range(4)))
+        found = list(
+            pool.map(lambda _: assemble(hits, config, store=MemoryStore(chunks), conversation=conversation), range(4))
+        )
     given = [each.label for context in found for each in context.citations]
     assert len(set(given)) == len(given) > 4
 
 
 async def test_labels_are_different_on_the_event_loop():
     labels = Labels()
+    conversation = Conversation(labels=labels)
     hits = [Hit(words_of("A", n)) for n in range(0, 9, 3)]
     config = AssemblyConfig(compress="llm", max_tokens=30, cite="chunk", granularity="chunk")
 
@@ -118,7 +124,9 @@ async def test_labels_are_different_on_the_event_loop():
         await asyncio.sleep(0.01)
         return "IRRELEVANT"
 
-    found = await asyncio.gather(*(aassemble(hits, config, labels=labels, llm=llm, query="ends") for _ in range(3)))
+    found = await asyncio.gather(
+        *(aassemble(hits, config, conversation=conversation, llm=llm, query="ends") for _ in range(3))
+    )
     given = [each.label for context in found for each in context.citations]
     assert len(set(given)) == len(given) >= 3
 
@@ -127,11 +135,12 @@ async def test_labels_are_different_on_the_event_loop():
 @settings(max_examples=60)
 def test_no_context_has_more_labels_than_it_took(case: Retrieval):
     labels = Labels()
+    conversation = Conversation(labels=labels)
     config = replace(case.config, first_label=1, label_step=1)
     taken: list[int] = []
     take = labels.reserve
-    labels.reserve = lambda most: taken.append(most) or take(most)  # type: ignore[method-assign, assignment]
-    context = assemble(case.hits, config, labels=labels, **arguments(case))
+    labels.reserve = lambda most, least: taken.append(most) or take(most, least)  # type: ignore[method-assign, assignment]
+    context = assemble(case.hits, config, conversation=conversation, **arguments(case))
     assert len(context.citations) <= sum(taken)
     assert labels.next == 1 + len(context.citations)
 
@@ -139,12 +148,13 @@ def test_no_context_has_more_labels_than_it_took(case: Retrieval):
 def test_a_document_that_expansion_splits_in_two_has_two_labels_reserved():
     """The store holds one hit of the document and not the other, so they are of two documents."""
     labels, reserved = Labels(), []
+    conversation = Conversation(labels=labels)
     reserve = labels.reserve
-    labels.reserve = lambda count: reserved.append(count) or reserve(count)  # type: ignore[method-assign, assignment]
+    labels.reserve = lambda count, least: reserved.append(count) or reserve(count, least)  # type: ignore[method-assign, assignment]
     hits = [Hit(Chunk("B0", "B", "Drink water.", 0)), Hit(Chunk("B1", "B", "Eat nothing.", 1))]
     store = MemoryStore([hits[1].chunk, Chunk("B3", "B", "Come early.", 3)])
     config = AssemblyConfig(granularity="document", order="documents")
-    context = assemble(hits, config, store=store, labels=labels)
+    context = assemble(hits, config, store=store, conversation=conversation)
     assert [each.document_id for each in context.citations] == ["B (2)", "B"]
     assert reserved == [2]
 
@@ -159,9 +169,31 @@ def test_labels_that_are_copied_count_together_and_those_that_are_pickled_go_on(
 def test_wrong_labels_say_what_is_right():
     with pytest.raises(ConfigError, match=r"first must be an integer from 1 to 900,000, got 0"):
         Labels(0)
-    with pytest.raises(InputError, match=r"labels must be a Labels or None, got 3"):
-        assemble(HITS, labels=3)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"first_label must be left out .* Labels\(first\)"):
-        assemble(HITS, AssemblyConfig(first_label=3), labels=Labels())
-    with pytest.raises(ConfigError, match="label_step must be left out where labels are given"):
-        assemble(HITS, AssemblyConfig(label_step=3), labels=Labels())
+    with pytest.raises(ConfigError, match=r"labels must be a Labels\(\) or None, got 3"):
+        Conversation(labels=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"conversation must be a Conversation or None, got Labels\(1\)"):
+        assemble(HITS, conversation=Labels())  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="label_step must be left out where a conversation is given"):
+        assemble(HITS, AssemblyConfig(label_step=3), conversation=Conversation(labels=Labels()))
+
+
+def test_no_label_is_below_the_one_that_is_set():
+    conversation = Conversation(labels=Labels())
+    found = [assemble(HITS[:2], AssemblyConfig(first_label=first), conversation=conversation) for first in (7, 1)]
+    assert [each.label for context in found for each in context.citations] == ["7", "8", "9", "10"]
+
+
+def test_documents_keep_their_labels_while_new_ones_are_counted():
+    conversation = Conversation(labels=Labels())
+    first = assemble(HITS[:2], conversation=conversation)
+    conversation = conversation.after(first).seen_in([])
+    assert [one.label for one in assemble(HITS[1:4], conversation=conversation).citations] == ["2", "3", "4"]
+    assert [one.label for one in assemble(HITS[4:6], conversation=conversation).citations] == ["5", "6"]
+    restored = Conversation.from_dict(conversation.to_dict())
+    assert (restored.next_label, restored.labels) == (7, None)
+
+
+def test_a_conversation_whose_text_is_gone_is_small():
+    conversation = Conversation().after(assemble(HITS[:2]))
+    assert conversation.seen_in([]).sent[0].text == ""
+    assert [one.label for one in conversation.seen_in([]).citations] == ["1", "2"]

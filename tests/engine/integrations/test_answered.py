@@ -20,7 +20,7 @@ def test_the_trace_says_all_that_led_to_an_answer_and_nothing_twice() -> None:
     )
     answer = chain.answer("When is ferritin measured?")
     parts = json.loads(json.dumps(answer_metadata(answer, ContextPayload(answer.context))))
-    assert parts.keys() == {"citations", "quotes", "trace"}
+    assert parts.keys() == {"citations", "quotes", "trace", "conversation"}
     assert [one["label"] for one in parts["citations"]] == ["1"]
     assert [one["found"] for one in parts["quotes"]] == [True]
     trace = parts["trace"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AnswerChain, Chunk, InputError, Labels, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import AnswerChain, Chunk, Conversation, InputError, MemoryIndex, RetrievalConfig, resolve
 from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
 
 INDEX = MemoryIndex(
@@ -28,10 +28,10 @@ class Message:
     additional_kwargs: dict[str, Any]
 
 
-def answered(text: str = "In the morning [1].", labels: Labels | None = None) -> dict[str, Any]:
+def answered(text: str = "In the morning [1].", conversation: Conversation | None = None) -> dict[str, Any]:
     """What the message of an answer carries, saved and restored."""
-    chain = AnswerChain.from_index(INDEX, lambda request: text, RetrievalConfig(strategy="keyword"), labels=labels)
-    return json.loads(json.dumps(answer_payload(chain.answer(QUESTION), labels)))
+    chain = AnswerChain.from_index(INDEX, lambda request: text, RetrievalConfig(strategy="keyword"))
+    return json.loads(json.dumps(answer_payload(chain.answer(QUESTION, conversation=conversation))))
 
 
 def test_messages_of_one_side_in_a_row_are_one() -> None:
@@ -60,19 +60,24 @@ def test_the_chunks_cited_come_back_as_they_were_but_for_their_vectors() -> None
 
 
 def test_labels_go_on_after_those_that_no_answer_used() -> None:
-    labels = Labels()
-    first = Message("In the morning [1].", {"ctxassembly": answered(labels=labels)})
-    assert Labels.after([first]).next == labels.next == 3
-    assert Labels.after([Message("Hi", {})]).next == 1
-    assert answered("Nowhere.")["last_label"] == 2  # the context's, where nobody keeps labels
+    first = Message("In the morning [1].", {"ctxassembly": answered()})
+    assert Conversation.from_messages([first]).next_label == 3
+    assert Conversation.from_messages([Message("Hi", {})]).next_label == 1
+    assert answered("Nowhere.")["last_label"] == 2
+
+
+def test_documents_keep_the_labels_that_no_answer_used() -> None:
+    first = Message("In the morning [1].", {"ctxassembly": answered()})
+    again = answered("Nowhere.", Conversation.from_messages([first]))
+    assert [citation["label"] for citation in again["citations"]] == ["1", "2"]
+    assert again["last_label"] == 2
 
 
 def test_citations_are_found_in_the_messages_of_a_conversation() -> None:
-    labels = Labels()
-    messages = [Message("In the morning.", {"ctxassembly": answered(said, labels)}) for said in ("So [1].", "So [3].")]
-    cited = resolve("First [1], then [3].", [Message(QUESTION, {}), *messages])
-    assert [citation.document_id for citation in cited.citations] == ["lab", "lab"]
-    assert resolve("And [2]?", messages).unknown == ("2",)
+    messages = [Message("In the morning.", {"ctxassembly": answered(said)}) for said in ("So [1].", "So [2].")]
+    cited = resolve("First [1], then [2].", [Message(QUESTION, {}), *messages])
+    assert [citation.label for citation in cited.citations] == ["1", "2"]
+    assert resolve("And [3]?", messages).unknown == ("3",)
 
 
 @pytest.mark.parametrize("kept", [{}, {"cited": 3}, {"cited": ["lab#0"]}, "lab#0", 7])

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from builders import hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Labels, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Conversation, Labels, MemoryStore, aassemble, assemble
 from ctxassembly.errors import InputError
 from ctxassembly.runtime.driver import adrive
 
@@ -204,7 +204,9 @@ async def test_a_flow_that_is_given_up_is_closed_and_gives_its_labels_back():
         return prompt
 
     config = AssemblyConfig(compress="llm", max_tokens=20, granularity="chunk", rank_by="rank")
-    running = asyncio.create_task(aassemble(HITS, config, query="A1", llm=llm, labels=labels))
+    running = asyncio.create_task(
+        aassemble(HITS, config, query="A1", llm=llm, conversation=Conversation(labels=labels))
+    )
     await asyncio.wait_for(asked.wait(), 60)
     assert labels.next > 1
     running.cancel()

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, InputError, MemoryStore, assemble
 from ctxassembly.conversations.messages import dropped_sources_note, see_above_note
-from ctxassembly.conversations.sources import known_in, last_label
+from ctxassembly.conversations.sources import known_in
 from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata
 from ctxassembly.integrations.search_results import search_results
@@ -125,7 +125,7 @@ def use_all_of(context: Context) -> None:
     made += [context.view(evidence=["nothing"]).evidence, str(context.trace)]
     made += [
         context.trace.excluded_tokens,
-        last_label(context),
+        Conversation.from_messages(context),
         dropped_sources_note(context),
     ]
     made += [context.cites(citation, hit.chunk) for citation in context.citations for hit in context.hits]

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from builders import candidate_of, count, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Labels, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Labels, MemoryStore, assemble
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.config.assembly import Cite
 
@@ -172,7 +172,9 @@ def test_labels_go_on_in_the_next_context(cite: str):
     labels, config = Labels(), replace(SETTINGS, cite=cite)
     hits = hits_of([*document("A", 8), *document("B", 8, answer_in=4)])
     used = [
-        citation.label for _ in range(2) for citation in assemble(hits, config, query=QUERY, labels=labels).citations
+        citation.label
+        for _ in range(2)
+        for citation in assemble(hits, config, query=QUERY, conversation=Conversation(labels=labels)).citations
     ]
     assert used == [str(number) for number in range(1, len(used) + 1)]
     assert labels.next == len(used) + 1

@@ -19,6 +19,7 @@ from ctxassembly import (
     Chunk,
     ConfigError,
     Context,
+    Conversation,
     Hit,
     InputError,
     Labels,
@@ -240,7 +241,9 @@ def test_labels_of_a_conversation_are_not_held_while_it_is_asked():
         labels.release(1, 2)
         return Fluids()(query, sentences)
 
-    found = context(beside, AssemblyConfig(max_tokens=24, granularity="sentence"), labels=labels)
+    found = context(
+        beside, AssemblyConfig(max_tokens=24, granularity="sentence"), conversation=Conversation(labels=labels)
+    )
     assert not found.trace.notes
     assert found.citations[0].label == "1"
 

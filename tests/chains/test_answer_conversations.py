@@ -1,0 +1,214 @@
+"""Conversations of answer chains: with a checkpoint, a branch and two tenants both frameworks send the same prompts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph, add_messages
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
+from llama_index.core.llms import CustomLLM
+from llama_index.core.memory import ChatMemoryBuffer
+from pydantic import PrivateAttr
+
+from ctxassembly import AssemblyConfig, Chunk, Conversation, Labels, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly.answering import AnswerConfig
+from langchain_ctxassembly import ContextAssembler, answer_chain
+from langchain_ctxassembly import ContextRetriever as LangChainRetriever
+from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor
+from llamaindex_ctxassembly import ContextRetriever as LlamaIndexRetriever
+
+SAID = {
+    "gastro": "Before a gastroscopy the patient may drink water until {} hours before it.",
+    "sedation": "After sedation the patient may not drive for {} hours, after a gastroscopy too.",
+    "parking": "Parking is free for {} hours, with the letter of the gastroscopy at hand.",
+}
+INDEX = MemoryIndex(
+    [
+        Chunk(f"{tenant}#{name}", f"{tenant}-{name}", text.format(hours), metadata={"tenant": tenant, "source": name})
+        for tenant, hours in (("ann", "two"), ("bob", "nine"))
+        for name, text in SAID.items()
+    ]
+)
+RETRIEVAL, CONFIG = RetrievalConfig(strategy="keyword", limit=2), AnswerConfig(rewrite="off")
+DRINK, DRIVE, PARK = "May I drink water?", "May I drive after sedation?", "Where is parking free?"
+Prompts = list[list[str]]
+
+
+def says(prompt: list[str]) -> str:
+    """The answer cites the first source of the prompt."""
+    label = re.findall(r"^\[(\d+)\] Source", prompt[-1], re.MULTILINE)[0]
+    return f"So it is [{label}]."
+
+
+def langchain_chain(prompts: Prompts, **settings: Any) -> Any:
+    def model(messages: Any) -> AIMessage:
+        prompts.append([str(message.content) for message in messages])
+        return AIMessage(says(prompts[-1]))
+
+    retriever = LangChainRetriever(
+        INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=AssemblyConfig(**settings))
+    )
+    return answer_chain(RunnableLambda(model), retriever, CONFIG)
+
+
+class Model(CustomLLM):
+    _prompts: Prompts = PrivateAttr()
+
+    def __init__(self, prompts: Prompts) -> None:
+        super().__init__()
+        self._prompts = prompts
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(is_chat_model=True, context_window=100_000)
+
+    def chat(self, messages: Any, **_: Any) -> ChatResponse:
+        self._prompts.append([message.content for message in messages])
+        return ChatResponse(message=ChatMessage(content=says(self._prompts[-1]), role="assistant"))
+
+    def complete(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    stream_complete = complete
+
+
+def llamaindex_engine(prompts: Prompts, **settings: Any) -> AnswerQueryEngine:
+    postprocessor = ContextAssemblyPostprocessor(config=AssemblyConfig(**settings))
+    retriever = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    return AnswerQueryEngine(Model(prompts), retriever, CONFIG)
+
+
+class State(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    conversation: dict[str, Any]
+    has_bare_texts: bool
+
+
+def graph(prompts: Prompts, **settings: Any) -> Any:
+    chain = langchain_chain(prompts, **settings)
+
+    def answer(state: State, config: RunnableConfig) -> dict[str, Any]:
+        *history, question = state["messages"]
+        given: dict[str, Any] = {"input": question.text, "chat_history": history}
+        given["filter"] = {"tenant": config["configurable"]["tenant"]}
+        if state.get("has_bare_texts"):
+            given["conversation"] = state.get("conversation")
+        output = chain.invoke(given)
+        message = AIMessage(output["answer"]) if state.get("has_bare_texts") else output["message"]
+        return {"messages": [message], "conversation": output["conversation"]}
+
+    return StateGraph(State).add_node("answer", answer).add_edge(START, "answer").compile(InMemorySaver())
+
+
+def through_langchain(tenant: str, turns: dict[str, list[str]], *, bare: bool, **settings: Any) -> dict[str, Prompts]:
+    """The prompts of each branch: the second goes on from the checkpoint after the first question."""
+    prompts: Prompts = []
+    made, found = graph(prompts, **settings), {}
+    config: Any = {"configurable": {"thread_id": tenant, "tenant": tenant}}
+    for name, (first, *questions) in turns.items():
+        prompts.clear()
+        if not found:
+            made.invoke({"messages": [HumanMessage(first)], "has_bare_texts": bare}, config)
+            checkpoint = made.get_state(config).config
+        branch = {"configurable": {**checkpoint["configurable"], "tenant": tenant}}
+        for question in questions:
+            state = made.invoke({"messages": [HumanMessage(question)]}, branch)
+            branch = config
+        found[name] = [*prompts]
+        if not bare:
+            check_citations(state["messages"], tenant)
+    return found
+
+
+def through_llamaindex(tenant: str, turns: dict[str, list[str]], *, bare: bool, **settings: Any) -> dict[str, Prompts]:
+    prompts: Prompts = []
+    engine, found = llamaindex_engine(prompts, **settings), {}
+    filters = {"tenant": tenant}
+    for name, (first, *questions) in turns.items():
+        prompts.clear()
+        if not found:
+            chat = AnswerChatEngine(engine, filters=filters)
+            response = chat.chat(first)
+            saved, conversation = (
+                [one.model_dump_json() for one in chat.chat_history],
+                response.metadata["conversation"],
+            )
+        memory = ChatMemoryBuffer.from_defaults([ChatMessage.model_validate_json(one) for one in saved])
+        if bare:
+            memory.set([ChatMessage(content=one.content, role=one.role) for one in memory.get_all()])
+        given = Conversation.from_dict(conversation) if bare else None
+        chat = AnswerChatEngine(engine, memory, filters=filters, conversation=given)
+        for question in questions:
+            chat.chat(question)
+        found[name] = [*prompts]
+        check_citations(chat.chat_history, tenant)
+    return found
+
+
+def check_citations(messages: Any, tenant: str) -> None:
+    """Every label of the conversation leads to one document of the tenant, whatever was cited in which turn."""
+    cited = resolve(" ".join(str(message.content) for message in messages), messages)
+    assert {one.document_id.partition("-")[0] for one in (*cited.citations, *cited.unused)} <= {tenant}
+
+
+TURNS = {"first": [DRINK, DRIVE, DRINK], "branch": [DRINK, PARK, DRINK]}
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["messages", "conversation"])
+@pytest.mark.parametrize("settings", [{}, {"cite": "chunk"}, {"repeat": "always"}], ids=str)
+def test_both_frameworks_send_the_same_prompts_in_each_branch_for_each_tenant(settings: Any, bare: bool) -> None:
+    found: dict[str, dict[str, Prompts]] = {}
+    for tenant, other in (("ann", "nine hours"), ("bob", "two hours")):
+        found[tenant] = through_langchain(tenant, TURNS, bare=bare, **settings)
+        assert through_llamaindex(tenant, TURNS, bare=bare, **settings) == found[tenant]
+        assert other not in str(found[tenant])
+    ann, bob = (found[tenant] for tenant in ("ann", "bob"))
+    assert str(ann).replace("two hours", "nine hours") == str(bob)
+
+
+def labels_in(prompt: list[str]) -> dict[str, str]:
+    """The label of each source in the last message of a prompt."""
+    return {source: label for label, source in re.findall(r"^\[(\d+)\] Source: (\w+)", prompt[-1], re.MULTILINE)}
+
+
+@pytest.mark.parametrize("through", [through_langchain, through_llamaindex])
+def test_a_document_keeps_its_label_and_its_text_through_all_answers(through: Callable[..., Any]) -> None:
+    found = through("ann", TURNS, bare=False)
+    for branch in found.values():
+        known: dict[str, str] = {}
+        for prompt in branch:
+            labels = labels_in(prompt)
+            assert {**known, **labels} == {**labels, **known}
+            assert all(SAID[source].format("two") in prompt[-1] for source in labels)
+            known |= labels
+        assert len(set(known.values())) == len(known) >= 2
+    assert found["first"][1] != found["branch"][0]  # the branch knows nothing of the other one
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_what_a_conversation_has_of_answers_has_no_texts(bare: bool) -> None:
+    output = langchain_chain([]).invoke({"input": DRINK, "filter": {"tenant": "ann"}})
+    given = [HumanMessage(DRINK), output["message"]]
+    conversation = Conversation.from_dict(output["conversation"]) if bare else Conversation.from_messages(given)
+    assert [one.text for one in conversation.sent] == [""]
+    assert [one.label for one in conversation.citations] == ["1", "2"]
+    assert conversation.next_label == 3
+
+
+def test_an_assembler_s_conversation_numbers_the_answers_of_all_its_chains() -> None:
+    conversation = Conversation(labels=Labels())
+    for first in ("1", "3"):
+        retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(conversation=conversation))
+        chain = answer_chain(RunnableLambda(lambda _: AIMessage("So it is.")), retriever, CONFIG)
+        output = chain.invoke({"input": DRINK, "filter": {"tenant": "ann"}})
+        assert output["context"][0].metadata["citation"]["label"] == first
+    postprocessor = ContextAssemblyPostprocessor(conversation=conversation)
+    retriever_of_nodes = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    answer = AnswerQueryEngine(Model([]), retriever_of_nodes, CONFIG).answer(DRINK)
+    assert answer.citations[0].label == "5"
