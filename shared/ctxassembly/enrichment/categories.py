@@ -16,7 +16,6 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.fusion import category_in_metadata
 from ctxassembly.runtime.driver import Port
-from ctxassembly.safe_repr import safe_repr
 
 MAX_CACHED_TEXTS = 10_000
 """Texts whose categories are cached."""
@@ -46,12 +45,9 @@ def classify_by_examples(examples: Mapping[str, Sequence[str]], embed: Any) -> C
     """
     if not isinstance(examples, Mapping) or not examples or not all(map(_is_texts, examples.values())):
         raise ConfigError("examples", "a mapping of categories to texts, at least one of each", examples)
-    port = Port.of(embed, "embed_documents")
+    port = Port.of_embedder(embed).require_sync("classify_by_examples takes no embeddings that can only be awaited")
     if not port:
-        raise InputError(
-            f"embed must be a function from texts to vectors, or have embed_documents, got {safe_repr(embed)}"
-        )
-    port.require_sync("classify_by_examples takes no embeddings that can only be awaited")
+        raise InputError("embed must be given, got None")
     centers = {category: _center(port.call(list(texts))) for category, texts in examples.items()}
 
     def nearest(vector: Vector | None) -> str | None:

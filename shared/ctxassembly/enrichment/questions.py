@@ -75,7 +75,7 @@ def question_channel(questions: Any, index: Any, embed: Any) -> Callable[[str, i
             it excludes isn't found by its questions. Both have to read the filters of calls.
         embed: a function from a text to its vector, or an object with `embed_query`, of the model of `questions`.
     """
-    port = Port.of(embed, "embed_query")
+    port = Port.of_embedder(embed, "embed_query")
 
     def search(query: str, limit: int, filter: Any) -> list[Hit]:
         request = SearchChunks(limit * QUESTIONS_PER_CHUNK, port.call(query), None, filter)

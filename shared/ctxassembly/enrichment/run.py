@@ -117,11 +117,7 @@ class EnrichmentRun:
             raise InputError("model must be a function from a request to a reply, or have ask(request), got None")
         if needs_sync and is_async(getattr(model, "ask", model)):
             raise InputError("a model that can only be awaited needs aenrich()")
-        self._embed = Port.of(embed, "embed_documents")
-        if embed is not None and not self._embed:
-            raise InputError(
-                f"embed must be a function from texts to vectors, or have embed_documents, got {safe_repr(embed)}"
-            )
+        self._embed = Port.of_embedder(embed)
         if needs_sync:
             self._embed.require_sync("embeddings that can only be awaited need aenrich()")
         self.config = config or EnrichmentConfig()

@@ -224,6 +224,19 @@ class Port:
             sync = service
         return cls(None, async_ or sync) if is_async(sync) else cls(sync, async_)
 
+    @classmethod
+    def of_embedder(cls, embed: object, method: str = "embed_documents") -> Port:
+        """Return the port of `embed`, a function or an object with `method`; empty for None.
+
+        Raises:
+            InputError: it is something else.
+        """
+        port = cls.of(embed, method)
+        if embed is not None and not port:
+            mapping = "a text to its vector" if method == "embed_query" else "texts to vectors"
+            raise InputError(f"embed must be a function from {mapping}, or have {method}, got {safe_repr(embed)}")
+        return port
+
     def __bool__(self) -> bool:
         """Return True if there is a function to call or to await."""
         return self.sync is not None or self.async_ is not None

@@ -211,11 +211,7 @@ class SearchServices:
         for name, port in (("find_terms", find_terms), ("search", search)):
             if index is not None and not port:
                 raise InputError(f"index has no {name}(request): {type(index).__name__} is no index")
-        embed_port = Port.of(embed, "embed_query")
-        if embed is not None and not embed_port:
-            raise InputError(
-                f"embed must be a function from a text to its vector, or have embed_query, got {safe_repr(embed)}"
-            )
+        embed_port = Port.of_embedder(embed, "embed_query")
         channel_ports = {name: Port.of(function) for name, function in channels.items()}
         return cls(
             search, find_terms, embed_port, channel_ports, [Port.of(one) for one in rerankers], type(index).__name__

@@ -15,9 +15,9 @@ from itertools import islice, zip_longest
 from operator import index
 from typing import Any, SupportsIndex, TypeVar
 
-from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.runtime.driver import Port
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.wording.unicode import is_storable, is_storable_json
 
@@ -61,16 +61,8 @@ def get_embed_function(embed: Any) -> Embed | None:
     Raises:
         InputError: `embed` is not a function, or is async.
     """
-    function: Embed | None = getattr(embed, "embed_documents", embed)
-    if is_async(function):
-        raise InputError(
-            f"embed is called in a thread and can't be awaited: give the sync function, got {safe_repr(embed)}"
-        )
-    if not (function is None or callable(function)):
-        raise InputError(
-            f"embed must be a function from texts to vectors, or have embed_documents, got {safe_repr(embed)}"
-        )
-    return function
+    message = "embed is called in a thread and can't be awaited: give the sync function"
+    return Port.of_embedder(embed).require_sync(f"{message}, got {safe_repr(embed)}").sync
 
 
 def get_model_name(embed: Any) -> str | None:
