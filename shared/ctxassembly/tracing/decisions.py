@@ -16,8 +16,9 @@ All maps are by the key of a candidate, which never changes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -32,6 +33,7 @@ from ctxassembly.data.candidates import (
     Exclusion,
     Reason,
     Shortening,
+    TextPiece,
 )
 from ctxassembly.data.chunks import Hit, RetrievedFragment
 from ctxassembly.data.trace import IN_CONTEXT, Decision, Outcome, Shortened
@@ -202,20 +204,20 @@ def _decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
 def _stripped_chars(labels: Sequence[CitationBlock]) -> dict[int, int]:
     """Return the characters stripped from each candidate with text of its own, by key."""
     stripped: dict[int, int] = defaultdict(int)
-    for label in labels:
-        for passage in label.passages:
-            for piece in passage:
-                stripped[piece.candidate.key] += piece.overlap
+    for piece in _pieces(labels):
+        stripped[piece.candidate.key] += piece.overlap
     return stripped
+
+
+def _pieces(labels: Iterable[CitationBlock]) -> Iterator[TextPiece]:
+    return (piece for label in labels for passage in label.passages for piece in passage)
 
 
 def _find_containers(selection: FinalSelection, stripped: Mapping[int, int]) -> dict[int, Candidate]:
     """Return the candidate that has the text of each taken one without its own, by key of the latter."""
     kept_by_document: dict[str, list[Candidate]] = defaultdict(list)
-    for label in selection.labels:
-        for passage in label.passages:
-            for piece in passage:
-                kept_by_document[piece.candidate.chunk.document_id].append(piece.candidate)
+    for piece in _pieces(selection.labels):
+        kept_by_document[piece.candidate.chunk.document_id].append(piece.candidate)
     containers: dict[int, Candidate] = {}
     for candidate in selection.selected:
         if candidate.key not in stripped and (kept := kept_by_document[candidate.chunk.document_id]):
@@ -229,15 +231,12 @@ def _find_container(candidate: Candidate, kept: Sequence[Candidate]) -> Candidat
     Text that two chunks share is written in the earlier one. With a label for each chunk it is written in the one that
     is read first. If that is the later one, the earlier chunk may be left with nothing but a blank.
     """
-    before = max((other for other in kept if other.position <= candidate.position), key=_position, default=None)
-    after = min((other for other in kept if other.position > candidate.position), key=_position, default=None)
+    position = attrgetter("position")
+    before = max((other for other in kept if other.position <= candidate.position), key=position, default=None)
+    after = min((other for other in kept if other.position > candidate.position), key=position, default=None)
     nearest = [other for other in (before, after) if other is not None]
     text = candidate.text.strip()
     return next((other for other in nearest if text in other.chunk.text), nearest[0])
-
-
-def _position(candidate: Candidate) -> int:
-    return candidate.position
 
 
 class Lineage:
