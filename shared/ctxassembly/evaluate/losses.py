@@ -12,12 +12,11 @@ from itertools import groupby
 from typing import Any, Literal, NamedTuple, get_args
 
 from ctxassembly.assembly.adjacency.overlap import longest_border
-from ctxassembly.comparison.align import SHORTENING_REASONS
+from ctxassembly.comparison.align import SHORTENING_REASONS, decisions_by_chunk
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EXACT_DUPLICATE, NOT_RELEVANT, REPEATED
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.retrieval import Explanation
-from ctxassembly.data.trace import Decision
 from ctxassembly.evaluate.corpus import Corpus, locate
 from ctxassembly.evaluate.meter import without_blanks
 from ctxassembly.evaluate.questions import Evidence
@@ -204,10 +203,7 @@ def _was_reranked_away(explanation: Explanation) -> bool:
 
 def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:
     """Return the loss of a hit whose evidence isn't in the context."""
-    decisions: dict[str, Decision] = {}
-    for decision in context.trace.decisions:
-        if decision.chunk_id not in decisions or decision.is_in_context:
-            decisions[decision.chunk_id] = decision
+    decisions = decisions_by_chunk(context)
     found = decisions.get(chunk.id)
     if found is not None and found.reason == EXACT_DUPLICATE and found.because_of:  # the copy has the evidence, too
         found = decisions.get(found.because_of, found)
