@@ -13,7 +13,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tokens.shares import CONVERSATION, DOCUMENTS, TOOL_RESULTS, Share, divide, division_note
+from ctxassembly.tokens.shares import CONVERSATION, DOCUMENTS, MEMORY, TOOL_RESULTS, Share, divide, division_note
 from langchain_ctxassembly.agents.turn import status_of
 
 PER_MESSAGE = 4
@@ -40,7 +40,7 @@ class ContextWindow:
     count_messages: CountMessages
     count_text: Callable[[str], int]
     shares: tuple[Share, ...] = ()
-    """What competes for the window: the contexts of all turns, the conversation, and what other tools returned."""
+    """What competes for the window: all contexts, the conversation, its summary, and what other tools returned."""
 
     def remaining(self, messages: Sequence[BaseMessage], limit: int) -> int:
         """Return the tokens left for a context next to `messages`, at most `limit`; negative if they exceed it."""
@@ -64,11 +64,20 @@ class ContextWindow:
         """Return what each kind of text wants, the documents `available` more than they have, and what it gets."""
         kinds: dict[str | None, list[BaseMessage]] = {}
         for message in messages:
-            kinds.setdefault(share_of(message), []).append(message)
+            kinds.setdefault(self.share_of(message), []).append(message)
         system = self.count_messages(kinds.pop(None, []))
         wanted = {name: self.count_messages(texts) for name, texts in kinds.items() if name is not None}
         wanted[DOCUMENTS] = wanted.get(DOCUMENTS, 0) + available
         return wanted, divide((self.max_tokens or 0) - system, self.shares, wanted)
+
+    def share_of(self, message: BaseMessage) -> str | None:
+        """Return the share that pays for a message; None for a system message, which is always sent."""
+        if isinstance(message, SystemMessage):
+            return None
+        if isinstance(message, ToolMessage):
+            return TOOL_RESULTS if status_of(message) is None else DOCUMENTS
+        is_summary = message.additional_kwargs.get("lc_source") == "summarization"  # SummarizationMiddleware marks it
+        return MEMORY if is_summary and any(share.name == MEMORY for share in self.shares) else CONVERSATION
 
     def notes(self, messages: Sequence[BaseMessage], limit: int) -> list[str]:
         """Return a note for the trace on the shares that give way, or exceed what they may take."""
@@ -107,15 +116,6 @@ def make_context_window(
         count_text,
         () if budget is None else budget.shares,
     )
-
-
-def share_of(message: BaseMessage) -> str | None:
-    """Return the share that pays for a message; None for a system message, which is always sent."""
-    if isinstance(message, SystemMessage):
-        return None
-    if not isinstance(message, ToolMessage):
-        return CONVERSATION
-    return TOOL_RESULTS if status_of(message) is None else DOCUMENTS
 
 
 def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:

@@ -9,13 +9,14 @@ from typing import Any
 import llama_index.core
 import pytest
 from llama_index.core import Document, Settings, VectorStoreIndex
+from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.chat_engine import CondensePlusContextChatEngine
 from llama_index.core.llms import MockLLM
-from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.memory import ChatMemoryBuffer, Memory, StaticMemoryBlock
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.prompts.default_prompt_selectors import DEFAULT_REFINE_PROMPT_SEL, DEFAULT_TEXT_QA_PROMPT_SEL
 
-from ctxassembly import AssemblyConfig, ConfigError, TokenBudget
+from ctxassembly import AssemblyConfig, ConfigError, Share, TokenBudget
 from llamaindex_ctxassembly import (
     CITATION_CONTEXT_PROMPT,
     CITATION_CONTEXT_REFINE_PROMPT,
@@ -168,3 +169,26 @@ def test_what_is_wrong_is_an_error() -> None:
         token_budget("gpt-4o")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"^templates must be the engine's templates, at least one"):
         token_budget(MockLLM(), templates=())
+
+
+async def test_the_shares_of_memory_and_conversation_are_the_numbers_of_a_memory() -> None:
+    shares = (Share("documents", floor=700), Share("memory", floor=100, cap=100), Share("conversation", cap=200))
+    budget = TokenBudget(window=1_000, system=0, query=0, generation=0, buffer=0, shares=shares)
+    given = budget.divide({"documents": 700, "memory": 100, "conversation": 200})
+    both = given["memory"] + given["conversation"]
+    memory = Memory.from_defaults(
+        token_limit=both,
+        chat_history_token_ratio=given["conversation"] / both,
+        token_flush_size=20,
+        memory_blocks=[StaticMemoryBlock(name="user", static_content="They like boats. " * 15)],
+    )
+    try:
+        for number in range(40):
+            await memory.aput(ChatMessage(role="user" if number % 2 == 0 else "assistant", content="Who came? " * 5))
+        messages = await memory.aget()
+        tokens = sum(memory._estimate_token_count(message) for message in messages)
+        assert "They like boats." in str(messages[0].content)
+        assert len(messages) > 2
+        assert 200 < tokens <= both
+    finally:
+        await memory.sql_store._async_engine.dispose()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 
-DOCUMENTS, CONVERSATION, TOOL_RESULTS = "documents", "conversation", "tool_results"
+DOCUMENTS, CONVERSATION, MEMORY, TOOL_RESULTS = "documents", "conversation", "memory", "tool_results"
 """The shares that the adapters count by themselves. Any other name is the caller's own."""
 
 
@@ -21,7 +21,7 @@ class Share:
     """
 
     name: str
-    """"documents", "conversation", "tool_results", or a name of your own, such as "memory"."""
+    """"documents", "conversation", "memory", which is a summary of older messages, "tool_results", or your own name."""
     floor: int = 0
     """Tokens that it gets before any share gets more than its floor, if it wants them."""
     cap: int | None = None
