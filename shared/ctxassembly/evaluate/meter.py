@@ -18,10 +18,8 @@ A stretch is text that is continuous in its source, white space aside. Its borde
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -71,10 +69,8 @@ class Dense:
             return self._parent.of(document_id)
         if document_id not in self._made:
             text = self._texts[document_id]
-            # surrogatepass: a lone surrogate is a character, too.
-            codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
             before = np.zeros(len(text) + 1, dtype=np.int32)
-            np.cumsum(~np.isin(codes, _blanks()), out=before[1:])
+            np.cumsum(~np.fromiter(map(str.isspace, text), bool, len(text)), out=before[1:])
             self._made[document_id] = without_blanks(text), before
         return self._made[document_id]
 
@@ -111,11 +107,6 @@ def overlap(some: Iterable[DocumentSpan], others: Iterable[DocumentSpan]) -> lis
 def size(spans: Iterable[DocumentSpan]) -> int:
     """Return the number of characters of all `spans`."""
     return sum(span.end - span.start for span in spans)
-
-
-@cache
-def _blanks() -> NDArray[np.uint32]:
-    return np.array([code for code in range(sys.maxunicode + 1) if chr(code).isspace()], dtype=np.uint32)
 
 
 LEAST_ELSEWHERE = 20
