@@ -115,7 +115,8 @@ class AnswerRun(answer_run.AnswerRun):
     def __init__(self, parts: ChainParts, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> None:
         question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
         mode, condition = inputs.get("mode") or "normal", parts.evidence.call_filter(inputs.get("filter"))
-        own = read_conversation(inputs.get("conversation")) or parts.evidence.assembler.conversation
+        own = parts.evidence.assembler.conversation or Conversation()
+        given = read_conversation(inputs.get("conversation")) or own.join(Conversation.from_messages(messages))
         self._evidence, self._run_config = parts.evidence, config
         call = AnswerCall(
             question,
@@ -123,7 +124,7 @@ class AnswerRun(answer_run.AnswerRun):
             mode,
             condition,
             is_streamed=is_streamed,
-            conversation=own or Conversation.from_messages(messages),
+            conversation=given,
             background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
         )
         with ambient_config(config):

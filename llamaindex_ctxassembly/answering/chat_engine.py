@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -73,8 +74,8 @@ class AnswerChatEngine(BaseChatEngine):
             raise ConfigError("engine", "an AnswerQueryEngine", engine)
         self._engine, self._filters = engine, filters
         self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
-        self._given = given_conversation(conversation) or Conversation()
-        self._labels = self._given.labels or Labels()
+        given = given_conversation(conversation) or Conversation()
+        self._given = replace(given, labels=given.labels or Labels())
         self.mode = mode
 
     @classmethod
@@ -86,6 +87,7 @@ class AnswerChatEngine(BaseChatEngine):
         chat_history: list[ChatMessage] | None = None,
         memory: BaseMemory | None = None,
         filters: Any = None,
+        conversation: Conversation | None = None,
         **settings: Any,
     ) -> AnswerChatEngine:
         """Return a conversation over a retriever, as CondensePlusContextChatEngine has it.
@@ -104,6 +106,7 @@ class AnswerChatEngine(BaseChatEngine):
             chat_history: what was said before, put into the memory.
             memory: the memory; None means a `ChatMemoryBuffer` that keeps all of it.
             filters: the filters of this conversation's user.
+            conversation: the labels so far, of answers that aren't in the memory.
             settings: further parameters of `AnswerQueryEngine`, such as `postprocessor`.
 
         Raises:
@@ -112,7 +115,7 @@ class AnswerChatEngine(BaseChatEngine):
         known = signature(AnswerQueryEngine.__init__).parameters
         check_parameters(cls.__name__, settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})")
         engine = AnswerQueryEngine(llm or Settings.llm, retriever, **settings)
-        chat_engine = cls(engine, memory, filters=filters)
+        chat_engine = cls(engine, memory, filters=filters, conversation=conversation)
         if chat_history:
             chat_engine._memory.put_messages(chat_history)
         return chat_engine
@@ -125,12 +128,12 @@ class AnswerChatEngine(BaseChatEngine):
     @property
     def conversation(self) -> Conversation:
         """The conversation so far: the given one, and what the answers in the memory carry."""
-        return self._conversation_with(self.chat_history)
+        return self._given.join(conversation_of(self.chat_history))
 
     def reset(self) -> None:
         """Forget the conversation."""
         self._memory.reset()
-        self._given, self._labels = Conversation(), Labels()
+        self._given = Conversation(labels=Labels())
 
     def chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """Return the answer to `message`; a `chat_history` takes the place of the memory's."""
@@ -171,7 +174,7 @@ class AnswerChatEngine(BaseChatEngine):
     ) -> AnswerRun:
         if chat_history is not None:
             self._memory.set(chat_history)
-            self._given, self._labels = Conversation(), Labels()
+            self._given = Conversation(labels=Labels())
         history = self._memory.get(message)
         return self._start_run(message, history, self._memory.get_all(), is_streamed=is_streamed)
 
@@ -180,22 +183,17 @@ class AnswerChatEngine(BaseChatEngine):
     ) -> AnswerRun:
         if chat_history is not None:
             await self._memory.aset(chat_history)
-            self._given, self._labels = Conversation(), Labels()
+            self._given = Conversation(labels=Labels())
         history = await self._memory.aget(message)
         return self._start_run(message, history, await self._memory.aget_all(), is_streamed=is_streamed)
 
     def _start_run(
         self, message: str, history: list[ChatMessage], messages: list[ChatMessage], *, is_streamed: bool
     ) -> AnswerRun:
-        conversation = self._conversation_with(messages)
+        conversation = self._given.join(conversation_of(messages))
         return self._engine.start_run(
             message, history, self.mode, self._filters, conversation=conversation, is_streamed=is_streamed
         )
-
-    def _conversation_with(self, messages: list[ChatMessage]) -> Conversation:
-        given, found = self._given, conversation_of(messages)
-        next_label = max(given.next_label, found.next_label)
-        return Conversation((*given.sent, *found.sent), next_label, labels=self._labels)
 
 
 def _exchange_messages(question: str, run: AnswerRun, answer: Answer) -> list[ChatMessage]:

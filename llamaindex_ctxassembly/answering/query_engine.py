@@ -263,17 +263,17 @@ class AnswerQueryEngine(BaseQueryEngine):
     ) -> AnswerRun:
         """Start a run, also for a chat engine.
 
-        Without a `conversation` it is the postprocessor's, or else the one that `history` carries.
+        Without a `conversation` it is the postprocessor's, with what `history` carries.
         """
         messages = messages_of(history)
-        own = given_conversation(conversation) or self._parts.evidence.conversation
+        own = self._parts.evidence.conversation or Conversation()
         call = AnswerCall(
             check_question(question),
             exchanges_of(messages),
             mode or self._mode,
             self._parts.evidence.call_filters(filters),
             is_streamed=is_streamed,
-            conversation=own or conversation_of(messages),
+            conversation=given_conversation(conversation) or own.join(conversation_of(messages)),
             background="\n\n".join(one.content or "" for one in messages if one.role == MessageRole.SYSTEM),
         )
         return AnswerRun(self._parts, call)

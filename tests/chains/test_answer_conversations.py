@@ -11,9 +11,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms import CustomLLM
 from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.schema import NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
 from ctxassembly import AssemblyConfig, Chunk, Conversation, Labels, MemoryIndex, RetrievalConfig, resolve
@@ -82,6 +84,13 @@ def llamaindex_engine(prompts: Prompts, **settings: Any) -> AnswerQueryEngine:
     postprocessor = ContextAssemblyPostprocessor(config=AssemblyConfig(**settings))
     retriever = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
     return AnswerQueryEngine(Model(prompts), retriever, CONFIG)
+
+
+class Fixed(BaseRetriever):
+    """A retriever of the user's own."""
+
+    def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+        return [NodeWithScore(node=TextNode(text=SAID["parking"], metadata={"file_name": "parking.pdf"}))]
 
 
 class State(TypedDict, total=False):
@@ -212,3 +221,41 @@ def test_an_assembler_s_conversation_numbers_the_answers_of_all_its_chains() -> 
     retriever_of_nodes = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
     answer = AnswerQueryEngine(Model([]), retriever_of_nodes, CONFIG).answer(DRINK)
     assert answer.citations[0].label == "5"
+
+
+def test_a_conversation_that_is_set_up_goes_on_in_the_history() -> None:
+    begun = Conversation(next_label=7)
+    retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(conversation=begun))
+    chain = answer_chain(RunnableLambda(lambda _: AIMessage("So it is [7].")), retriever, CONFIG)
+    postprocessor = ContextAssemblyPostprocessor(conversation=begun)
+    nodes = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    engine = AnswerQueryEngine(Model([]), nodes, CONFIG)
+    history: list[Any] = []
+    messages: list[ChatMessage] = []
+    for question, labels in ((DRINK, ["7", "8"]), (DRIVE, ["7", "8"]), (PARK, ["9"])):
+        output: Any = chain.invoke({"input": question, "chat_history": history, "filter": {"tenant": "ann"}})
+        history += [HumanMessage(question), output["message"]]
+        run = engine.start_run(question, messages, filters={"tenant": "ann"})
+        answer = run.answer()
+        messages += [ChatMessage(content=question, role="user"), run.message(answer)]
+        assert output["result"].context == answer.context
+        assert sorted(one.label for one in answer.context.citations) == sorted(labels)
+    assert Conversation.from_messages(history).next_label == 10
+
+
+def test_contexts_of_two_conversations_are_joined_once() -> None:
+    output = langchain_chain([]).invoke({"input": DRINK, "filter": {"tenant": "ann"}})
+    conversation = Conversation.from_dict(output["conversation"])
+    joined = Conversation(next_label=5).join(conversation).join(Conversation.from_messages([output["message"]]))
+    assert joined == Conversation(conversation.sent, next_label=5)
+
+
+def test_a_chat_engine_goes_on_after_answers_that_its_memory_does_not_have() -> None:
+    first = llamaindex_engine([]).answer(DRINK, filters={"tenant": "ann"})
+    given = {"postprocessor": ContextAssemblyPostprocessor(), "config": CONFIG, "conversation": first.conversation}
+    chat = AnswerChatEngine.from_defaults(Fixed(), Model([]), **given)
+    assert chat.chat(PARK).source_nodes[0].metadata["citation"]["label"] == "3"
+    assert chat.conversation.next_label == 4
+    assert Conversation.from_dict(chat.conversation.to_dict()) == chat.conversation
+    chat.reset()
+    assert chat.conversation == Conversation()

@@ -112,6 +112,11 @@ class Conversation:
         next_label = max([self.next_label, *(label + 1 for label in labels)])
         return Conversation((*self.sent, sent) if labels else self.sent, next_label, labels=self.labels)
 
+    def join(self, other: Conversation) -> Conversation:
+        """Return the conversation with the contexts of `other`, whose new labels are above all of these."""
+        new = [one for one in other.sent if one not in self.sent]
+        return replace(self, sent=(*self.sent, *new), next_label=max(self.next_label, other.next_label))
+
     def shared(self, index: int, count: int) -> Conversation:
         """Return the conversation for the assembly at `index` of `count` that run at the same time.
 
