@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         citation_templates,
         token_budget,
     )
-    from llamaindex_ctxassembly.events import ContextAssembledEvent, QuestionAnsweredEvent
+    from llamaindex_ctxassembly.events import ContextAssembledEvent, ContextsLeftOutEvent, QuestionAnsweredEvent
     from llamaindex_ctxassembly.left_out import left_out_tool
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.responses import citation_reader, resolve
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         "ContextAssemblyPostprocessor",
         "ContextEvent",
         "ContextRetriever",
+        "ContextsLeftOutEvent",
         "DocstoreNeighbors",
         "MemoryConversation",
         "PGVectorNeighbors",
@@ -77,7 +78,7 @@ else:
             "CITATION_CONTEXT_PROMPT CITATION_CONTEXT_REFINE_PROMPT CITATION_QA_TEMPLATE CITATION_REFINE_TEMPLATE "
             "CitationTemplates citation_templates token_budget"
         ),
-        "llamaindex_ctxassembly.events": "ContextAssembledEvent QuestionAnsweredEvent",
+        "llamaindex_ctxassembly.events": "ContextAssembledEvent ContextsLeftOutEvent QuestionAnsweredEvent",
         "llamaindex_ctxassembly.left_out": "left_out_tool",
         "llamaindex_ctxassembly.postprocessor": "ContextAssemblyPostprocessor",
         "llamaindex_ctxassembly.responses": "citation_reader resolve",

@@ -13,12 +13,14 @@ from typing import Any, Union
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory
+from llama_index.core.utils import get_tokenizer
 
 from ctxassembly.concurrency import lock
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
+from llamaindex_ctxassembly.events import ContextsLeftOutEvent, dispatcher, has_listeners
 
 ConversationArgument = Union[
     "MemoryConversation", Conversation, "Callable[[], MemoryConversation | Conversation | None]", None
@@ -42,7 +44,8 @@ class MemoryConversation:
     """One conversation of an agent: text that `memory` still holds isn't sent again, and documents keep their labels.
 
     Give it to the postprocessors of all tools of the agent, and run the agent with the same memory. What the memory
-    has trimmed is sent again when it is found again. A memory that was reset needs a new one.
+    has trimmed is sent again when it is found again, and a `ContextsLeftOutEvent` says how many tokens of contexts left
+    it. A memory that was reset needs a new one.
 
     >>> from llama_index.core.base.llms.types import ChatMessage
     >>> from llama_index.core.memory import ChatMemoryBuffer
@@ -78,6 +81,8 @@ class MemoryConversation:
         self._memory = memory
         sent = conversation or Conversation()
         self._sent = replace(sent, labels=Labels(sent.free_label))
+        self._held = Conversation()
+        """The contexts with the text that the memory had at the last call."""
         self._in_flight: list[tuple[_Run, str]] = []
         self._lock = lock()
 
@@ -98,6 +103,9 @@ class MemoryConversation:
         with self._lock:
             self._in_flight = [(other, text) for other, text in self._in_flight if other == run]
             seen = self._sent.seen_in([*messages, *(text for _, text in self._in_flight)])
+            event = self._update_held(messages) if has_listeners(dispatcher) else None
+        if event is not None:
+            dispatcher.event(event)
 
         def record(context: Context) -> None:
             with self._lock:
@@ -105,6 +113,18 @@ class MemoryConversation:
                 self._in_flight += [] if run is None else [(run, context.text)]
 
         return seen, record
+
+    def _update_held(self, messages: Sequence[ChatMessage]) -> ContextsLeftOutEvent | None:
+        """Return the event of text that the memory has lost since the last call; None if it has lost none."""
+        before, self._held = self._held, self._sent.seen_in(messages)
+        pairs = zip(before.sent, self._held.sent, strict=False)  # what was sent since was never in the memory
+        texts = (
+            " ".join(old.text[slice(*source.span)] for source in old.provenance if source not in new.provenance)
+            for old, new in pairs
+        )
+        tokenize = getattr(self._memory, "tokenizer_fn", None) or get_tokenizer()
+        lost = [len(tokenize(text)) for text in texts if text]
+        return ContextsLeftOutEvent(messages=len(lost), tokens=sum(lost)) if lost else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MemoryConversation:
         return self  # the copy of a postprocessor takes part in the same conversation

@@ -75,6 +75,24 @@ class QuestionAnsweredEvent(BaseEvent):
         return "QuestionAnsweredEvent"
 
 
+class ContextsLeftOutEvent(BaseEvent):
+    """The memory of a `MemoryConversation` no longer has text of contexts that it had: the prompt begins differently.
+
+    >>> ContextsLeftOutEvent(messages=2, tokens=810).tokens
+    810
+    """
+
+    messages: int
+    """The number of contexts of which text has left."""
+    tokens: int
+    """The tokens of that text, as the memory counts them."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name by which handlers know it."""
+        return "ContextsLeftOutEvent"
+
+
 def has_listeners(dispatcher: Dispatcher) -> bool:
     """Return True if a handler receives the events of `dispatcher`; otherwise no event is created."""
     handlers = (handler for at in propagation_chain(dispatcher) for handler in at.event_handlers)

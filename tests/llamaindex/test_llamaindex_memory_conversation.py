@@ -23,6 +23,7 @@ from llamaindex_ctxassembly import (
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
     ContextRetriever,
+    ContextsLeftOutEvent,
     MemoryConversation,
     left_out_tool,
 )
@@ -119,6 +120,37 @@ def test_what_the_memory_has_trimmed_comes_back_under_its_label() -> None:
         postprocessor.context(found(4, 0)).text
         == f"[2] Source: tax.pdf\n{TEXTS[4]}\n\n[1] Source: weavers.pdf\n{TEXTS[0]}"
     )
+
+
+def test_an_event_says_what_has_left_the_memory(instruments: Any) -> None:
+    memory = buffer(limit=120)
+    postprocessor = conversing(memory)
+    first, second = postprocessor.context(found(0)), postprocessor.context(found(4))
+    memory.put_messages([tool_message(first.text), tool_message(second.text)])
+    postprocessor.context(found(0, 4))
+    assert left(instruments) == []
+    memory.put(ChatMessage(role="user", content="And then? " * 30))
+    assert first.text not in str(memory.get())
+    postprocessor.context(found(1))
+    postprocessor.context(found(1))
+    ((messages, tokens),) = left(instruments)
+    assert messages == 2
+    text = " ".join(one.text[slice(*source.span)] for one in (first, second) for source in one.provenance)
+    assert tokens == pytest.approx(len(memory.tokenizer_fn(text)), abs=2)
+
+
+def test_contexts_that_never_were_in_the_memory_have_not_left_it(instruments: Any) -> None:
+    """Chat engines put the context of one turn into the prompt, and not into the memory."""
+    memory = buffer()
+    postprocessor = conversing(memory)
+    for place in (0, 1, 2):
+        memory.put_messages([ChatMessage(role="user", content=f"Question {place}"), ChatMessage(role="assistant")])
+        postprocessor.context(found(place))
+    assert left(instruments) == []
+
+
+def left(instruments: Any) -> list[tuple[int, int]]:
+    return [(event.messages, event.tokens) for event in instruments[0] if isinstance(event, ContextsLeftOutEvent)]
 
 
 def test_what_a_reset_has_lost_comes_back() -> None:
