@@ -109,10 +109,13 @@ def prompt_flow(
 def _continues(context: Context, conversation: Conversation, config: AssemblyConfig) -> bool:
     """Return True if a tool's `context` needs no other assembly: it repeats nothing, and its labels count on."""
     known = {(one.label, one.document_id, one.source) for one in conversation.citations}
-    is_new = not any(one.provenance for one in conversation.sent)
+    seen = {sent.text[slice(*source.span)] for sent in conversation.sent for source in sent.provenance}
     return (
         context.format == config.format
-        and (is_new or any(stage.name == "conversation" for stage in context.trace.stages))
+        and (
+            config.repeat == "always"
+            or seen.isdisjoint(context.text[slice(*source.span)] for source in context.provenance)
+        )
         and all(
             int(one.label) >= conversation.next_label or (one.label, one.document_id, one.source) in known
             for one in context.citations

@@ -20,7 +20,6 @@ from ctxassembly import (
     Chunk,
     Context,
     Conversation,
-    Labels,
     MemoryIndex,
     RetrievalConfig,
     TokenBudget,
@@ -153,9 +152,8 @@ async def test_what_a_context_tool_assembled_is_not_assembled_again_by_the_middl
 
 
 def test_a_context_that_repeats_text_and_labels_is_assembled_again_by_the_middleware() -> None:
-    alone = context_tool(
-        retriever(), "search", "Searches.", assembler=ContextAssembler(config=OPEN, labels=lambda: Labels(1))
-    )
+    assembler = ContextAssembler(config=OPEN, conversation=Conversation())  # it never sees the agent's
+    alone = context_tool(retriever(), "search", "Searches.", assembler=assembler)
     questions = ["topic1", "topic1 topic2"]
     model = Scripted(*[one for question in questions for one in (calls(question), AIMessage("So [1]."))])
     app = create_agent(model, [alone], middleware=[ContextMiddleware(ContextAssembler(config=OPEN))])
