@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import agent_prompts
 from conversations import conversations, main
 from quality.data import FILES, read
 
@@ -46,3 +47,17 @@ def test_the_table_has_tokens_and_recall_of_both(tmp_path: Path, capsys: pytest.
     assert int(never.split(" ")[0].replace(",", "")) < int(always.replace(",", ""))
     assert recalls == ["1.000", "1.000"]
     assert resolved == "1.000"
+
+
+def test_the_table_of_agents_has_tokens_breaks_and_recall(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_prompts.TOPICS", 1)
+    assert agent_prompts.main([str(write_set(tmp_path)), "--windows", "900", "4000"]) == 0
+    small, large = (
+        [float(cell.replace(",", "")) for cell in row.split("|")[3:-1]]
+        for row in capsys.readouterr().out.splitlines()[2:]
+    )
+    assert small[0] > small[1] > 0
+    assert large[2:] == [0.0, 1.0]
+    assert small[2] == 1.0
