@@ -81,6 +81,7 @@ def prompts_of(questions: Sequence[Question], store: MemoryStore, window: int) -
                 hit.chunk.text,
                 id=hit.chunk.id,
                 metadata={
+                    **hit.chunk.metadata,
                     "document_id": hit.chunk.document_id,
                     "chunk_index": hit.chunk.index,
                     "start_index": hit.chunk.start,

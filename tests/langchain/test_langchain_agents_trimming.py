@@ -46,11 +46,11 @@ def search_own(query: str, runtime: ToolRuntime[User]) -> Any:
     return "", PAGES[runtime.context.tenant][topic : topic + 2]  # the first one of the next topic, too
 
 
-def summaries() -> SummarizationMiddleware:
+def summaries() -> Any:
     return SummarizationMiddleware(Scripted(*[AIMessage(SUMMARY)] * 99), trigger=("tokens", 600), keep=("messages", 3))
 
 
-def edits() -> ContextEditingMiddleware:
+def edits() -> Any:
     return ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1_000, keep=1)])
 
 

@@ -343,3 +343,17 @@ def test_nothing_is_sent_twice_and_nothing_is_lost(case: Retrieval, random, next
             for source in context.provenance:
                 sent[source.document_id, source.chunk_id].update(range(*source.chunk_span))
         conversation = conversation.after(context)
+
+
+def test_a_document_whose_chunks_name_it_differently_gets_a_new_label() -> None:
+    """The store knows the file, and the search doesn't."""
+    named = [Chunk(f"gastro#{at}", "gastro", text, at, metadata={"source": "a.pdf"}) for at, text in enumerate(TEXTS)]
+    found, conversation = [Hit(Chunk("gastro#0", "gastro", TEXTS[0], 0))], Conversation()
+    labels = []
+    for window in (0, 1, 2):
+        config = AssemblyConfig(window=window, candidate_window=window, neighbors="unfiltered", fill=True)
+        context = assemble(found, config, query="medicines", store=MemoryStore(named), conversation=conversation)
+        labels += [(citation.label, citation.source) for citation in context.citations]
+        conversation = conversation.after(context)
+    assert labels == [("1", "unknown"), ("2", "a.pdf"), ("3", "a.pdf")]
+    assert [citation.label for citation in conversation.citations] == ["1", "2", "3"]

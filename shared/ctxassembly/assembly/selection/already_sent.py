@@ -72,13 +72,13 @@ def leave_out_sent(
 def known_labels(
     conversation: Conversation, chunks: Iterable[Chunk], source_of: Callable[[Chunk], str], config: AssemblyConfig
 ) -> dict[LabelKey, tuple[int, ...]]:
-    """Return the labels that the conversation has given to what `chunks` are of, if the source has the same name."""
+    """Return the labels that the conversation has given to what `chunks` are of, if the source has that name in all."""
     sources: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
         sources[chunk.document_id].add(source_of(chunk))
     found: dict[LabelKey, dict[int, None]] = defaultdict(dict)
     for citation in conversation.citations:
-        if citation.source not in sources.get(citation.document_id, ()):
+        if sources.get(citation.document_id) != {citation.source}:
             continue
         ids = citation.chunk_ids if config.cite == "chunk" else citation.chunk_ids[:1]
         for key in {label_key(config, Chunk(chunk_id, citation.document_id, "")) for chunk_id in ids} - {None}:
