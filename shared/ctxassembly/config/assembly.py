@@ -135,13 +135,12 @@ class AssemblyConfig:
     best into contiguous passages; `overflow` and `compress` then have no effect. "chunk" and "passage" (a hit and its
     adjacent chunks) fill the budget by relevance, or without a query by rank, hits first. "document" is the published
     rule: documents are dropped from the tail. With each of them, the best item is cut at a sentence rather than left
-    out; and if all hits fit whole in a filled budget, neighbors never displace a hit's best sentence. "auto" uses
-    sentences where `min_relevance` decides, and where the budget does, larger units the more of the text fits: passages
-    if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it also uses sentences if
-    one chunk takes more than a fifth of the budget. Without a query, or with `overflow`, `compress` or
-    `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its place.
-    Measured with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with "passage", .797
-    with "chunk"; at 8,000 tokens .958, .939 and .958."""
+    out. "auto" uses sentences where `min_relevance` decides, and where the budget does, larger units the more of the
+    text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it also
+    uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `overflow`, `compress`
+    or `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its
+    place. Measured with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with
+    "passage", .797 with "chunk"; at 8,000 tokens .958, .939 and .958."""
     rank_by: RankBy = "query"
     """The basis of relevance: "query" combines rank with the words of the query; "rank" uses rank alone, as published
     rules do. Measured at 1,000 tokens with 20 hits: .926 of the evidence with "query", .754 with "rank"."""

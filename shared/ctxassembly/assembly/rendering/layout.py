@@ -135,12 +135,6 @@ class Layout:
         """Return the labels, from the first one on."""
         return [label for placed_run in self._placed_runs for label in placed_run.rendered_labels]
 
-    @cached_property
-    def rendered_keys(self) -> frozenset[int]:
-        """The keys of the candidates with text of their own; the text of all others is a part of theirs."""
-        pieces = (piece for label in self.labels() for passage in label.passages for piece in passage)
-        return frozenset(piece.candidate.key for piece in pieces)
-
     def blocks(self, detail: HeaderDetail = HeaderDetail.FULL) -> list[list[RenderedPart]]:
         """Return the parts of each label's block."""
         return [block for placed_run in self._placed_runs for block in self.typesetter.blocks(placed_run, detail)]

@@ -198,26 +198,6 @@ class ScoredSentences:
             and (candidate.chunk.document_id in linked or (place < last_hit and lexical_scores[candidate.key] > lowest))
         ]
 
-    def best_sentence_per_hit(self, hits: Iterable[Candidate], taken: Iterable[int] = ()) -> frozenset[int]:
-        """Return the index of the best sentence of each of `hits`.
-
-        Where another hit has the same sentence, or it is among the `taken` ones, the next best is used.
-        """
-        sentence_ranges = {span.candidate.key: span.sentence_range for span in self.candidate_spans}
-        taken_texts = {self.sentence_text(index) for index in taken}
-        found: dict[str, int] = {}
-        for hit in hits:
-            own = sentence_ranges[hit.key]
-            ranked = ((-self.scores[own.start : own.stop]).argsort(kind="stable") + own.start).tolist()
-            unused = (
-                (text, index)
-                for index in ranked
-                if len(text := self.sentence_text(index)) >= MIN_CHARS and text not in found and text not in taken_texts
-            )
-            if ranked:
-                found.setdefault(*next(unused, (self.sentence_text(ranked[0]), ranked[0])))
-        return frozenset(found.values())
-
     def relevance(self) -> dict[int, float]:
         """Return the relevance of each candidate's best sentence by key, on the scale of `min_relevance`: at most 1."""
         best = float(self.scores.max(initial=-math.inf))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from itertools import filterfalse
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
@@ -232,57 +231,28 @@ def _is_scrap(sentences: ScoredSentences, index: int, text: str) -> bool:
     return bool(neighbors) and min(len(sentences.sentence_text(at)) for at in neighbors) > MAX_SCRAP_CHARS
 
 
-def restrict_to_sentences(
-    sentences: ScoredSentences, indexes: Collection[int], protected: Collection[int] = frozenset()
-) -> dict[int, Candidate]:
+def restrict_to_sentences(sentences: ScoredSentences, indexes: Collection[int]) -> dict[int, Candidate]:
     """Return the candidates that have any of the sentences at `indexes`, by key, each reduced to them.
 
-    Text that two chunks share is kept in the first one, except for a hit that has nothing else: its `protected`
-    sentences are kept in no other chunk.
+    Text that two chunks share is kept in the first one, except for a hit that has nothing else.
     """
     forms: dict[int, Candidate] = {}
     covered_to: dict[int, int] = {}
-    shared_hits: list[CandidateSpan] = []
     ascending = sorted(indexes)
     for candidate_span in sentences.candidate_spans:
         first = bisect_left(ascending, candidate_span.sentence_range.start)
         own_indexes = ascending[first : bisect_left(ascending, candidate_span.sentence_range.stop, first)]
         if not own_indexes:
             continue
+        candidate = candidate_span.candidate
         if len(own_indexes) == len(candidate_span.sentence_range):
-            forms[candidate_span.candidate.key] = candidate_span.candidate
+            forms[candidate.key] = candidate
             covered_to |= dict.fromkeys(own_indexes, candidate_span.end)
-        elif spans := _own_spans(candidate_span, own_indexes, sentences.boundaries, covered_to):
-            forms[candidate_span.candidate.key] = _with_spans(candidate_span, spans)
-        elif candidate_span.candidate.is_hit and (
-            spans := _own_spans(candidate_span, own_indexes, sentences.boundaries, {})
+        elif (spans := _own_spans(candidate_span, own_indexes, sentences.boundaries, covered_to)) or (
+            candidate.is_hit and (spans := _own_spans(candidate_span, own_indexes, sentences.boundaries, {}))
         ):
-            forms[candidate_span.candidate.key] = _with_spans(candidate_span, spans)
-            shared_hits += [candidate_span] if any(index in protected for index in own_indexes) else []
-    for candidate_span in shared_hits:
-        _reserve_for_hit(candidate_span, sentences.candidate_spans, forms)
+            forms[candidate.key] = candidate._replace(kept_spans=spans, shortened_by="sentence")
     return forms
-
-
-def _reserve_for_hit(hit: CandidateSpan, candidate_spans: Sequence[CandidateSpan], forms: dict[int, Candidate]) -> None:
-    """Remove the text of `hit` from all other `forms`, except from hits that have nothing else."""
-    own = [(hit.start + start, hit.start + end) for start, end in forms[hit.candidate.key].spans]
-    for other in candidate_spans:
-        form = forms.get(other.candidate.key)
-        if form is None or other is hit or other.end <= own[0][0] or own[-1][1] <= other.start:
-            continue
-        spans = [(other.start + start, other.start + end) for start, end in form.spans]
-        remaining = [
-            (start - other.start, end - other.start) for span in spans for start, end in subtract_spans(span, own)
-        ]
-        if any(other.candidate.chunk.text[start:end].strip() for start, end in remaining):
-            forms[other.candidate.key] = _with_spans(other, tuple(remaining))
-        elif not other.candidate.is_hit:
-            del forms[other.candidate.key]
-
-
-def _with_spans(candidate_span: CandidateSpan, spans: tuple[Span, ...]) -> Candidate:
-    return candidate_span.candidate._replace(kept_spans=spans, shortened_by="sentence")
 
 
 def _own_spans(
@@ -324,27 +294,17 @@ class PackResult(NamedTuple):
     """By key."""
 
 
-def pack_sentences(
-    layout: Layout,
-    sentences: ScoredSentences,
-    chars_per_token: float,
-    required: Collection[int] = frozenset(),
-) -> PackResult | None:
-    """Pack the best sentences that fit, `required` ones first; None if none fits.
-
-    `chars_per_token` is an initial guess.
-    """
+def pack_sentences(layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> PackResult | None:
+    """Pack the best sentences that fit; None if none fits. `chars_per_token` is an initial guess."""
     best: PackResult | None = None
     order = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
-    if required:
-        order = [*filter(required.__contains__, order), *filterfalse(required.__contains__, order)]
     costs, companions = TokenCosts(layout, sentences, chars_per_token), Companions(sentences)
     free_tokens = layout.max_tokens - layout.token_count
     trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)
     too_few, too_many = 0.0, math.inf
     for _ in range(MAX_TRIES):
         picked = pick_greedily(sentences, order, trial_tokens, costs, companions)
-        forms = restrict_to_sentences(sentences, picked.indexes, required)
+        forms = restrict_to_sentences(sentences, picked.indexes)
         if not forms:
             break
         candidates = list(forms.values())

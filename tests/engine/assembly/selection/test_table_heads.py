@@ -57,7 +57,7 @@ def test_a_chunk_that_begins_inside_a_table_comes_with_the_header(granularity: G
 
 def test_a_fetched_chunk_has_the_header_too():
     chunks = table()
-    context = context_of(replace(SETTINGS, granularity="chunk"), 1, chunks=chunks)
+    context = context_of(replace(SETTINGS, granularity="chunk"), 1, query="ward 12", chunks=chunks)
     assert context.text.startswith(f"{HEAD}\n[...]\n{row(12)}")
 
 
