@@ -18,7 +18,6 @@ from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_hits
 from ctxassembly.assembly.expansion.diagnostics import stripped_indentation
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
-from ctxassembly.assembly.expansion.long_chunks import LongChunks
 from ctxassembly.assembly.rendering.cite import CitedText, cite
 from ctxassembly.assembly.rendering.earlier import Earlier, SentChunk
 from ctxassembly.assembly.rendering.groups import Joins
@@ -84,11 +83,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         check_vectors((*admitted.candidates, *admitted.empty))
     duplicates = Duplicates(config, lineage, log.notes.append, can_embed=services.can_embed)
     policy = fetch_policy(config, query, services.store)
-    # The middle of a long chunk is used only if the query chooses sentences: other cuts keep the beginning.
-    long_chunks = LongChunks(
-        counter, config.token_limit, query if config.effective_granularity(query) == "sentence" else None
-    )
-    neighbors, candidates = yield from expand_hits(admitted, config, policy, duplicates, long_chunks, log)
+    neighbors, candidates = yield from expand_hits(admitted, config, policy, duplicates, log)
     all_candidates = (*admitted.candidates, *neighbors)
     joins = Joins(config)
     if config.enabled and log.missing is None and (stripped := stripped_indentation(candidates, joins)):

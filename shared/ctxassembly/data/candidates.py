@@ -78,8 +78,6 @@ class Candidate(NamedTuple):
     kept_spans: tuple[Span, ...] | None = None
     """The slices of the chunk's text that may be included, ascending and disjoint; None for all of it."""
     shortened_by: Shortening | None = None
-    text_offset: int | None = None
-    """Set for a chunk too long to be read: `chunk` has only a part of its text, which begins at this character."""
 
     @property
     def text(self) -> str:
@@ -91,11 +89,6 @@ class Candidate(NamedTuple):
     def spans(self) -> tuple[Span, ...]:
         """The slices of the chunk's text that may be included. A candidate that isn't shortened has one."""
         return ((0, len(self.chunk.text)),) if self.kept_spans is None else self.kept_spans
-
-    @property
-    def exceeds_budget(self) -> bool:
-        """True if the whole text is known not to fit, without counting."""
-        return self.text_offset is not None and self.kept_spans is None
 
     @property
     def is_hit(self) -> bool:

@@ -132,16 +132,15 @@ def block_pieces(context: Context) -> Iterator[dict[str, Any]]:
                 if candidate.key not in chunks:
                     chunks[candidate.key] = _describe_chunk(candidate, block.citation.metadata)
                 spans = []
-                text_offset = candidate.text_offset or 0
                 while (
                     source is not None
                     and source.chunk_id == candidate.chunk.id
-                    and start <= source.chunk_span[0] - text_offset < end
+                    and start <= source.chunk_span[0] < end
                     and source.span[0] < block.span[1]
                 ):
                     at = source.span[0] - block_start
                     header = at if header is None else header
-                    spans.append([at, source.span[1] - block_start, source.chunk_span[0] - text_offset])
+                    spans.append([at, source.span[1] - block_start, source.chunk_span[0]])
                     source = next(sources)
                 slices.append([chunk_numbers.setdefault(candidate.key, len(chunk_numbers)), start, end, overlap, spans])
             passage = next(passages)

@@ -167,8 +167,7 @@ def _excerpt(separator: str, run: Sequence[TextPiece], sources: Sequence[Source]
 
 
 def _contains_source(piece: TextPiece, source: Source) -> bool:
-    begin = source.chunk_span[0] - (piece.candidate.text_offset or 0)
-    return piece.candidate.chunk.id == source.chunk_id and piece.start <= begin < piece.end
+    return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end
 
 
 def _sanitize_excerpts(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:

@@ -205,8 +205,9 @@ def _run_tag(run: TextRun, names: DocumentNames) -> Html:
     """Return a run of text with its evidence marked."""
     if run.candidate is None or run.source is None:
         return tag("span", run.text, class_="cxa-gap" if GAP in run.text else "cxa-ours")
-    offset = run.source.chunk_span[0] - (run.candidate.text_offset or 0)
-    marked = highlight_evidence(run.text, names.marks.context_marks.get(run.candidate.key, ()), offset)
+    marked = highlight_evidence(
+        run.text, names.marks.context_marks.get(run.candidate.key, ()), run.source.chunk_span[0]
+    )
     css_class = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + font_class(run.candidate.chunk.text)
     id_ = names.passage_id(run.candidate)
     return tag("span", marked, class_=css_class, id_=id_, tabindex="-1" if id_ else None)

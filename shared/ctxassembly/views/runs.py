@@ -97,5 +97,4 @@ def _text_runs(
 
 
 def _contains_source(piece: TextPiece, source: Source) -> bool:
-    start = source.chunk_span[0] - (piece.candidate.text_offset or 0)
-    return piece.candidate.chunk.id == source.chunk_id and piece.start <= start < piece.end
+    return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end

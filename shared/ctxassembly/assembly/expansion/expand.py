@@ -38,7 +38,6 @@ from ctxassembly.assembly.expansion.diagnostics import (
     unverified_gaps,
 )
 from ctxassembly.assembly.expansion.fetch import FetchedChunks, FetchPolicy, fetch_neighbors
-from ctxassembly.assembly.expansion.long_chunks import MAX_CHARS, LongChunks
 from ctxassembly.assembly.expansion.references import score_neighbors
 from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
@@ -57,7 +56,6 @@ def expand_hits(
     config: AssemblyConfig,
     policy: FetchPolicy,
     duplicates: Duplicates,
-    long_chunks: LongChunks,
     log: TraceRecorder,
 ) -> Generator[Request, Sequence[Any], tuple[Candidates, Candidates]]:
     """Return the neighbors of the admitted hits, and all candidates of both that may be used: hits first.
@@ -66,7 +64,7 @@ def expand_hits(
     """
     hits, lineage = admitted.candidates, duplicates.lineage
     if not config.enabled:
-        return (), _trim_long_chunks(hits, long_chunks, lineage, log)
+        return (), hits
     unique_hits = hits
     # A copy of a hit brings no neighbors of its own, so copies go before the store is asked.
     if config.dedup != "none":
@@ -87,7 +85,6 @@ def expand_hits(
         before, usable = usable, duplicates.drop_exact(usable)
         yield from log.end(len(usable), partial(_count_dropped, before, usable, lineage))
     usable = lineage.merge_duplicates(usable, find_containers(usable), CONTAINED)
-    usable = _trim_long_chunks(usable, long_chunks, lineage, log)
     if config.dedup in ("near", "semantic"):
         yield from log.begin(f"{config.dedup} dedup", len(usable))
         before, usable = usable, (yield from duplicates.drop_similar(usable))
@@ -99,22 +96,6 @@ def _count_dropped(before: Candidates, after: Candidates, lineage: Lineage) -> M
     """Return the reasons of those that are gone `after` a stage, for its outcome."""
     copies, remaining = lineage.duplicates(), {candidate.key for candidate in after}
     return count_by_reason(copies[candidate.key][1] for candidate in before if candidate.key not in remaining)
-
-
-def _trim_long_chunks(
-    candidates: Candidates, long_chunks: LongChunks, lineage: Lineage, log: TraceRecorder
-) -> Candidates:
-    """Return `candidates`, with the chunks that are too long reduced to the part that is read."""
-    if max([len(candidate.chunk.text) for candidate in candidates], default=0) <= MAX_CHARS:
-        return candidates
-    trimmed = [long_chunks.trim(candidate) for candidate in candidates]
-    for before, after in zip(candidates, trimmed, strict=True):
-        if before is not after:
-            whole, read, begin = len(before.chunk.text), len(after.chunk.text), after.text_offset
-            middle = f"{read:,} are read, from {begin:,} on, for the words of the query"
-            which = middle if begin else f"the first {read:,} are read"
-            log.notes.append(f"chunk {before.chunk.id!r}: of {whole:,} characters only {which}")
-    return tuple(lineage.record_change(before, after) for before, after in zip(candidates, trimmed, strict=True))
 
 
 def _add_neighbors(

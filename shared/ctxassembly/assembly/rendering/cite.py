@@ -111,7 +111,7 @@ def _is_contiguous(first: Source, second: Source) -> bool:
 
 def _source(part: RenderedPart, candidate: Candidate, text_start: int) -> Source:
     """Return the source of a verbatim part at `text_start`."""
-    chunk, skipped = candidate.chunk, candidate.text_offset or 0
+    chunk = candidate.chunk
     # An offset that counts in a page or a section says nothing of the document.
     offset = chunk.start if chunk.origin is None or not chunk.origin.section else None
     return Source(
@@ -120,7 +120,7 @@ def _source(part: RenderedPart, candidate: Candidate, text_start: int) -> Source
         document_id=chunk.document_id,
         start=None if offset is None else offset + part.start,
         end=None if offset is None else offset + part.end,
-        chunk_span=(skipped + part.start, skipped + part.end),
+        chunk_span=(part.start, part.end),
     )
 
 

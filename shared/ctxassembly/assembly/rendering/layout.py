@@ -145,9 +145,6 @@ class Layout:
         Included text keeps its tokens, except for the headers and separators of documents that `candidates` join.
         """
         typesetter = self.typesetter
-        for candidate in candidates:
-            if candidate.exceeds_budget:
-                return False
         if not typesetter.has_lower_bound or self.total_size.not_additive:
             return True
         free_tokens, texts, unjoined = self._free_tokens, list[str](), []
@@ -171,9 +168,7 @@ class Layout:
     def fits(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> bool:
         """Return True if the context with `candidates` added keeps within `max_tokens` and `max_characters`."""
         max_length = self.max_tokens * MAX_TOKEN_CHARS if self.typesetter.counter.additive else math.inf
-        has_long = any(
-            len(candidate.chunk.text) > max_length or candidate.text_offset is not None for candidate in candidates
-        )
+        has_long = any(len(candidate.chunk.text) > max_length for candidate in candidates)
         # A part of a chunk is one of several tries: usually its first words already show that it is too long.
         is_part = len(candidates) == 1 and candidates[0].kept_spans is not None and detail is HeaderDetail.FULL
         if (has_long or is_part or len(candidates) > MANY_CANDIDATES) and not self.might_fit(candidates, detail):

@@ -331,10 +331,9 @@ def _trim_parts(parts: Sequence[RenderedPart], *, is_first: bool) -> list[Render
 
 
 def _is_end_cut(passage: Sequence[TextPiece]) -> bool:
-    """Return True if the chunk that `passage` ends with goes on, or may do so beyond what was read of it."""
+    """Return True if the chunk that `passage` ends with goes on."""
     candidate, end = passage[-1].candidate, passage[-1].end
-    is_read = candidate.text_offset is None
-    return candidate.kept_spans is not None and not (is_read and not candidate.chunk.text[end:].strip())
+    return candidate.kept_spans is not None and bool(candidate.chunk.text[end:].strip())
 
 
 def _end_marker(passage: Sequence[TextPiece]) -> str:

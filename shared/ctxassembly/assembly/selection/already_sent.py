@@ -97,12 +97,12 @@ def _sent_text(conversation: Conversation) -> Callable[[Candidate], tuple[list[S
             by_text.setdefault(text.strip(), label)
 
     def find(candidate: Candidate) -> tuple[list[Span], str]:
-        text, offset = candidate.chunk.text, candidate.text_offset or 0
+        text = candidate.chunk.text
         spans: list[Span] = []
         first_label = ""
         for (start, end), sent, label in by_chunk.get((candidate.chunk.document_id, candidate.chunk.id), ()):
-            if start >= offset and text.startswith(sent, start - offset):
-                spans.append((start - offset, end - offset))
+            if text.startswith(sent, start):
+                spans.append((start, end))
                 first_label = first_label or label
         if not spans and (label := by_text.get(text.strip(), "")):
             return [(0, len(text))], label

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from builders import candidate_of, cited, decision, hits_of, lettered, numbered, standing, words_of
+from builders import candidate_of, cited, decision, hits_of, lettered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
 from ctxassembly.assembly.dedup.exact import dedup_similar
 from ctxassembly.assembly.dedup.near import NearIndex
-from ctxassembly.assembly.expansion import expand, long_chunks
 from ctxassembly.data.candidates import Match
 
 NEWEST = AssemblyConfig(dedup="near", prefer_version="newest")
@@ -166,15 +165,3 @@ def test_of_many_versions_each_is_tried_a_few_times(drift: int):
         near = {candidates[match.text_index].chunk.id for match in whole.find(at)} - {each.chunk.id}
         stands = found.get(each.key)
         assert stands.chunk.id in near if stands else near.isdisjoint(other.chunk.id for other in kept)
-
-
-def test_of_chunks_too_long_to_be_read_the_newer_one_stays_as_well(monkeypatch: pytest.MonkeyPatch):
-    """Only a part of each is compared, which has the date of all of it."""
-    for module, name in ((long_chunks, "MAX_CHARS"), (expand, "MAX_CHARS"), (long_chunks, "MIN_PART_CHARS")):
-        monkeypatch.setattr(module, name, 1_000)
-    text = numbered("w", 1_000)
-    old = Chunk("old", "A", f"{text} old", metadata={"updated_at": "2024-01-01"})
-    new = Chunk("new", "B", f"{text} new", metadata={"updated_at": "2025-01-01"})
-    context = newest(old, new, dedup="near", max_tokens=50)
-    assert [context.trace.hits, standing(context)] == [2, ["new"]]
-    assert decision(context, "old").reason == "near duplicate"
