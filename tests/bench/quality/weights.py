@@ -24,8 +24,7 @@ from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
-from ctxassembly.assembly.selection.companions import Companions
-from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
+from ctxassembly.assembly.selection.knapsack import Companions, TokenCosts, pick_greedily
 from ctxassembly.evaluate.statistics import Values, difference
 from ctxassembly.tokens.counter import counter_for
 from quality.data import DataError, Question, QuestionSet, read

@@ -30,8 +30,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection.companions import Companions
-from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
+from ctxassembly.assembly.selection.knapsack import Companions, TokenCosts, pick_greedily
 from ctxassembly.assembly.selection.prefilter import must_keep_whole
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.chunks import Span

@@ -1,6 +1,6 @@
 """The headers of tables of which a chunk has the later rows: a splitter cuts a long table into several chunks.
 
-Where the best sentences are chosen, a row is picked with its header if there is room for both (`companions.py`). Chunks
+Where the best sentences are chosen, a row is picked with its header if there is room for both (`knapsack.py`). Chunks
 are chosen whole, so the header is added to them afterwards, from a chunk that was retrieved or fetched. If there is no
 room for it, the last lines of the chunk with the rows are cut.
 """

@@ -11,7 +11,7 @@ from builders import candidate_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.selection.companions import Companions
+from ctxassembly.assembly.selection.knapsack import Companions
 from ctxassembly.text.lines import TextLines
 from stopwatch import grows_less
 

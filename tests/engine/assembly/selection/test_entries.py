@@ -8,7 +8,7 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.assembly.selection.entries import entry_spans
+from ctxassembly.assembly.selection.shorten import entry_spans
 
 ENTRIES = [
     f"Dr. {name} Jansen\nCardiology\nMonday {hour} to {hour + 3}" for hour, name in enumerate("ABCDEFGHIJKLMNOP")

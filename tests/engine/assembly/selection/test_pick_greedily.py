@@ -10,8 +10,7 @@ from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection.companions import Companions
-from ctxassembly.assembly.selection.knapsack import TokenCosts, pick_greedily
+from ctxassembly.assembly.selection.knapsack import Companions, TokenCosts, pick_greedily
 from ctxassembly.data.candidates import Join
 from ctxassembly.tokens.counter import counter_for
 
