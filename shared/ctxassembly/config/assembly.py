@@ -182,9 +182,9 @@ class AssemblyConfig:
     versus .795 by words alone. Nor do they drop adjacent chunks of a document: their overlap is stripped."""
     dedup_sentences: bool = True
     """Whether to remove repeated sentences. True removes sentences from a passage if a better-ranked passage contains
-    them, too: consecutive sentences of 100 characters or more. `[...]` marks the gap, the trace names the chunk that
-    contains the sentences, and the freed tokens go to text that didn't fit before. Tables, lists, code, headings, whole
-    documents and chunks marked `keep_whole` are left unchanged. No effect with `dedup="none"`."""
+    them, too: consecutive sentences of 100 characters or more. `[...]` marks the gap, and the trace names the chunk
+    that contains the sentences. Tables, lists, code, headings, whole documents and chunks marked `keep_whole` are left
+    unchanged. No effect with `dedup="none"`."""
     repeat: Repeat = "never"
     """Whether text that a conversation has is sent again. "never" leaves out what the model still sees of the earlier
     contexts in `conversation`, before anything is chosen, so that its tokens go to new text. "always" sends every

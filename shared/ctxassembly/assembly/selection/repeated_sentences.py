@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText, subtract_spans
 from ctxassembly.assembly.rendering.groups import document_texts, rank_key
+from ctxassembly.assembly.selection.prefilter import must_keep_whole
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.shorten import merge_spans
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import OVER_BUDGET, REPEATED, Candidate, Exclusion
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import FULL_STOPS, ClassifiedSentence, classify_sentences
@@ -190,7 +192,6 @@ class RepeatedSentences(NamedTuple):
 class _SharedRun(NamedTuple):
     """Consecutive sentences of a line that other lines have, too. Runs sort by the order in which they are kept."""
 
-    is_late: bool
     rank_key: tuple[bool, int, int]
     """The rank of the line's best candidate: one of two passages keeps all that they share."""
     line_index: int
@@ -211,26 +212,15 @@ class _RepeatedRun(NamedTuple):
     chars: int
 
 
-def find_repeated(
-    lines: Iterable[DocumentText],
-    must_stay: Callable[[Candidate], bool],
-    late_keys: Collection[int],
-    cache: dict[str, Sequence[ClassifiedSentence]],
-) -> RepeatedSentences | None:
-    """Return what `lines` repeat of better-ranked ones; None if nothing. Candidates that `must_stay` lose nothing.
-
-    Candidates in `late_keys` were added last and rank below all others. `cache` keeps the sentences of texts for the
-    next call.
-    """
+def find_repeated(lines: Iterable[DocumentText], must_stay: Callable[[Candidate], bool]) -> RepeatedSentences | None:
+    """Return what `lines` repeat of better-ranked ones; None if nothing. Candidates that `must_stay` lose nothing."""
     all_lines = list(lines)
     texts: list[LineSentences] = []
     for at in may_share_sentences(all_lines) if len(all_lines) > 1 else ():
-        line, text = all_lines[at], all_lines[at].text
-        if text not in cache:
-            cache[text] = classify_sentences(text)
-        texts.append(LineSentences(line, text, cache[text]))
+        text = all_lines[at].text
+        texts.append(LineSentences(all_lines[at], text, classify_sentences(text)))
     protected = [text.indexes_of(must_stay) for text in texts]
-    repeated_runs = _repeated_runs(texts, protected, late_keys)
+    repeated_runs = _repeated_runs(texts, protected)
     repeated = RepeatedSentences({}, {}, {}, {})
     for at, runs in repeated_runs.items():
         _remove_runs(repeated, texts, texts[at], sorted(runs), protected[at])
@@ -238,12 +228,12 @@ def find_repeated(
 
 
 def _repeated_runs(
-    texts: Sequence[LineSentences], protected: Sequence[Collection[int]], late_keys: Collection[int]
+    texts: Sequence[LineSentences], protected: Sequence[Collection[int]]
 ) -> dict[int, list[_RepeatedRun]]:
     """Return the runs to remove from each line, by its index, without its `protected` sentences."""
     first_seen: dict[str, tuple[int, int]] = {}  # the line of each kept sentence, and its index there
     repeated_runs: dict[int, list[_RepeatedRun]] = {}
-    for run in sorted(_shared_runs(texts, late_keys)):
+    for run in sorted(_shared_runs(texts)):
         text, index = texts[run.line_index], run.begin
         while index < run.end:
             key = text.statements[index].text
@@ -264,7 +254,7 @@ def _repeated_runs(
     return repeated_runs
 
 
-def _shared_runs(texts: Sequence[LineSentences], late_keys: Collection[int]) -> Iterator[_SharedRun]:
+def _shared_runs(texts: Sequence[LineSentences]) -> Iterator[_SharedRun]:
     """Yield the runs of each line that another line has, too."""
     first_line: dict[str, int] = {}
     shared_keys: set[str] = set()
@@ -273,12 +263,11 @@ def _shared_runs(texts: Sequence[LineSentences], late_keys: Collection[int]) -> 
             if key is not None and first_line.setdefault(key, at) != at:
                 shared_keys.add(key)
     for at, text in enumerate(texts):
-        late_indexes = text.indexes_of(lambda candidate: candidate.key in late_keys) if late_keys else frozenset[int]()
         begin = 0
         for place, key in enumerate((*text.repeat_keys, None)):
             if key not in shared_keys:
                 if begin < place:
-                    yield _SharedRun(not late_indexes.isdisjoint(range(begin, place)), text.rank_key, at, begin, place)
+                    yield _SharedRun(text.rank_key, at, begin, place)
                 begin = place + 1
 
 
@@ -374,20 +363,14 @@ def _is_needless(text: str, other: LineSentences) -> bool:
     return (text in other.texts and _CODE_CHARACTERS.isdisjoint(text)) or not any(map(str.isalnum, text))
 
 
-def remove_repeated(
-    selection: Selection,
-    late_keys: Collection[int],
-    must_stay: Callable[[Candidate], bool],
-    cache: dict[str, Sequence[ClassifiedSentence]],
-) -> Selection:
+def remove_repeated(selection: Selection, config: AssemblyConfig) -> Selection:
     """Return `selection` without repeated sentences; the same one if there are none, or their removal saves nothing.
 
-    Candidates in `late_keys` were added last and rank below all others; those that `must_stay` lose nothing. `cache`
-    keeps the sentences of texts for the next call. If a candidate was shortened and loses all that was kept of it, the
+    Candidates that must be kept whole lose nothing. If a candidate was shortened and loses all that was kept of it, the
     rest is over budget, since it may say something else.
     """
     lines = document_texts(selection.selected, selection.layout.typesetter.get_join)
-    repeated = find_repeated(lines, must_stay, late_keys, cache)
+    repeated = find_repeated(lines, lambda candidate: must_keep_whole(candidate, config))
     if repeated is None:
         return selection
     rests = {

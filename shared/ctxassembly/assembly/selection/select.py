@@ -6,7 +6,7 @@
 3. The remaining room is offered to duplicates of what was excluded.
 4. If nothing fits at all, the best hit is included by itself, below a shorter header.
 5. Rows of a table get its header, if another chunk has it.
-6. Sentences that two passages share are removed from one of them, and the freed room is filled.
+6. Sentences that two passages share are removed from one of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from ctxassembly.assembly.selection.best_first import divide_by_relevance
 from ctxassembly.assembly.selection.by_relevance import exceeds_by_estimate, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
-from ctxassembly.assembly.selection.knapsack import CLOSE_ENOUGH
 from ctxassembly.assembly.selection.prefilter import drop_weak, limit_length, must_keep_whole, place_keep_whole
 from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
 from ctxassembly.assembly.selection.result import FillResult, Selection
@@ -44,7 +43,6 @@ from ctxassembly.data.candidates import (
 )
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.safe_repr import pluralize, safe_repr
-from ctxassembly.text.sentences import ClassifiedSentence
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
 ReconsiderDuplicates = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
@@ -54,11 +52,6 @@ TYPICAL_CHARS_PER_TOKEN = 4.0
 """For English prose. It only decides how many texts a language model reads."""
 NEXT_TOKENS = 1_000
 """The tokens after the end of a context that a note describes."""
-MAX_REFILLS = 2
-"""How often room freed by removing repeated sentences is filled: what is added may repeat what is there."""
-MAX_OFFERED = 160
-"""Maximum number of excluded candidates that are offered the freed room: about as many as 20 hits have with three
-chunks on each side."""
 
 
 def select(
@@ -86,7 +79,7 @@ def select(
     removes_repeats = config.enabled and config.dedup_sentences and config.dedup != "none"
     if removes_repeats and granularity != "document" and selection.header_detail is HeaderDetail.FULL:
         yield from log.begin("repeats", len(selection.selected))
-        trimmed = add_table_heads(_remove_repeated_and_refill(selection, relevance), relevance)
+        trimmed = add_table_heads(remove_repeated(selection, config), relevance)
         is_changed = trimmed is not selection
         yield from log.end(len(trimmed.selected), partial(_outcome, trimmed), is_recorded=is_changed)
         selection = trimmed
@@ -362,60 +355,6 @@ def _select_best_alone(selection: Selection, log: TraceRecorder) -> Selection:
                 shortened={hit.key: form} if form is not hit else {},
             )
     return selection
-
-
-def _remove_repeated_and_refill(selection: Selection, relevance: Relevance) -> Selection:
-    """Remove repeated sentences, and offer the freed room to what was over budget."""
-    cache: dict[str, Sequence[ClassifiedSentence]] = {}
-
-    def must_stay(candidate: Candidate) -> bool:
-        return must_keep_whole(candidate, relevance.config)
-
-    late_keys: frozenset[int] = frozenset()
-    for _ in range(MAX_REFILLS):
-        trimmed = remove_repeated(selection, late_keys, must_stay, cache)
-        if trimmed is selection:
-            return selection
-        selection = _refill(_restore_cut(trimmed), relevance)
-        late_keys = _longer_keys(trimmed.selected, selection.selected)
-        if not late_keys:
-            return selection
-    return remove_repeated(selection, late_keys, must_stay, cache)
-
-
-def _longer_keys(before: Sequence[Candidate], after: Sequence[Candidate]) -> frozenset[int]:
-    """Return the keys of the candidates `after` a step that were not there before, or in a shorter form."""
-    forms = {candidate.key: candidate for candidate in before}
-    return frozenset(candidate.key for candidate in after if forms.get(candidate.key) != candidate)
-
-
-def _restore_cut(selection: Selection) -> Selection:
-    """Return `selection` with all that the budget had cut of what it includes, if that fits now; else unchanged."""
-    cut = {candidate.key for candidate in selection.selected if candidate.shortened_by == OVER_BUDGET}
-    shortened = {key: form for key, form in selection.shortened.items() if key not in cut}
-    restored, layout = replace(selection, shortened=shortened), selection.layout.cleared()
-    if not cut or not layout.fits(restored.selected):
-        return selection
-    return replace(restored, layout=layout.with_candidates(restored.selected))
-
-
-def _refill(selection: Selection, relevance: Relevance) -> Selection:
-    """Return `selection` with what fits of the candidates over budget, if there is enough room; else unchanged."""
-    config, layout = relevance.config, selection.layout
-    if layout.token_count >= CLOSE_ENOUGH * layout.max_tokens:
-        return selection
-    if config.overflow != "skip" or _is_limited(selection, relevance):
-        return selection
-    known, over_budget = {candidate.key for candidate in relevance.candidates}, selection.over_budget_keys
-    excluded = [candidate for candidate in selection.candidates if candidate.key in over_budget][:MAX_OFFERED]
-    offered = [own for own in excluded if own.key in known and not must_keep_whole(own, config)]
-    result = _fill(layout, offered, relevance)
-    added = {candidate.key for candidate in offered} - result.exclusions.keys()
-    if not added:
-        return selection
-    kept_exclusions = {key: exclusion for key, exclusion in selection.exclusions.items() if key not in added}
-    shortened = {key: form for key, form in selection.shortened.items() if key not in added} | result.shortened
-    return replace(selection, layout=result.layout, exclusions=kept_exclusions, shortened=shortened)
 
 
 def _is_limited(selection: Selection, relevance: Relevance) -> bool:

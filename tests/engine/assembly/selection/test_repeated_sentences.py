@@ -146,53 +146,6 @@ def test_whatever_decides_what_stands(granularity: Any, query: str | None, dedup
     assert context.text.count("Cards are issued") == 1
 
 
-def test_what_had_no_room_stands_in_the_place_of_what_is_said_once():
-    chunks = [
-        own_and_shared("south"),
-        own_and_shared("north"),
-        chunk("late", "What came late has room now, and is read."),
-    ]
-    limit = count(once(chunks[:2], dedup="none").text)
-    assert "came late" not in once(chunks, dedup="none", max_tokens=limit).text
-    context = once(chunks, max_tokens=limit)
-    assert "What came late has room now, and is read." in context.text
-    assert decision(context, "late0").outcome == "kept"
-    assert context.trace.excluded == ()
-
-
-def test_what_comes_in_repeats_nothing_either():
-    late = chunk("late", f"Late is late. {SHARED} Later is later.")
-    chunks = [own_and_shared("south"), own_and_shared("north"), own_and_shared("west"), late]
-    limit = count(once(chunks[:3], dedup="none").text)
-    assert "Late" not in once(chunks, dedup="none", max_tokens=limit).text
-    context = once(chunks, max_tokens=limit)
-    assert "Late is late." in context.text
-    assert context.text.count(SHARED) == 1
-    assert decision(context, "late0").because_of == "south0"
-
-
-def test_a_hit_that_was_cut_stands_whole_before_a_lesser_one_comes_in():
-    second = chunk("north", f"{SHARED} " + " ".join(f"The north wing has a room {n}." for n in range(12)))
-    chunks = [own_and_shared("south"), second, chunk("late", "What came late has room now. " * 2)]
-    limit = count(once(chunks[:2], dedup="none").text) - 12
-    assert decision(once(chunks, dedup="none", max_tokens=limit), "north0").reason == "budget"
-    context = once(chunks, max_tokens=limit)
-    assert "The north wing has a room 11." in context.text
-    assert decision(context, "north0").reason == "repeated"
-
-
-def test_a_hit_of_which_something_stands_gets_back_what_was_cut_before_a_lesser_one_comes_in():
-    rooms = " ".join(f"The north wing has a room {n}." for n in range(12))
-    late = chunk("late", "what came late " * 35)
-    chunks = [own_and_shared("south"), chunk("north", f"{OWN['north']} {SHARED} {rooms}"), late]
-    limit = count(once(chunks[:2], dedup="none").text) - 12
-    cut = once(chunks, dedup="none", max_tokens=limit)
-    assert OWN["north"] in cut.text
-    assert rooms not in cut.text
-    assert "late" not in cut.text
-    assert rooms in once(chunks, max_tokens=limit).text
-
-
 def test_nothing_is_taken_out_for_a_copy_that_has_no_room():
     """The better-ranked copy stands in part: the other one has the rest."""
     long = chunk("south", f"{SHARED} " + "The south wing is long. " * 60)
