@@ -27,7 +27,7 @@ from ctxassembly.assembly.selection.already_sent import Unsent, known_labels, le
 from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
-from ctxassembly.assembly.selection.select import ReconsiderDuplicates, select
+from ctxassembly.assembly.selection.select import select
 from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
@@ -93,12 +93,10 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     hits = tuple(candidate for candidate in candidates if candidate.is_hit)
     supplement = render_supplement(call.supplement, hits, query, config, counter)
     unsent = Unsent(candidates, {})
-    reconsider_duplicates: ReconsiderDuplicates = partial(duplicates.reconsider, all_candidates)
     relevance = Relevance(candidates, query, config, counter, joins)
     if call.conversation is not None:
         yield from log.begin("conversation", len(candidates))
         unsent, relevance = _leave_out_sent(call.conversation, relevance)
-        reconsider_duplicates = _reconsider_unsent(call.conversation, reconsider_duplicates, joins)
         config = relevance.config
         lineage.record_changes(unsent.candidates, {})
         yield from log.end(len(unsent.candidates), lambda: {ALREADY_SENT: len(candidates) - len(unsent.candidates)})
@@ -108,7 +106,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         call.conversation,
         relevance,
         (*all_candidates, *candidates),
-        lambda relevance: select(relevance, supplement, reconsider_duplicates, log),
+        lambda relevance: select(relevance, supplement, log),
     )
     lineage.record_changes(result.candidates, result.shortened)
     lineage.record_duplicates(result.candidates, result.repeated_by, REPEATED)
@@ -148,15 +146,6 @@ def _leave_out_sent(conversation: Conversation, relevance: Relevance) -> tuple[U
     max_label = first_label + len(candidates) * MAX_PARTS * conversation.label_step
     earlier = Earlier(labels, max_label, sent_chunks)
     return unsent, replace(relevance, candidates=unsent.candidates, config=config, scored=candidates, earlier=earlier)
-
-
-def _reconsider_unsent(
-    conversation: Conversation, reconsider: ReconsiderDuplicates, joins: Joins
-) -> ReconsiderDuplicates:
-    """Return `reconsider` for duplicates without the text that `conversation` has."""
-    return lambda selected, over_budget: (
-        leave_out_sent(reconsider(selected, over_budget), conversation, joins)[0].candidates
-    )
 
 
 def _with_earlier(

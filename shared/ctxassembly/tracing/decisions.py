@@ -26,7 +26,6 @@ from ctxassembly.data.candidates import (
     ALREADY_SENT,
     CONTAINED,
     EMPTY,
-    EXACT_DUPLICATE,
     OVER_BUDGET,
     Candidate,
     CitationBlock,
@@ -277,26 +276,6 @@ class Lineage:
             # The form as it came is enough: whoever reads a copy asks for the present form of its original.
             if (original := original_of.get(candidate.key)) is not None:
                 self._duplicates[candidate.key] = (original, why)
-
-    def restore(self, candidates: Iterable[Candidate]) -> None:
-        """Record that `candidates` are no copies any more."""
-        for candidate in candidates:
-            del self._duplicates[candidate.key]
-
-    def unrepresented(self, candidates: Iterable[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
-        """Return the copies among `candidates` whose original was left out, best first. `left_out` has keys.
-
-        Exact copies are not among them: they fit where their original fits, and that didn't.
-        """
-        copies = self.duplicates()
-        found = [
-            self.current(candidate)
-            for candidate in candidates
-            if candidate.key in copies
-            and self._duplicates[candidate.key][1] != EXACT_DUPLICATE
-            and copies[candidate.key][0].key in left_out
-        ]
-        return tuple(sorted(found, key=lambda candidate: (candidate.distance, candidate.rank)))
 
     def duplicates(self) -> dict[int, tuple[Candidate, Reason]]:
         """Return for each copy, by key, the candidate that represents it in the end, and the reason.

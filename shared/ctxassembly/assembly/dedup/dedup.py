@@ -1,21 +1,21 @@
 """The duplicates of one assembly: exact copies, near ones by words, close ones by vectors, found in this order.
 
 Each rule costs more than the one before and sees only what that one kept. Exact copies go even before neighbors are
-fetched, near and close ones after. When the budget leaves out a chunk, its near duplicates get a second chance, since
-nothing else has their content; exact copies don't, since they are just as long.
+fetched, near and close ones after. A duplicate shares the fate of its original: if the budget leaves that out, the
+trace says so of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
-from ctxassembly.assembly.dedup.exact import DateOf, dedup_exact, dedup_similar, no_date, shared_hashes
+from ctxassembly.assembly.dedup.exact import DateOf, dedup_exact, dedup_similar, shared_hashes
 from ctxassembly.assembly.dedup.facts import compare_facts
 from ctxassembly.assembly.dedup.near import NearIndex
 from ctxassembly.assembly.dedup.semantic import Vector, VectorIndex, unit_vector
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE, Candidate, Reason
+from ctxassembly.data.candidates import EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE, Candidate
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
@@ -53,40 +53,21 @@ class Duplicates:
 
     def drop_similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
         """Return `candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
-        kept = self.lineage.merge_duplicates(candidates, self._find_near(candidates, self._date_of), NEAR_DUPLICATE)
+        kept = self.lineage.merge_duplicates(candidates, self._find_near(candidates), NEAR_DUPLICATE)
         if self._config.dedup == "semantic" and len(kept) > 1:
             yield from self._collect_vectors(kept)
-            kept = self.lineage.merge_duplicates(kept, self._find_semantic(kept, self._date_of), SEMANTIC_DUPLICATE)
+            kept = self.lineage.merge_duplicates(kept, self._find_semantic(kept), SEMANTIC_DUPLICATE)
         return kept
 
-    def reconsider(self, candidates: Iterable[Candidate], selected: Candidates, left_out: Container[int]) -> Candidates:
-        """Return the duplicates of candidates that the budget left out, unless they repeat one that it took.
-
-        `candidates` are all of them as they came, `left_out` has the keys of those left out. Exact copies don't count.
-        """
-        pending = self.lineage.unrepresented(candidates, left_out)
-        if not pending:
-            return ()
-        self.lineage.restore(pending)
-        rules: list[tuple[MatchRule, Reason]] = [(self._find_near, NEAR_DUPLICATE)]
-        if self._config.dedup == "semantic":
-            rules.append((self._find_semantic, SEMANTIC_DUPLICATE))
-        for rule, why in rules:
-            # What was taken comes first and is in the text already: only what waits can be dropped.
-            found = rule((*selected, *pending), no_date)
-            self.lineage.record_duplicates(pending, found, why)
-            pending = tuple(candidate for candidate in pending if candidate.key not in found)
-        return pending
-
-    def _find_near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
+    def _find_near(self, candidates: Candidates) -> dict[int, Candidate]:
         texts = [candidate.chunk.text for candidate in candidates]
         index = NearIndex(texts, self._config.near_threshold)
-        return dedup_similar(candidates, index, date_of, compare_facts(texts))
+        return dedup_similar(candidates, index, self._date_of, compare_facts(texts))
 
-    def _find_semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
+    def _find_semantic(self, candidates: Candidates) -> dict[int, Candidate]:
         texts = [candidate.chunk.text for candidate in candidates]
         vectors = [self._vectors.get(candidate.key) for candidate in candidates]
-        return dedup_similar(candidates, VectorIndex(texts, vectors, self._config.semantic_threshold), date_of)
+        return dedup_similar(candidates, VectorIndex(texts, vectors, self._config.semantic_threshold), self._date_of)
 
     def _date_of(self, candidate: Candidate) -> float | None:
         return self._dates.get(candidate.key)

@@ -3,16 +3,15 @@
 1. What must be kept whole comes first, then everything in the window if that fits.
 2. Otherwise weak candidates are dropped, and the others fill the room by relevance to the query, or by rank without
    one. If a language model compresses, it reads what doesn't fit, and the room is filled again.
-3. The remaining room is offered to duplicates of what was excluded.
-4. If nothing fits at all, the best hit is included by itself, below a shorter header.
-5. Rows of a table get its header, if another chunk has it.
-6. Sentences that two passages share are removed from one of them.
+3. If nothing fits at all, the best hit is included by itself, below a shorter header.
+4. Rows of a table get its header, if another chunk has it.
+5. Sentences that two passages share are removed from one of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -45,9 +44,6 @@ from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
-ReconsiderDuplicates = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
-"""Maps the selected candidates and the keys of those over budget to the duplicates that may replace the latter."""
-
 TYPICAL_CHARS_PER_TOKEN = 4.0
 """For English prose. It only decides how many texts a language model reads."""
 NEXT_TOKENS = 1_000
@@ -55,10 +51,7 @@ NEXT_TOKENS = 1_000
 
 
 def select(
-    relevance: Relevance,
-    supplement: RenderedSupplement,
-    reconsider_duplicates: ReconsiderDuplicates,
-    log: TraceRecorder,
+    relevance: Relevance, supplement: RenderedSupplement, log: TraceRecorder
 ) -> Generator[Request, Sequence[Any], Selection]:
     """Select from the candidates of `relevance`, best first, what fits next to `supplement`."""
     config, candidates = relevance.config, relevance.candidates
@@ -68,13 +61,10 @@ def select(
     if config.compress == "llm" and granularity != "sentence":
         selection = yield from _compress_and_fill(selection, relevance, log)
     log.notes += (*selection.notes, *selection.supplement.notes)
-    if config.overflow == "skip" and granularity in ("passage", "chunk"):
-        selection = _fill_with_duplicates(selection, reconsider_duplicates)
     if not selection.selected and not _has_enough_earlier(selection, relevance):
         selection = _select_best_alone(selection, log)
     selection = add_table_heads(selection, relevance)
     log.notes += _cut_best_notes(selection)
-    log.chunks_in = len(selection.candidates)  # more than there were, if duplicates had a second chance
     yield from log.end(len(selection.selected), partial(_outcome, selection))
     removes_repeats = config.enabled and config.dedup_sentences and config.dedup != "none"
     if removes_repeats and granularity != "document" and selection.header_detail is HeaderDetail.FULL:
@@ -212,13 +202,15 @@ def _fill_with_undecided(
 
     Neighbors that must be kept whole and didn't fit are excluded; a hit may be kept in part.
     """
+    undecided = selection.undecided
     cut_neighbors = {
         candidate.key: Exclusion(OVER_BUDGET, selection.layout.text_tokens(candidate))
-        for candidate in selection.undecided
+        for candidate in undecided
         if not candidate.is_hit and must_keep_whole(candidate, relevance.config)
     }
     selection = replace(selection, exclusions={**selection.exclusions, **cut_neighbors})
-    result = _fill(selection.layout, selection.undecided, relevance, model_excerpts)
+    undecided = [candidate for candidate in undecided if candidate.key not in cut_neighbors]
+    result = _fill(selection.layout, undecided, relevance, model_excerpts)
     return replace(
         _with_result(selection, result, relevance),
         relevance=relevance.sentences.relevance() if relevance.decides else {},
@@ -318,25 +310,6 @@ def _limit_excerpts(layout: Layout, excerpts: Mapping[int, Candidate], relevance
         key: excerpt if limit is None else limit_length(layout, excerpt, limit, rank)
         for key, excerpt in excerpts.items()
     }
-
-
-def _fill_with_duplicates(selection: Selection, reconsider_duplicates: ReconsiderDuplicates) -> Selection:
-    """Offer the remaining room to duplicates of the candidates that are over budget, until there are no more.
-
-    A candidate that the budget excludes must not exclude its duplicates as well. They are included whole.
-    """
-    while True:
-        duplicates = reconsider_duplicates(selection.selected, selection.over_budget_keys)
-        if not duplicates:
-            return selection
-        result = fill(selection.layout, duplicates, "chunk", ShortenPolicy())
-        selection = replace(
-            selection,
-            layout=result.layout,
-            candidates=(*selection.candidates, *duplicates),
-            exclusions={**selection.exclusions, **result.exclusions},
-            shortened={**selection.shortened, **result.shortened},
-        )
 
 
 def _select_best_alone(selection: Selection, log: TraceRecorder) -> Selection:

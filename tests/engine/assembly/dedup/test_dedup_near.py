@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import candidate_of, count, decision, hits_of, lettered, split, standing, words_of
+from builders import candidate_of, decision, hits_of, lettered, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.dedup.exact import is_overlap
 
@@ -192,21 +192,6 @@ def test_disabled_collapses_nothing():
 FIRST = Chunk("first", "F", "First of all.")
 BY_CHUNK = {"granularity": "chunk", "format": "minimal"}
 """The best hit is cut where it doesn't fit; any other one is passed over."""
-
-
-def test_what_the_budget_leaves_out_does_not_keep_its_parts_out():
-    context = near(FIRST, ONE, INSIDE, max_tokens=count(TEXT) // 2 + 6, **BY_CHUNK)
-    assert standing(context) == ["first", "inside"]
-    assert (decision(context, "one").reason, decision(context, "one").replaced) == ("budget", ())
-    assert decision(context, "inside").outcome == "kept"
-
-
-def test_parts_of_what_was_left_out_do_not_repeat_each_other_or_what_was_taken():
-    again = replace(INSIDE, id="again", document_id="D", text=f"{INSIDE.text}!")
-    other = replace(INSIDE, id="other", document_id="E", text=" ".join(TEXT.split()[40:52]))
-    context = near(FIRST, ONE, INSIDE, again, other, max_tokens=count(TEXT) * 2 // 3 + 6, **BY_CHUNK)
-    assert standing(context) == ["first", "inside", "other"]
-    assert decision(context, "again").because_of == "inside"
 
 
 def test_whole_documents_go_from_the_tail_with_their_parts():

@@ -88,14 +88,6 @@ def test_three_hours_are_not_dropped_for_two_hours(cosine: float):
     assert decision(context, "same").because_of == "two"
 
 
-def test_a_fact_decides_when_a_duplicate_of_what_did_not_fit_has_a_second_chance():
-    two = Chunk("two", "A", "You may drink water until two hours before. " * 30, vector=(1.0, 0.0))
-    same = Chunk("same", "B", "Drinking water is fine up to 2 hours ahead.", vector=(1.0, 0.0))
-    three = Chunk("three", "C", "Drinking water is fine up to three hours ahead.", vector=(1.0, 0.0))
-    config = replace(SEMANTIC, granularity="chunk", rank_by="rank", dedup_sentences=False, max_tokens=60)
-    assert standing(assemble(hits_of([three, two, same]), config)) == ["three", "same"]
-
-
 @pytest.mark.parametrize("dedup", ["none", "exact", "near"])
 def test_without_semantic_both_stay_and_nothing_is_embedded(dedup: str):
     embedder = Embedder()
