@@ -28,6 +28,8 @@ from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.filters import as_predicate, check_size, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.collections import scroll_points
+from ctxassembly.stores.ingest import batches
 from ctxassembly.stores.memory import MemoryStore
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import is_langchain_class
@@ -37,8 +39,10 @@ IndexQuery = tuple[str, tuple[int, ...]]
 """A document and indexes in it; without indexes, all of it."""
 IdAndMetadata = tuple[Any, Mapping[str, Any]]
 
-MAX_DOCUMENTS = 32
-"""Documents in one query of Chroma, whose time grows with the square of the alternatives."""
+MAX_PREDICATES = 224
+"""Comparisons in one query of Chroma, 32 documents under the default keys: its time grows with their square."""
+MAX_CLOUD_PREDICATES = 8
+"""The same in Chroma Cloud, which refuses more."""
 PAGE_SIZE = 1_000
 """Points in one page of a Qdrant query."""
 
@@ -113,31 +117,37 @@ class Chroma(VectorStoreKind):
 
     @override
     def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
-        return [
-            document
-            for where in self._wheres(queries, keys, condition)
-            for document in self._documents(vectorstore.get(where=where))
-        ]
+        found = (vectorstore.get(where=where) for where in self._wheres(vectorstore, queries, keys, condition))
+        return list({document.id: document for answer in found for document in self._documents(answer)}.values())
 
     @override
     def read_metadata(
         self, vectorstore: Any, document_ids: Sequence[str], keys: MetadataKeys, condition: Any
     ) -> Iterator[IdAndMetadata]:
-        for where in self._wheres([(name, ()) for name in document_ids], keys, condition):
+        metadata: dict[str, Any] = {}
+        for where in self._wheres(vectorstore, [(name, ()) for name in document_ids], keys, condition):
             found = vectorstore.get(where=where, include=["metadatas"])
-            yield from zip(found["ids"], (metadata or {} for metadata in found["metadatas"]), strict=True)
+            metadata |= zip(found["ids"], (each or {} for each in found["metadatas"]), strict=True)
+        yield from metadata.items()
 
-    def _wheres(self, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Iterator[Any]:
-        """Yield a condition for each `MAX_DOCUMENTS` queries."""
-        alternatives = [
-            self._all_of(
-                self._any_of([{key: {"$eq": name}} for key in keys.lookup_keys for name in _id_values(document_id)]),
-                self._any_of([{key: {"$in": list(indexes)}} for key in keys.index]) if indexes else None,
-            )
-            for document_id, indexes in queries
-        ]
-        for at in range(0, len(alternatives), MAX_DOCUMENTS):
-            yield self._all_of(self._any_of(alternatives[at : at + MAX_DOCUMENTS]), condition)
+    def _wheres(
+        self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
+    ) -> Iterator[Any]:
+        """Yield conditions of as many comparisons as a query may have; they may find a chunk twice."""
+        room = (MAX_CLOUD_PREDICATES if _is_cloud(vectorstore) else MAX_PREDICATES) - _count_predicates(condition)
+        alternatives: list[Any] = []
+        left = room
+        for document_id, indexes in queries:
+            places = [{key: {"$in": list(indexes)}} for key in keys.index] if indexes else []
+            names = [{key: {"$eq": name}} for key in keys.lookup_keys for name in _id_values(document_id)]
+            for some in batches(names, max(1, room - len(places))):
+                if alternatives and left < len(some) + len(places):
+                    yield self._all_of(self._any_of(alternatives), condition)
+                    alternatives, left = [], room
+                alternatives.append(self._all_of(self._any_of(some), self._any_of(places) if places else None))
+                left -= len(some) + len(places)
+        if alternatives:
+            yield self._all_of(self._any_of(alternatives), condition)
 
     # Chroma refuses an $or and an $and of one.
 
@@ -231,18 +241,8 @@ class Qdrant(VectorStoreKind):
         from qdrant_client import models
 
         both = models.Filter(must=[wanted] if condition is None else [wanted, condition])
-        offset = None
-        while True:
-            points, offset = vectorstore.client.scroll(
-                vectorstore.collection_name,
-                scroll_filter=both,
-                limit=PAGE_SIZE,
-                offset=offset,
-                with_payload=with_payload,
-            )
-            yield from points
-            if offset is None:
-                return
+        collection, options = vectorstore.collection_name, {"scroll_filter": both, "with_payload": with_payload}
+        return scroll_points(vectorstore.client, collection, PAGE_SIZE, **options)
 
 
 GENERIC, POSTGRES = VectorStoreKind(), VectorStoreKind()
@@ -362,6 +362,18 @@ def _filter_documents(vectorstore: Any, documents: Sequence[Document], condition
 def _is_qdrant_filter(condition: Any) -> bool:
     kind = type(condition)
     return kind.__name__ == "Filter" and kind.__module__.partition(".")[0] == "qdrant_client"
+
+
+def _is_cloud(vectorstore: Any) -> bool:
+    """Return True for a collection of Chroma Cloud."""
+    read_settings = getattr(getattr(vectorstore, "_client", None), "get_settings", None)
+    return str(read_settings and read_settings().chroma_server_host).endswith("trychroma.com")
+
+
+def _count_predicates(where: Any) -> int:
+    return sum(
+        sum(map(_count_predicates, value)) if key in ("$and", "$or") else 1 for key, value in (where or {}).items()
+    )
 
 
 def _payload_path(payload: str, key: str) -> str:

@@ -39,9 +39,9 @@ from ctxassembly.stores.postgres.connection import (
     fetch_rows,
     wait_for_rows,
 )
-from ctxassembly.stores.postgres.numbering import TableRecords, build_table, number_rows
-from ctxassembly.stores.postgres.rows import LangChainColumns, langchain_chunk_table
-from ctxassembly.stores.postgres.table import TITLE
+from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
+from ctxassembly.stores.postgres.rows import langchain_chunk_table, langchain_table
+from ctxassembly.stores.postgres.table import TITLE, build_table
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
 
@@ -136,22 +136,17 @@ class PGVectorNeighbors(PostgresStore):
         """Return the rows of a PGVectorStore's table. What its filter means is for the vector store to say."""
         store = unwrap(self.vectorstore)
         condition, bound = _translate_filter(store, self.filter)
-        columns = LangChainColumns(
-            store.id_column, store.content_column, store.metadata_json_column, tuple(store.metadata_columns)
-        )
+        table = langchain_table(store)
 
         def make_table() -> ChunkTable:
-            names = (columns.id, columns.content, *columns.key_columns)
-            framework_table = build_table(store.table_name, store.schema_name, names, columns.json_column)
             clause: Any = sql(f"({condition})") if condition else None
-            return langchain_chunk_table(framework_table, columns, self.keys, clause)
+            return langchain_chunk_table(table, self.keys, clause)
 
         # Values of a filter are bound, so one statement serves all callers whose filters have the same form.
-        cache_key = (store.schema_name, store.table_name, columns, self.keys, condition)
-        statement, parameters = cached_table(cache_key, make_table).statement_for(refs)
+        statement, parameters = cached_table((table, self.keys, condition), make_table).statement_for(refs)
         rows = await execute_async(store.engine, (statement, {**parameters, **bound}))
         return [
-            (id_, text, {**(json or {}), **dict(zip(columns.key_columns, more, strict=True))})
+            (id_, text, {**(json or {}), **dict(zip(table.columns, more, strict=True))})
             for id_, text, json, *more in rows
         ]
 
@@ -268,19 +263,16 @@ def _numbering_task(
 
 
 def _table_records(vectorstore: Any, connection: Connection) -> TableRecords:
-    store = unwrap(vectorstore)
-    json = store.metadata_json_column or None
-    columns = dict.fromkeys((store.id_column, store.content_column, *store.metadata_columns))
-    table = build_table(store.table_name, store.schema_name, columns, json)
-    return TableRecords(
-        connection, table, store.id_column, store.content_column, json, frozenset(store.metadata_columns)
-    )
+    table = langchain_table(unwrap(vectorstore))
+    names = (table.id, table.content, table.metadata, frozenset(table.columns))
+    return TableRecords(connection, table.sql_table, *names)
 
 
 def _collection_records(vectorstore: Any, connection: Connection) -> TableRecords:
     chunks, collections = vectorstore.EmbeddingStore, vectorstore.CollectionStore
     orm_table = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
-    table = build_table(orm_table.name, orm_table.schema, ("id", "collection_id", "document"), "cmetadata", JSONB)
+    columns = {"id": None, "collection_id": None, "document": None, "cmetadata": JSONB}
+    table = build_table(orm_table.name, orm_table.schema, columns)
     collection_id = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
     is_member = table.c["collection_id"] == collection_id
     return TableRecords(connection, table, "id", "document", "cmetadata", condition=is_member)

@@ -53,10 +53,10 @@ class VectorStoreNeighbors:
     """A store of neighbors over any vector store with `get_by_ids`, sync or async; Chroma and Qdrant need none.
 
     By metadata: Chroma and Qdrant are queried for document and index in the metadata, under the first of `keys` that a
-    chunk has. Indexes must be integers; ids may be anything. One query covers several documents (32 in Chroma). They
-    also answer for whole documents and, if chunks have no index, for the chunks next to an offset (`keys.start`), page
-    by page or section by section; ids and metadata of the whole document are read for that. After `timeout_seconds` a
-    TimeoutError is raised; a query under way in its thread can't be stopped.
+    chunk has. Indexes must be integers; ids may be anything. One query covers several documents (32 in Chroma, one in
+    Chroma Cloud). They also answer for whole documents and, if chunks have no index, for the chunks next to an offset
+    (`keys.start`), page by page or section by section; ids and metadata of the whole document are read for that. After
+    `timeout_seconds` a TimeoutError is raised; a query under way in its thread can't be stopped.
 
     By id: any other vector store, and any store with `id_of`, must hold the chunks under ids made of document and
     index: `vectorstore.add_documents(documents, ids=[...])`. Their metadata have to agree: a chunk that comes back with

@@ -25,8 +25,9 @@ from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable
 from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
 from ctxassembly.stores.postgres.filters import build_llamaindex_condition
-from ctxassembly.stores.postgres.numbering import TableRecords, build_table, number_rows
+from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
 from ctxassembly.stores.postgres.rows import llamaindex_chunk_table
+from ctxassembly.stores.postgres.table import build_table
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters
 
@@ -122,8 +123,8 @@ def number_table(vector_store: PGVectorStore, keys: MetadataKeys, **options: boo
     """
     # An index on the table of their ORM would be created with every table of theirs.
     orm_table = cast(Table, vector_store._table_class.__table__)
-    json = orm_table.c["metadata_"].type
-    table = build_table(orm_table.name, orm_table.schema, ("id", "text"), "metadata_", json)
+    columns = {"id": None, "text": None, "metadata_": orm_table.c["metadata_"].type}
+    table = build_table(orm_table.name, orm_table.schema, columns)
     vector_store._initialize()
     with cast(Engine, vector_store._engine).begin() as connection:
         records = TableRecords(connection, table, "id", "text", "metadata_", stored_at=table.c.id)

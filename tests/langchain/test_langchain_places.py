@@ -12,11 +12,12 @@ from langchain_core.documents import Document
 from qdrant_client import QdrantClient, models
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
+from ctxassembly.data.chunks import OffsetRange
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
 from ctxassembly.integrations.numbering import default_chunk_id
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.stores.filters import MAX_DOCUMENTS, index_queries
+from langchain_ctxassembly.stores.filters import MAX_CLOUD_PREDICATES, MAX_PREDICATES, index_queries
 from langchain_samples import WordEmbeddings, document, sentence
 
 with warnings.catch_warnings():
@@ -136,13 +137,37 @@ def test_one_query_is_made_for_all_documents(monkeypatch: pytest.MonkeyPatch) ->
         asked.clear()
         assert len(store.fetch(refs)) == 6
         assert len(asked) == 1
-    many = [ChunkRef(f"d{at}", 1) for at in range(MAX_DOCUMENTS + 1)]
+    many = [ChunkRef(f"d{at}", 1) for at in range(MAX_PREDICATES // 7 + 1)]
     asked.clear()
     corpus = chroma(
         [Document(page_content="x", metadata={"document_id": ref.document_id, "chunk_index": 1}) for ref in many]
     )
     assert len(VectorStoreNeighbors(corpus).fetch(many)) == len(many)
     assert len(asked) == 2
+
+
+def predicates(where: Any) -> int:
+    """The comparisons in a filter of Chroma."""
+    if isinstance(where, list):
+        return sum(map(predicates, where))
+    return sum(predicates(part) if key in ("$and", "$or") else 1 for key, part in where.items())
+
+
+def test_chroma_cloud_gets_no_more_comparisons_than_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = chroma([*CORPUS, *(Document("x", metadata={"source": "s", "start_index": at}) for at in (0, 9, 20))])
+    settings = corpus._client.get_settings().model_copy(update={"chroma_server_host": "api.trychroma.com"})
+    monkeypatch.setattr(corpus._client, "get_settings", lambda: settings)
+    asked: list[Any] = []
+    get = Chroma.get
+    monkeypatch.setattr(Chroma, "get", lambda self, **more: asked.append(more) or get(self, **more))
+    around = ChunkRef("s", around_offset=OffsetRange(9, 1))
+    for own in (None, {"$and": [{"tenant": "ours"}, {"$or": [{"level": {"$lt": 4}}, {"level": {"$gt": 6}}]}]}):
+        store = VectorStoreNeighbors(corpus, filter=own)
+        assert places(store.fetch([ChunkRef("A", 2), ChunkRef("7", 3), ChunkRef("7", 8)])) == (
+            [("7", 3), ("7", 8), ("A", 2)] if own is None else [("7", 8), ("A", 2)]
+        )
+    assert len(VectorStoreNeighbors(corpus).fetch([around])) == 3
+    assert max(predicates(each["where"]) for each in asked if "where" in each) <= MAX_CLOUD_PREDICATES
 
 
 @pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")

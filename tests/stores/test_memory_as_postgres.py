@@ -17,7 +17,7 @@ from chinese import HANDBOOK
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.stores.postgres.unspaced import separate_sql
+from ctxassembly.stores.postgres.schema import separate_sql
 from ctxassembly.stores.simple_words import MIN_SIMILARITY, NearWords, lexemes
 from ctxassembly.testing import index_cases
 

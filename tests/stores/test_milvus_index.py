@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +24,7 @@ from pymilvus import AsyncMilvusClient, MilvusClient
 from ctxassembly import Chunk, ChunkRef, ConfigError, InputError, MemoryIndex, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.retrieval import FindTerms
 from ctxassembly.stores.milvus import MilvusIndex
-from ctxassembly.stores.milvus.filters import engine_filter
-from ctxassembly.stores.milvus.rows import row_key
+from ctxassembly.stores.milvus.filters import engine_filter, row_key
 from ctxassembly.stores.sparse import ingest
 from ctxassembly.stores.sparse.ingest import Writer
 from ctxassembly.testing import index_cases
@@ -245,9 +246,9 @@ def test_a_killed_run_is_finished_with_the_right_counts(server: Server, monkeypa
 def test_counts_that_runs_at_once_have_missed_are_counted_again(server: Server):
     """The second run reads counts before the first has written its own, and writes over them."""
     index = server.index([])
-    read = index._storage.read_counts(["ferritin"])
+    read = index._engine.read_counts(["ferritin"])
     index.add(CHUNKS, progress=False)
-    index._storage.write_counts({"ferritin": read.get("ferritin", 0) + 1, "gone": 1})
+    index._engine.write_counts({"ferritin": read.get("ferritin", 0) + 1, "gone": 1})
     index.refresh()
     assert asked(index, "ferritin gone") == [2, 0]
 
@@ -397,3 +398,20 @@ def test_langchain_reads_a_collection_that_create_made(server: Server, shared: M
     store = Milvus(EMBEDDINGS, metadata_field="metadata", **args)
     (found,) = store.similarity_search(TEXTS[2], k=1)
     assert (found.page_content, found.metadata["tenant"]) == (TEXTS[2], "theirs")
+
+
+def test_a_pickled_index_has_a_client_of_its_own_and_no_secret(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = server.index().with_filter({"tenant": "ours"})
+    sent = pickle.loads(pickle.dumps(index))
+    assert (sent.place, sent.layout, sent.filters, sent.keys) == (index.place, index.layout, index.filters, index.keys)
+    assert sent.fetch([ChunkRef("lab")]) == index.fetch([ChunkRef("lab")])
+    assert copy.deepcopy(index) is copy.copy(index) is index
+    config = SimpleNamespace(uri="https://one:443", token="secret", db_name="", get_handler_kwargs=dict)
+    with_token = replace(index, client=SimpleNamespace(_config=config))
+    with pytest.raises(ConfigError, match="MILVUS_TOKEN of each process"):
+        pickle.dumps(with_token)
+    monkeypatch.setenv("MILVUS_TOKEN", "secret")
+    assert b"secret" not in pickle.dumps(with_token)
+    config.uri = "https://user:secret@one:443"
+    with pytest.raises(ConfigError, match="not one in the URI"):
+        pickle.dumps(with_token)

@@ -20,7 +20,7 @@ from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.schema import Plan
-from ctxassembly.stores.postgres.table import TableInfo, describe_table
+from ctxassembly.stores.postgres.table import describe_table
 from langchain_ctxassembly import number_stored_chunks
 from postgres_samples import TEXTS, embed_query, execute
 
@@ -308,25 +308,6 @@ def test_scripts_without_spaces_are_searched_by_pairs_of_characters(
         ("睡眠", []),
     ):
         assert searched(index, query) == expected
-
-
-def test_a_column_of_words_without_pairs_is_searched_as_it_was_made(
-    engine: PGEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
-):
-    store = langchain_store(engine, texts=CHINESE)
-    with monkeypatch.context() as patched:
-        patched.setattr(TableInfo, "has_pairs", lambda *_: False)
-        PostgresIndex.attach(store)
-    plan = PostgresIndex.attach(store, dry_run=True)
-    assert (plan.steps, "no pairs of characters of Chinese" in str(plan)) == ((), True)
-    index = PostgresIndex.attach(store)
-    assert (searched(index, "饭后吃药"), searched(index, "吃药")) == (["lab#2"], [])
-
-    execute(database_url, "ALTER TABLE documents DROP COLUMN ctxassembly_tsv")
-    index = PostgresIndex.attach(store)
-    assert searched(index, "吃药") == ["lab#2"]
-    number_stored_chunks(store)
-    assert str(PostgresIndex.attach(store, dry_run=True)) == "-- nothing is missing"
 
 
 def test_a_parser_that_knows_words_gets_the_text_as_it_is(engine: PGEngine, database_url: str):

@@ -108,27 +108,10 @@ def drop_titles(url: str, table: str = "chunks") -> None:
             connection.execute(f'DROP INDEX "{name}"'.encode())
 
 
-def test_a_table_made_before_works_as_it_was_and_create_adds_the_index(
-    filled: PostgresIndex, database_url: str
-) -> None:
+def test_without_the_index_of_titles_all_else_is_found(filled: PostgresIndex, database_url: str) -> None:
     drop_titles(database_url)
     assert found(filled, "Mercury Orbit") == set()
     assert [chunk.id for chunk in filled.fetch([ChunkRef("m", 1), ChunkRef("x", named_in="Mercury Orbit")])] == ["m#1"]
-    health = filled.check(sample=1, limit=1)
-    assert "B-tree on the titles" in health.missing_indexes
-    assert "create(...)" in health.remedies["indexes"]
-    PostgresIndex.create(database_url, dimensions=4)
-    assert found(filled, "Mercury Orbit") == {"m#0"}
-    assert filled.check(sample=1, limit=1).missing_indexes == ()
-
-
-def test_add_stores_the_titles_of_a_table_that_was_made_without_them(filled: PostgresIndex, database_url: str) -> None:
-    execute(database_url, "ALTER TABLE chunks DROP COLUMN ctxassembly_title")
-    index = PostgresIndex.create(database_url, dimensions=4)
-    assert found(index, "Mercury Orbit") == set()
-    report = index.add(CHUNKS, progress=False)
-    assert (report.added, report.unchanged) == (0, len(CHUNKS))
-    assert {text: found(index, text) for text in TEXTS} == TEXTS
 
 
 def test_the_title_goes_with_the_first_chunk_in_whatever_order_chunks_come(

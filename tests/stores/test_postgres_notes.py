@@ -33,7 +33,7 @@ from ctxassembly.enrichment import (
     question_channel,
     question_chunks,
 )
-from ctxassembly.stores.postgres import PostgresIndex, enrichment, schema
+from ctxassembly.stores.postgres import PostgresIndex, enrichment
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.table import describe_table
 from enrichment_samples import TEXTS, Scripted, chunks, given, notes_on
@@ -342,32 +342,6 @@ def test_the_column_of_words_stays_as_it_was_made(engine: PGEngine, database_url
 
 def test_a_table_of_our_own_has_them_from_the_beginning(own: PostgresIndex, database_url: str):
     assert own.with_enrichment().table == own.table == PostgresIndex.create(database_url, dimensions=16).table
-
-
-def test_a_table_of_our_own_that_is_older_gets_them(own: PostgresIndex, database_url: str):
-    older = replace(own.table, has_notes=False)
-    columns = ", ".join(f"DROP COLUMN {name} CASCADE" for name in ("ctxassembly_tsv", *enrichment.NOTES))
-    execute(database_url, f"ALTER TABLE chunks {columns}")
-    for step in (*schema.words_column_steps(older, own.fields, 180_000), *schema.words_index_steps(older)):
-        execute(database_url, step.sql)
-    index = PostgresIndex.create(database_url, dimensions=16)
-    assert not index.table.has_notes
-    index.add(chunks({"more": ("Juniper.",)}), embed=embed, progress=False)
-    with pytest.raises(ConfigError, match="with_enrichment"):
-        enrich(index, Scripted(), progress=False)
-    assert enrich(index.with_enrichment(), Scripted(), progress=False).documents == 4
-
-
-def test_a_table_whose_notes_have_no_labels_yet_gets_them(own: PostgresIndex, database_url: str):
-    enrich(own, Scripted(), progress=False)
-    execute(database_url, "ALTER TABLE chunks DROP COLUMN ctxassembly_labels")
-    index = PostgresIndex.create(database_url, dimensions=16)
-    assert retrieve("labfrage1", KEYWORD, index=index).hits[0].chunk.metadata["page_summary"] == "Überblick lab."
-    with pytest.raises(ConfigError, match="with_enrichment"):
-        enrich(index, Scripted(), progress=False)
-    index = index.with_enrichment()
-    assert enrich(index, Scripted(), progress=False).documents == 0
-    assert retrieve("labfrage1", KEYWORD, index=index).hits[0].chunk.metadata["page_summary"] == "Überblick lab."
 
 
 def test_labels_are_in_the_metadata_of_hits_and_neighbors(opened: Opened):

@@ -15,7 +15,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from ctxassembly import Chunk, MetadataKeys
 from ctxassembly.integrations.numbering import number_chunks
 from ctxassembly.stores.framework_rows import LANGCHAIN
-from ctxassembly.stores.postgres.numbering import TableRecords, build_table, number_rows
+from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
+from ctxassembly.stores.postgres.table import build_table
 
 ALPHABETS = ("a", "ab ", "a- ", "aB1_é. ", "羊毛费a。", "นี้กa ", "ひカ々、x", "한국 a", "हिन् ", "𠀀ab ", "²½٣ x")
 PARTICULARS: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -48,7 +49,7 @@ def recorded_in_postgres(url: str, chunks: Iterable[Chunk]) -> dict[tuple[str, i
         for at, chunk in enumerate(chunks)
     ]
     keys = MetadataKeys()
-    table = build_table("given", None, ("id", "document"), "cmetadata", JSONB)
+    table = build_table("given", None, {"id": None, "document": None, "cmetadata": JSONB})
     engine = sa.create_engine(url)
     try:
         with engine.begin() as connection:
@@ -138,7 +139,7 @@ def test_one_likeness_among_many_chunks_is_an_accident(database_url: str) -> Non
 def test_metadata_that_are_null_become_an_object(database_url: str) -> None:
     chunks = sa.Table("in_columns", sa.MetaData(), *(sa.Column(name, sa.Text) for name in ("id", "source", "content")))
     chunks.append_column(sa.Column("cmetadata", JSONB))
-    table = build_table("in_columns", None, ("id", "source", "content"), "cmetadata", JSONB)
+    table = build_table("in_columns", None, {"id": None, "source": None, "content": None, "cmetadata": JSONB})
     engine = sa.create_engine(database_url)
     with engine.begin() as connection:
         chunks.create(connection)

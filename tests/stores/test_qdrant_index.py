@@ -33,8 +33,9 @@ from ctxassembly import (
     retrieve,
 )
 from ctxassembly.enrichment import EnrichmentConfig, enrich
-from ctxassembly.stores.qdrant import QdrantIndex, attach
-from ctxassembly.stores.qdrant.ingest import QdrantStorage
+from ctxassembly.stores.qdrant import QdrantIndex
+from ctxassembly.stores.qdrant import index as qdrant_index
+from ctxassembly.stores.qdrant.engine import QdrantEngine
 from ctxassembly.stores.sparse.ingest import Writer
 from ctxassembly.testing import IndexCase, index_cases
 from langchain_ctxassembly import ContextRetriever
@@ -260,11 +261,11 @@ def _asked(text: str) -> Any:
 
 def test_attach_continues_where_a_killed_run_ended(monkeypatch: pytest.MonkeyPatch):
     store = langchain_store()
-    monkeypatch.setattr("ctxassembly.stores.qdrant.ingest.BATCH_SIZE", 2)  # of those that are read
+    monkeypatch.setattr("ctxassembly.stores.qdrant.engine.BATCH_SIZE", 2)  # of those that are read
     batches = count()
     with monkeypatch.context() as patched:
-        mark = attach._mark
-        patched.setattr(attach, "_mark", lambda *given: mark(*given) if not next(batches) else 1 / 0)
+        mark = qdrant_index._mark
+        patched.setattr(qdrant_index, "_mark", lambda *given: mark(*given) if not next(batches) else 1 / 0)
         with pytest.raises(ZeroDivisionError):
             QdrantIndex.attach(store, progress=False)
     assert QdrantIndex.attach(store, dry_run=True)[-1] == "add words and places to 2 chunks"
@@ -302,16 +303,16 @@ def test_attached_documents_are_found_by_titles_and_their_pages_by_offset():
 def test_counts_that_two_loaders_at_once_have_lost_are_right_after_a_refresh(monkeypatch: pytest.MonkeyPatch):
     """Both read a count, and then both write theirs, since Qdrant adds nothing to a number by itself."""
     index = make_index(CHUNKS[:1])
-    read, at_once = QdrantStorage.read_counts, [Chunk("other#0", "other", "Ferritin, zinc.", 0)]
+    read, at_once = QdrantEngine.read_counts, [Chunk("other#0", "other", "Ferritin, zinc.", 0)]
 
-    def read_before_the_other_writes(storage: QdrantStorage, words: Sequence[str]) -> Any:
+    def read_before_the_other_writes(storage: QdrantEngine, words: Sequence[str]) -> Any:
         counts = read(storage, words)
         while at_once:
             index.add([at_once.pop()], embed=EMBEDDINGS, progress=False)
         return counts
 
     with monkeypatch.context() as patched:
-        patched.setattr(QdrantStorage, "read_counts", read_before_the_other_writes)
+        patched.setattr(QdrantEngine, "read_counts", read_before_the_other_writes)
         index.add([Chunk("iron#0", "iron", "Ferritin, iron.", 0)], embed=EMBEDDINGS, progress=False)
     assert index.find_terms(_asked("ferritin")).terms[0].chunk_count == 2
     assert index.check().chunks == 3

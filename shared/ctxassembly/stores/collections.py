@@ -52,17 +52,9 @@ class QdrantRecords:
 
     def scan(self) -> Iterator[tuple[Any, Mapping[str, Any]]]:
         """Yield the id and the metadata of all points."""
-        offset = None
-        while True:
-            points, offset = self.client.scroll(
-                self.collection,
-                limit=BATCH_SIZE,
-                offset=offset,
-                with_payload=[self.metadata] if self.metadata else True,
-            )
-            yield from ((point.id, self._metadata_of(point)) for point in points)
-            if offset is None:
-                return
+        payload = [self.metadata] if self.metadata else True
+        for point in scroll_points(self.client, self.collection, BATCH_SIZE, with_payload=payload):
+            yield point.id, self._metadata_of(point)
 
     def read(self, ids: Sequence[Any]) -> dict[Any, tuple[str, Mapping[str, Any]]]:
         """Return the text and the metadata of the points that exist under `ids`."""
@@ -92,3 +84,13 @@ class QdrantRecords:
     def _metadata_of(self, point: Any) -> Mapping[str, Any]:
         payload: Mapping[str, Any] = point.payload or {}
         return payload if self.metadata is None else payload.get(self.metadata) or {}
+
+
+def scroll_points(client: Any, collection: str, page: int, **options: Any) -> Iterator[Any]:
+    """Yield the points of a Qdrant collection, so many at a time."""
+    offset = None
+    while True:
+        points, offset = client.scroll(collection, limit=page, offset=offset, **options)
+        yield from points
+        if offset is None:
+            return

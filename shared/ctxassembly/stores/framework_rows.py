@@ -10,7 +10,7 @@ from typing import Any
 from ctxassembly.data.chunks import Chunk, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
-from ctxassembly.stores.numbering import NO_DOCUMENT, RecordForm, StoredNumber, StoredPlace, find_place
+from ctxassembly.stores.numbering import NO_DOCUMENT, RecordForm, StoredPlace, find_place
 
 _SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 """Relationships of a node, as LlamaIndex writes them."""
@@ -67,8 +67,10 @@ def _langchain_place(id_: Any, metadata: Mapping[str, Any], keys: MetadataKeys) 
     return find_place(id_, metadata, keys, start=keys.read(metadata, "start"))
 
 
-def _langchain_metadata(_: Mapping[str, Any], number: StoredNumber, keys: MetadataKeys) -> dict[str, Any]:
-    return {keys.document_id[0]: number.document, **number.metadata(keys)}
+def _langchain_metadata(
+    _: Mapping[str, Any], document: str, number: Mapping[str, Any], keys: MetadataKeys
+) -> dict[str, Any]:
+    return {keys.document_id[0]: document, **number}
 
 
 def _llamaindex_place(id_: Any, metadata: Mapping[str, Any], keys: MetadataKeys) -> StoredPlace:
@@ -86,22 +88,24 @@ def _llamaindex_record(id_: Any, text: str, metadata: Mapping[str, Any], keys: M
     return llamaindex_chunk(id_, text or _node(metadata).get("text") or "", metadata, keys)
 
 
-def _llamaindex_metadata(metadata: Mapping[str, Any], number: StoredNumber, keys: MetadataKeys) -> dict[str, Any]:
+def _llamaindex_metadata(
+    metadata: Mapping[str, Any], document: str, number: Mapping[str, Any], _: MetadataKeys
+) -> dict[str, Any]:
     """Return the metadata of the record with document and index, and the node in it with its SOURCE and these.
 
     They are kept from embeddings and prompts.
     """
-    node, added = _node(metadata), number.metadata(keys)
-    row = {**dict.fromkeys(_DOCUMENT_KEYS, number.document), **added}
+    node = _node(metadata)
+    row = {**dict.fromkeys(_DOCUMENT_KEYS, document), **number}
     if not node:  # another tool's record
         return row
     related = node.get("relationships") or {}
-    if _related_id(node, _SOURCE) != number.document:
-        related = {**related, _SOURCE: {"node_id": number.document, **_DOCUMENT_RELATION}}
+    if _related_id(node, _SOURCE) != document:
+        related = {**related, _SOURCE: {"node_id": document, **_DOCUMENT_RELATION}}
     own = _own_metadata(node, {})
-    numbered = {**node, "metadata": {**own, **added}, "relationships": related}
+    numbered = {**node, "metadata": {**own, **number}, "relationships": related}
     for name in _EXCLUDED_KEYS:
-        numbered[name] = [*dict.fromkeys((*(node.get(name) or ()), *(key for key in added if key not in own)))]
+        numbered[name] = [*dict.fromkeys((*(node.get(name) or ()), *(key for key in number if key not in own)))]
     return {**row, _CONTENT_KEY: json.dumps(numbered, ensure_ascii=False)}
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice, zip_longest
 from operator import index
 from typing import Any, SupportsIndex, TypeVar
 
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, ChunkOrigin
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime.driver import Port
 from ctxassembly.safe_repr import safe_repr
@@ -82,19 +82,16 @@ def mark_rows(batch: Iterable[tuple[Chunk, Vector | None]], model: str | None, c
     Raises:
         InputError: something in a chunk can't be stored.
     """
-    return [(chunk, vector, _mark(chunk, vector, model, check_vector)) for chunk, vector in batch]
-
-
-def _mark(chunk: Chunk, vector: Vector | None, model: str | None, check_vector: CheckVector) -> str:
-    content, vector_source = hash_chunk(chunk), None if model is None else model.encode(errors="surrogatepass")
-    if vector is not None:
-        check_vector(vector)
-        vector_source = array("d", vector).tobytes()
-    return (
-        content
-        if vector_source is None
-        else f"{content}{_HASH_SEPARATOR}{hashlib.sha256(vector_source).hexdigest()[:32]}"
-    )
+    rows: list[Row] = []
+    for chunk, vector in batch:
+        mark, vector_source = hash_chunk(chunk), None if model is None else model.encode(errors="surrogatepass")
+        if vector is not None:
+            check_vector(vector)
+            vector_source = array("d", vector).tobytes()
+        if vector_source is not None:
+            mark += f"{_HASH_SEPARATOR}{hashlib.sha256(vector_source).hexdigest()[:32]}"
+        rows.append((chunk, vector, mark))
+    return rows
 
 
 def is_stored(row: Row, mark: str, bare: bool, *, can_embed: bool) -> bool:
@@ -129,12 +126,14 @@ def hash_chunk(chunk: Chunk) -> str:
                 f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {safe_repr(value)}"
             )
     # As JSON: joined by a separator, values that hold the separator would pass for others, and None for "None".
-    written = json.dumps((*plain_values(chunk), metadata_json(chunk)), ensure_ascii=False, default=str)
+    written = json.dumps(
+        (*plain_values(chunk), metadata_json(chunk), extras_json(chunk)), ensure_ascii=False, default=str
+    )
     return hashlib.sha256(written.encode()).hexdigest()
 
 
 def plain_values(chunk: Chunk) -> tuple[Any, ...]:
-    """Return what is stored of a chunk besides its metadata."""
+    """Return what is stored of each chunk besides its metadata."""
     return chunk.id, chunk.document_id, chunk.index, chunk.start, chunk.prev_id, chunk.next_id, chunk.text
 
 
@@ -144,12 +143,39 @@ def metadata_json(chunk: Chunk) -> str:
     Raises:
         InputError: they can't be written, or contain what no store holds.
     """
+    return _write_json(chunk, "metadata", dict(chunk.metadata))
+
+
+def extras_json(chunk: Chunk) -> str:
+    """Return as JSON what few chunks have: the origin of their offsets, and the keys that are hidden from the model.
+
+    Raises:
+        InputError: it can't be written, or contains what no store holds.
+    """
+    hidden = {name: sorted(getattr(chunk, name)) for name in ("hidden_from_model", "hidden_from_header")}
+    extras = {"origin": chunk.origin and asdict(chunk.origin), **hidden}
+    return _write_json(chunk, "origin", {name: value for name, value in extras.items() if value})
+
+
+def with_extras(chunk: Chunk, extras: Mapping[str, Any]) -> Chunk:
+    """Return `chunk` with what `extras_json` has written."""
+    if not extras:
+        return chunk
+    names = ("hidden_from_model", "hidden_from_header")
+    hidden: dict[str, Any] = {name: frozenset(extras.get(name, ())) for name in names}
+    if origin := extras.get("origin"):
+        lists = {"section": tuple(map(tuple, origin["section"])), "child_ids": tuple(origin["child_ids"])}
+        origin = ChunkOrigin(**{**origin, **lists})
+    return replace(chunk, origin=origin, **hidden)
+
+
+def _write_json(chunk: Chunk, name: str, value: Mapping[str, Any]) -> str:
     try:
-        written = json.dumps(dict(chunk.metadata), ensure_ascii=False, allow_nan=False, default=str)
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"metadata of chunk {chunk.id!r} can't be written as JSON: {error}") from error
+        raise InputError(f"{name} of chunk {chunk.id!r} can't be written as JSON: {error}") from error
     if not is_storable_json(written):
-        raise InputError(f"metadata of chunk {chunk.id!r} contains a NUL or half a surrogate pair")
+        raise InputError(f"{name} of chunk {chunk.id!r} contains a NUL or half a surrogate pair")
     return written
 
 
@@ -184,6 +210,34 @@ def check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> N
                 id_,
                 f", which is stored for document {safe_repr(document)}: number_chunks() gives chunks ids of their own",
             )
+
+
+def documents_of(chunks: Iterable[Any]) -> dict[str, str]:
+    """Return the documents of `chunks` by the ids of chunks, without those that can't be stored."""
+    names = ((chunk.id, chunk.document_id) for chunk in chunks if isinstance(chunk, Chunk))
+    return {
+        id_: document for id_, document in names if all(isinstance(n, str) and is_storable(n) for n in (id_, document))
+    }
+
+
+def add_documents(documents: dict[str, str], rows: Iterable[Row]) -> None:
+    """Add the documents of `rows` by the ids of chunks.
+
+    Raises:
+        ConfigError: an id is given twice.
+    """
+    for chunk, *_ in rows:
+        if chunk.id in documents:
+            raise ConfigError("chunks", "of different ids", chunk.id)
+        documents[chunk.id] = chunk.document_id
+
+
+def incomplete_error(document: str, count: int, id_: str) -> InputError:
+    """Return the error for a document with so many stored chunks that weren't given, one of which is `id_`."""
+    return InputError(
+        f"document {safe_repr(document)} has stored chunks that weren't given ({count}, such as {safe_repr(id_)}). "
+        "Nothing was deleted: give all chunks of a document, or delete the others with add(..., replace=True)"
+    )
 
 
 def embed_missing(rows: list[Row], embed: Embed | None, check_vector: CheckVector) -> list[Row]:

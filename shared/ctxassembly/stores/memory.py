@@ -20,9 +20,8 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.chunk_terms import term_counts
 from ctxassembly.stores.filtered import chunk_predicate
-from ctxassembly.stores.simple_words import NearWords, lexemes
+from ctxassembly.stores.simple_words import NearWords, lexemes, term_counts
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
 if TYPE_CHECKING:

@@ -92,20 +92,6 @@ class StoredPlace:
     """The same of the next chunk, if a link names it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredNumber:
-    """The document and index to write for a chunk."""
-
-    document: str
-    index: int
-    overlap: int = 0
-    """Characters that the chunk before ends with, if they are to be recorded."""
-
-    def metadata(self, keys: MetadataKeys) -> dict[str, Any]:
-        """Return the metadata with the index and the overlap."""
-        return {keys.index[0]: self.index, **({keys.overlap[0]: self.overlap} if self.overlap else {})}
-
-
 class Records(Protocol):
     """The records of a collection, or the rows of a table: id, text and metadata of each chunk."""
 
@@ -130,8 +116,8 @@ class RecordForm:
     place: Callable[[Any, Mapping[str, Any], MetadataKeys], StoredPlace]
     chunk: Callable[[Any, str, Mapping[str, Any], MetadataKeys], Chunk]
     """A function from id, text, metadata and keys."""
-    new_metadata: Callable[[Mapping[str, Any], StoredNumber, MetadataKeys], Mapping[str, Any]]
-    """A function from the metadata, the number and keys to the metadata to write."""
+    new_metadata: Callable[[Mapping[str, Any], str, Mapping[str, Any], MetadataKeys], Mapping[str, Any]]
+    """A function from metadata, document, index and overlap under their keys, and keys to the metadata to write."""
     writes: tuple[str, ...]
     """The particulars that it writes under the first of their keys."""
 
@@ -235,15 +221,13 @@ def _write(records: Records, form: RecordForm, keys: MetadataKeys, changes: Sequ
     overlaps = find_short_overlaps(_adjacent_chunks(records, form, keys, changes), keys)
     for batch in batches(changes, BATCH_SIZE):
         found = records.read([change.place.id for change in batch])
-        records.write(
-            {
-                id_: form.new_metadata(
-                    found[id_][1], StoredNumber(change.document, change.index, overlaps.get(id_, 0)), keys
-                )
-                for change in batch
-                if (id_ := change.place.id) in found  # else it was deleted meanwhile
-            }
-        )
+        written: dict[Any, Mapping[str, Any]] = {}
+        for change in batch:
+            if (id_ := change.place.id) in found:  # else it was deleted meanwhile
+                overlap = {keys.overlap[0]: overlaps[id_]} if id_ in overlaps else {}
+                number = {keys.index[0]: change.index, **overlap}
+                written[id_] = form.new_metadata(found[id_][1], change.document, number, keys)
+        records.write(written)
 
 
 def _adjacent_chunks(

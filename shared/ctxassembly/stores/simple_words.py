@@ -9,11 +9,14 @@ addresses.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, lru_cache
 
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.data.retrieval import SINGLE_OCCURRENCE
 from ctxassembly.text.words import UNSPACED, separate_unspaced
 
@@ -21,6 +24,8 @@ MIN_SIMILARITY = 0.3
 """The least similarity of near words, pg_trgm's own: two of eight letters with two of them swapped have about .38."""
 MIN_WORD_CHARS = 3
 """Letters of the shortest word that others are near to."""
+FIELDS = ("title", "questions")
+"""The metadata keys whose text is searched with the chunk's own: of its title, and of questions that it answers."""
 _MAX_PART_CHARS = 200
 """Characters of the longest part of an address that is read as one, so that a hostile text takes no longer."""
 
@@ -132,3 +137,34 @@ class NearWords:
             if word in other or similarity >= MIN_SIMILARITY:
                 ranked.append((word not in other, -similarity, other))
         return [other for _, _, other in sorted(ranked)[:limit]]
+
+
+def term_counts(
+    chunk: Chunk,
+    fields: Sequence[str | None] = FIELDS,
+    words: Callable[[str], Sequence[str]] = lexemes,
+    notes: Sequence[str] = (),
+) -> dict[str, float]:
+    """Return the words of `chunk` with their saturated counts; the keyword score is the sum of weight x count.
+
+    >>> from ctxassembly import Chunk
+    >>> counts = term_counts(Chunk("a", "d", "No water, no tea.", metadata={"title": "Water"}))
+    >>> {word: round(count, 3) for word, count in counts.items()}
+    {'water': 0.076, 'no': 0.076, 'tea': 0.061}
+
+    Args:
+        chunk: whose text is searched.
+        fields: metadata keys, or dotted paths, whose values are searched with it.
+        words: a function from a text to its words as they are to be found.
+        notes: a model's notes on it, which are searched as its text.
+    """
+    texts = (*(_field_text(key, chunk) for key in fields), "\n".join((*notes, chunk.text)))
+    return {word: ts_rank(times) for word, times in count_occurrences([words(text) for text in texts]).items()}
+
+
+def _field_text(key: str | None, chunk: Chunk) -> str:
+    """Return the text under a metadata key or path; for any other value its JSON, whose words a table would index."""
+    value = None if key is None else get_path(chunk.metadata, key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, ChunkRef, OffsetRange
 from ctxassembly.data.enrichment import ChunkNotes, DocumentNotes, WriteNotes
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
@@ -109,6 +109,7 @@ def index_cases(make_index: MakeIndex) -> Iterator[IndexCase]:
         yield IndexCase(f"explanation of {expect!r}", partial(_check_explained, make_sample, expected, query, expect))
     if hasattr(make_sample(), "fetch"):
         yield from _neighbor_cases(make_index, make_sample)
+        yield IndexCase("origin of a chunk", partial(_check_origin, make_index))
     if hasattr(make_sample(), "enrichment"):
         yield IndexCase("notes of a model", partial(_check_notes, make_index))
     if hasattr(make_sample(), "add"):
@@ -197,6 +198,18 @@ def _check_refused(make: Callable[[], Any], condition: Any) -> None:
         except ConfigError:
             continue
         raise AssertionError(f"{condition} must raise ConfigError, gave {found}")
+
+
+def _check_origin(make_index: MakeIndex) -> None:
+    origin = ChunkOrigin((("page", 7), ("title", "Ü")), 5, "parent", ("child 1", "child 2"), "lab/7")
+    hidden: dict[str, Any] = {
+        "hidden_from_model": frozenset({"owner"}),
+        "hidden_from_header": frozenset({"owner", "file"}),
+    }
+    given = Chunk("lab#7", "lab", "Ferritin.", start=2, origin=origin, metadata={"page": 7}, **hidden)
+    found = make_index([given], _vectors(1)).fetch([ChunkRef("lab")])
+    _check_equal("a chunk with an origin", found, [given])
+    _check_equal("hidden keys", [getattr(found[0], name) for name in hidden], list(hidden.values()))
 
 
 def _check_two_filters(make: Callable[[], Any]) -> None:

@@ -6,19 +6,34 @@ those that need no escape are sent: a text can't end its own quotation.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Sequence
+from hashlib import blake2b
 from typing import Any
 
 from ctxassembly.data.filters import Comparison
-from ctxassembly.stores.milvus.rows import DOCUMENT, METADATA, PK, any_of, row_key
 from ctxassembly.stores.sparse.filters import narrow, number_bounds, split_values
 from ctxassembly.stores.sparse.rows import COLUMNS, OWN
 
+PK, METADATA = "pk", "metadata"
+"""Fields named as LangChain's Milvus names them."""
+DOCUMENT = "document"
+"""The field with the hash of the document's id."""
 _MAX_VALUES = 256
 """Longer lists aren't sent: each value is a comparison of its own."""
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f]*')
 _NOTHING = f'{PK} == ""'
+
+
+def row_key(text: str) -> str:
+    """Return the key of a row, or of a document, for an id or a word of any kind."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def any_of(field: str, values: Sequence[Any]) -> str:
+    """Return the condition that a field is one of `values`, which are keys or numbers."""
+    return f"{field} in {json.dumps(list(values))}"
 
 
 def engine_filter(filters: Sequence[Any]) -> str:

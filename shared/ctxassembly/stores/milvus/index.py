@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from pymilvus import MilvusClient
+from pymilvus import AsyncMilvusClient, MilvusClient
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.stores.milvus.ingest import MilvusStorage
-from ctxassembly.stores.milvus.rows import METADATA, TEXT, VECTOR
-from ctxassembly.stores.milvus.search import MilvusSearcher
+from ctxassembly.stores.milvus.engine import TEXT, VECTOR, MilvusEngine
+from ctxassembly.stores.milvus.filters import METADATA
 from ctxassembly.stores.milvus.source import find_source, read_fields
-from ctxassembly.stores.sparse.index import CollectionHealth, SparseIndex
+from ctxassembly.stores.sparse.index import AttachSettings, SparseIndex
 from ctxassembly.stores.sparse.rows import OWN, Layout
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class MilvusIndex(SparseIndex):
@@ -32,71 +32,22 @@ class MilvusIndex(SparseIndex):
     filter.
     """
 
-    @classmethod
-    def create(
-        cls,
-        client: Any,
-        collection: str = "chunks",
-        *,
-        dimensions: int = 384,
-        title: str | None = "title",
-        questions: str | None = "questions",
-        aclient: Any = None,
-    ) -> MilvusIndex:
-        """Return an index over a collection of its own, which is created if it doesn't exist.
-
-        LangChain's Milvus can read it, too, with `metadata_field="metadata"`. A second collection, `..._lexemes`, has
-        the words.
-
-        Args:
-            client: a MilvusClient, the URI of a server, or the path of a file for Milvus Lite.
-            collection: its name.
-            dimensions: of the embeddings.
-            title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
-            aclient: an AsyncMilvusClient for the async methods.
-
-        Raises:
-            ConfigError: a collection of that name that was made otherwise.
-        """
-        check_int("dimensions", dimensions, 2, 32_768)
-        client = MilvusClient(client) if isinstance(client, str) else client
-        layout = Layout(collection, dimensions, "own", TEXT, METADATA, VECTOR, (title, questions))
-        index = cls(client, layout, aclient=aclient)
-        if client.has_collection(collection):
-            fields = read_fields(client, collection)
-            if OWN not in fields:
-                allowed = "one that create made; from_vectorstore(vectorstore) copies others"
-                raise ConfigError("collection", allowed, collection)
-            if (stored := fields[VECTOR]["params"]["dim"]) != dimensions:
-                raise ConfigError("dimensions", f"{stored}, as the collection has", dimensions)
-        index._open()
-        return index
+    _made_by: ClassVar[str] = "MilvusIndex.from_vectorstore(vectorstore)"
+    _client_types: ClassVar[tuple[Any, Any]] = (MilvusClient, AsyncMilvusClient)
+    _dimensions: ClassVar[tuple[int, int]] = (2, 32_768)
+    _layout: ClassVar[Layout] = Layout("", 0, "own", TEXT, METADATA, VECTOR)
+    _secret: ClassVar[tuple[str, str]] = ("token", "MILVUS_TOKEN")
 
     @overload
     @classmethod
     def from_vectorstore(
-        cls,
-        vectorstore: Any,
-        *,
-        dry_run: Literal[True],
-        title: str | None = ...,
-        questions: str | None = ...,
-        keys: MetadataKeys | None = ...,
-        progress: bool = ...,
+        cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Unpack[AttachSettings]
     ) -> list[str]: ...
 
     @overload
     @classmethod
     def from_vectorstore(
-        cls,
-        vectorstore: Any,
-        *,
-        dry_run: Literal[False] = False,
-        title: str | None = ...,
-        questions: str | None = ...,
-        keys: MetadataKeys | None = ...,
-        progress: bool = ...,
+        cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Unpack[AttachSettings]
     ) -> MilvusIndex: ...
 
     @classmethod
@@ -142,18 +93,9 @@ class MilvusIndex(SparseIndex):
         return index
 
     def _open(self) -> None:
-        """Create and load what is lacking."""
-        self._writer.prepare()
+        super()._open()
         for name in (self.layout.collection, self.layout.lexemes):
             self.client.load_collection(name)
-        if not self._writer.state():
-            self._writer.write_state(is_open=False)
-
-    def check(self) -> CollectionHealth:
-        """Return whether all chunks are searched by words, and what is lacking."""
-        state, missing = self._writer.state(), self._writer.prepare(dry_run=True)
-        lines = tuple(line.removeprefix("create ") for line in missing)
-        return CollectionHealth(self._storage.count(), state.get("chunks", 0), 0, bool(state.get("is_open")), lines)
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -163,19 +105,22 @@ class MilvusIndex(SparseIndex):
         return str(uri or id(self.client)), str(database), self.layout.collection
 
     @property
-    def remedies(self) -> Mapping[str, str]:
-        """The lines to write where neighbors can't be found."""
-        if self.layout.dialect == "own":
-            return {"place": "give each Chunk its index, and call index.add(chunks)"}
-        return {
-            "place": "number_chunks(documents) before they are stored",
-            "answer": "MilvusIndex.from_vectorstore(vectorstore)",
-        }
+    def _engine(self) -> MilvusEngine:
+        return MilvusEngine(self.client, self.layout, self.keys)
 
-    @property
-    def _searcher(self) -> MilvusSearcher:
-        return MilvusSearcher(self.layout, self.keys)
+    def _check_own(self) -> None:
+        if not self.client.has_collection(self.layout.collection):
+            return
+        fields = read_fields(self.client, self.layout.collection)
+        if OWN not in fields:
+            allowed = "one that create made; from_vectorstore(vectorstore) copies others"
+            raise ConfigError("collection", allowed, self.layout.collection)
+        self._check_dimensions(fields[VECTOR]["params"]["dim"])
 
-    @property
-    def _storage(self) -> MilvusStorage:
-        return MilvusStorage(self.client, self.layout, self.keys)
+    @staticmethod
+    def _client_options(client: Any) -> dict[str, Any]:
+        config = getattr(client, "_config", None)
+        if config is None or "@" in config.uri:
+            allowed = "a client with its token, not one in the URI, where the index is pickled"
+            raise ConfigError("client", allowed, type(client).__name__)
+        return {"uri": config.uri, "token": config.token, "db_name": config.db_name, **config.get_handler_kwargs()}

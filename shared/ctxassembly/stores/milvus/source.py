@@ -13,7 +13,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
 from ctxassembly.stores.ingest import Vector
-from ctxassembly.stores.milvus.ingest import read_rows
+from ctxassembly.stores.milvus.engine import read_rows
 from ctxassembly.stores.sparse.rows import OWN
 
 _VECTORS = frozenset(one for one in DataType if "VECTOR" in one.name)

@@ -49,10 +49,10 @@ def add_note_columns(server: Server, table: IndexedTable, fields: schema.WordFie
     Raises:
         ConfigError: this user doesn't own the table.
     """
-    whole = replace(table, has_notes=True, has_labels=True)
+    whole = replace(table, has_notes=True)
     with open_maintenance(server, seconds) as work:
         info = work.describe_table(table)
-        if not info.has_labels:
+        if not info.has_notes:
             if not info.is_owned:
                 allowed = "one whose table this user owns; its owner calls with_enrichment() once"
                 raise ConfigError("index", allowed, table.full_name)
@@ -67,8 +67,6 @@ def missing_steps(table: IndexedTable, info: TableInfo, fields: schema.WordField
     yield schema.Step(
         f"ALTER TABLE {table_name} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES)
     )
-    if info.has_notes:
-        return
     if info.server_version >= 170_000:
         rewrites = "rewrites the table; nobody reads or writes it meanwhile"
         yield schema.Step(
@@ -96,7 +94,7 @@ class PostgresNotes:
     timeout_seconds: float
 
     def __post_init__(self) -> None:
-        if not self.table.has_labels:
+        if not self.table.has_notes:
             allowed = "one whose table has columns for notes: index = index.with_enrichment()"
             raise ConfigError("index", allowed, self.table.full_name)
 

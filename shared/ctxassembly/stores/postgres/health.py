@@ -121,7 +121,6 @@ def _expected_indexes(table: IndexedTable, info: TableInfo, chunks: int) -> list
     return [
         ("GIN on the words", f"gin ({TSV})" in definitions),
         ("HNSW on the vectors", info.has_vector_index or not chunks or not table.can_have_hnsw),
-        ("B-tree on the titles", not table.is_own or not info.is_utf8 or info.has_titles),
         ("table of words", info.has_lexemes),
         (
             "policy that hides the words of other rows",

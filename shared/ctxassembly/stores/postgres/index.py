@@ -19,7 +19,7 @@ from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int, check_number
 from ctxassembly.errors import ConfigError
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.stores.ingest import IngestReport, pair_vectors
+from ctxassembly.stores.ingest import IngestReport, documents_of, pair_vectors
 from ctxassembly.stores.postgres import enrichment as notes
 from ctxassembly.stores.postgres import health, ingest, migrate, search
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, keep_storable
@@ -127,7 +127,8 @@ class PostgresIndex:
         keys = MetadataKeys() if keys is None else keys
         fields = check_fields(WordFields(language, title, questions))
         check_number("timeout_seconds", timeout_seconds, above=0)
-        server, read_server = migrate.make_servers(url, read_url, ef_search, pickles_password=pickle_password)
+        make_server = partial(migrate.make_server, ef_search=ef_search, pickles_password=pickle_password)
+        server, read_server = make_server(url), None if read_url is None else make_server(read_url)
         check_int("dimensions", dimensions, 1, 16_000)
         if partitions is not None:
             check_int("partitions", partitions, 2, 1_000)
@@ -200,7 +201,8 @@ class PostgresIndex:
         check_number("timeout_seconds", seconds, above=0)
         fields = check_fields(WordFields(language, title, questions))
         url, table = migrate.locate_table(vectorstore)
-        server, read_server = migrate.make_servers(url, read_url, ef_search, pickles_password=pickle_password)
+        make_server = partial(migrate.make_server, ef_search=ef_search, pickles_password=pickle_password)
+        server, read_server = make_server(url), None if read_url is None else make_server(read_url)
         with open_maintenance(server, seconds) as work:
             table, plan = migrate.attach_table(work, table, fields, keys, hnsw=hnsw, dry_run=dry_run)
         if dry_run:
@@ -261,7 +263,7 @@ class PostgresIndex:
         with open_maintenance(self.server, self.timeout_seconds) as work:
             with progress_bar(total, is_shown=progress) as on_batch:
                 if isinstance(chunks, Sequence) and not replace:
-                    ingest.check_whole(work, self.table, ingest.documents_of(chunks))
+                    ingest.check_whole(work, self.table, documents_of(chunks))
                 pairs = pair_vectors(chunks, vectors)
                 written = ingest.write_chunks(work, self.table, pairs, self.keys, embed, on_batch)
                 report = ingest.complete_documents(work, self.table, written, replace=replace)

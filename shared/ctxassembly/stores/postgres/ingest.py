@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.errors import StoreError
 from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
     Vector,
+    add_documents,
     batches,
     check_documents,
     embed_missing,
+    extras_json,
     get_embed_function,
     get_model_name,
+    incomplete_error,
     is_stored,
     mark_rows,
     metadata_json,
@@ -28,15 +30,14 @@ from ctxassembly.stores.ingest import (
 from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
 from ctxassembly.stores.postgres.schema import MAX_LEXEME_CHARS
 from ctxassembly.stores.postgres.search import check_vector, format_vector
-from ctxassembly.stores.postgres.table import TITLE, TSV, IndexedTable, quoted_name
+from ctxassembly.stores.postgres.table import EXTRAS, TITLE, TSV, IndexedTable, quoted_name
 from ctxassembly.stores.postgres.titles import stored_title
-from ctxassembly.wording.unicode import is_storable
 
 BATCH_SIZE = 512
 """Chunks a transaction; embeddings are asked for as many texts at once."""
 _COLUMNS = (
     *("id", "document_id", "chunk_index", "start_index", "prev_id", "next_id"),
-    *("content", "metadata", "content_hash", "embedding"),
+    *("content", "metadata", EXTRAS, "content_hash", "embedding"),
 )
 
 
@@ -79,10 +80,8 @@ def write_chunks(
     firsts: dict[str, First] = {}
     for batch in batches(pairs, BATCH_SIZE):
         rows = mark_rows(batch, model, partial(check_vector, table=table))
+        add_documents(documents, rows)
         for chunk, *_ in rows:
-            if chunk.id in documents:
-                raise ConfigError("chunks", "of different ids", chunk.id)
-            documents[chunk.id] = chunk.document_id
             place = chunk.index or 0
             if chunk.document_id not in firsts or place < firsts[chunk.document_id].place:
                 firsts[chunk.document_id] = First(place, chunk.id, stored_title(chunk, keys))
@@ -149,7 +148,9 @@ def _write_rows(
                 for chunk, vector, mark in rows:
                     written_vector = None if vector is None else format_vector(vector)
                     title = [titles.get(chunk.id)] if table.has_titles else []
-                    copy.write_row((*plain_values(chunk), metadata_json(chunk), mark, written_vector, *title))
+                    copy.write_row(
+                        (*plain_values(chunk), metadata_json(chunk), extras_json(chunk), mark, written_vector, *title)
+                    )
             insert_words(cursor, table, ids)
 
     work.retry_on_lock(table.full_name, replace_rows, turn="shared")
@@ -201,14 +202,6 @@ def _by_document(documents: Mapping[str, str]) -> Iterator[tuple[list[str], list
         yield some, [id_ for document in some for id_ in ids_by_document[document]]
 
 
-def documents_of(chunks: Iterable[Any]) -> dict[str, str]:
-    """Return the documents of `chunks` by the ids of chunks, without those that can't be stored."""
-    names = ((chunk.id, chunk.document_id) for chunk in chunks if isinstance(chunk, Chunk))
-    return {
-        id_: document for id_, document in names if all(isinstance(n, str) and is_storable(n) for n in (id_, document))
-    }
-
-
 def check_whole(work: MaintenanceConnection, table: IndexedTable, documents: Mapping[str, str]) -> None:
     """Check that all stored chunks of `documents` are among their keys.
 
@@ -221,12 +214,8 @@ def check_whole(work: MaintenanceConnection, table: IndexedTable, documents: Map
     )
     for given in _by_document(documents):
         select = partial(work.connection.execute, statement.encode(), given)
-        for document, count, id_ in work.retry_on_lock(table.full_name, select).fetchall():
-            raise InputError(
-                f"document {safe_repr(document)} has stored chunks that weren't given ({count}, such as "
-                f"{safe_repr(id_)}). Nothing was deleted: give all chunks of a document, or delete the others with "
-                "add(..., replace=True)"
-            )
+        for found in work.retry_on_lock(table.full_name, select).fetchall():
+            raise incomplete_error(*found)
 
 
 def _delete_others(

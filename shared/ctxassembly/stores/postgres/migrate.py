@@ -14,12 +14,11 @@ from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.connection import Server, server_url
 from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
-from ctxassembly.stores.postgres.rows import CHUNK_COLUMNS
+from ctxassembly.stores.postgres.rows import CHUNK_COLUMNS, langchain_table
 from ctxassembly.stores.postgres.table import (
     MAX_DIMENSIONS,
     OWN_COLUMNS,
     ROW_ESTIMATE,
-    TITLE,
     TSV,
     IndexedTable,
     TableInfo,
@@ -46,18 +45,6 @@ def make_server(url: Any, ef_search: int, *, pickles_password: bool = False) -> 
     return Server(server_url(url), ef_search, pickles_password)
 
 
-def make_servers(url: Any, read_url: Any, ef_search: int, *, pickles_password: bool) -> tuple[Server, Server | None]:
-    """Return the server of `url`, and the one of `read_url` if it isn't None.
-
-    Raises:
-        ConfigError: as `make_server` does.
-    """
-    server = make_server(url, ef_search, pickles_password=pickles_password)
-    if read_url is None:
-        return server, None
-    return server, make_server(read_url, ef_search, pickles_password=pickles_password)
-
-
 def create_table(
     work: MaintenanceConnection,
     name: str,
@@ -82,6 +69,7 @@ def create_table(
         columns=OWN_COLUMNS,
         vector_type="vector" if dimensions <= MAX_DIMENSIONS["vector"] else "halfvec",
         dimensions=dimensions,
+        has_notes=True,
         is_own=True,
     )
     _create_extensions(work, table)
@@ -89,9 +77,8 @@ def create_table(
     table = replace(
         table,
         has_trigrams="pg_trgm" in info.extensions,
-        has_notes=info.has_notes or not info.exists,
-        has_labels=info.has_labels or not info.exists,
-        has_pairs=info.has_pairs(fields.language),
+        has_pairs=info.languages.get(fields.language, False),
+        has_titles=info.is_utf8,
     )
 
     def create_missing() -> None:
@@ -101,8 +88,7 @@ def create_table(
 
     if _own_missing_steps(info, table, fields, partitions):
         work.retry_on_lock(table.full_name, create_missing, turn="alone")
-    info = work.describe_table(table)
-    return _with_lexeme_access(replace(table, has_titles=TITLE in info.types), info)
+    return _with_lexeme_access(table, work.describe_table(table))
 
 
 def _own_missing_steps(
@@ -115,8 +101,7 @@ def _own_missing_steps(
     """
     _check_language(info, fields)
     if not info.exists:
-        steps = [schema.create_table_step(table, fields, partitions), *schema.missing_lexeme_steps(table, info)]
-        return [*steps, *_missing_title_steps(table, info)]
+        return [schema.create_table_step(table, fields, partitions), *schema.missing_lexeme_steps(table, info)]
     if info.types.keys() < {*CHUNK_COLUMNS, table.embedding, "content_hash"}:
         raise ConfigError("table", "a new one, or one that PostgresIndex.create made", table.name)
     if partitions not in (None, len(info.leaves)):
@@ -128,16 +113,7 @@ def _own_missing_steps(
             f"as the existing table has them ({existing[0]}, {existing[1]})",
             f"{table.dimensions}, {fields}",
         )
-    return [*schema.missing_lexeme_steps(table, info), *_missing_title_steps(table, info)]
-
-
-def _missing_title_steps(table: IndexedTable, info: TableInfo) -> list[schema.Step]:
-    """Return the steps for the titles of a table of our own, if this user may take them.
-
-    A table made before has none. All else works as it did.
-    """
-    is_complete = info.has_titles or not info.is_utf8
-    return [] if is_complete or (info.exists and not info.is_owned) else [schema.titles_step(table)]
+    return [*schema.missing_lexeme_steps(table, info)]
 
 
 def _create_extensions(work: MaintenanceConnection, table: IndexedTable) -> None:
@@ -169,16 +145,7 @@ def locate_table(vectorstore: Any) -> tuple[Any, IndexedTable]:
     """
     inner = getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
     if hasattr(inner, "metadata_json_column") and hasattr(inner, "id_column"):
-        return inner.engine.url, IndexedTable(
-            name=inner.table_name,
-            schema=inner.schema_name,
-            key=inner.id_column,
-            id=inner.id_column,
-            content=inner.content_column,
-            embedding=inner.embedding_column,
-            metadata=inner.metadata_json_column,
-            columns=dict.fromkeys(inner.metadata_columns, ""),
-        )
+        return inner.engine.url, langchain_table(inner)
     if hasattr(inner, "_table_class") and hasattr(inner, "embed_dim"):
         inner._initialize()  # the table is made on first use
         orm_table = inner._table_class.__table__
@@ -215,7 +182,7 @@ def attach_table(
         complete = _complete_types(table, info, fields)
         _check_language(info, fields)
         steps = _missing_steps(complete, info, fields, keys, hnsw=hnsw)
-        return info, complete, schema.Plan(tuple(steps), tuple(_limits(complete, info, fields, keys, hnsw=hnsw)))
+        return info, complete, schema.Plan(tuple(steps), tuple(_limits(complete, info, keys, hnsw=hnsw)))
 
     info, complete, plan = make_plan()
     if dry_run:
@@ -254,8 +221,7 @@ def _complete_types(table: IndexedTable, info: TableInfo, fields: schema.WordFie
         dimensions=info.dimensions[table.embedding],
         has_trigrams="pg_trgm" in info.extensions,
         has_notes=info.has_notes,
-        has_labels=info.has_labels,
-        has_pairs=info.has_pairs(fields.language),
+        has_pairs=info.languages.get(fields.language, False),
         can_read_lexemes=info.can_read_lexemes,
         has_titles=info.is_utf8,
     )
@@ -296,9 +262,7 @@ def _missing_steps(
     return [*steps, *schema.missing_lexeme_steps(table, info)]
 
 
-def _limits(
-    table: IndexedTable, info: TableInfo, fields: schema.WordFields, keys: MetadataKeys, *, hnsw: bool
-) -> list[str]:
+def _limits(table: IndexedTable, info: TableInfo, keys: MetadataKeys, *, hnsw: bool) -> list[str]:
     """Return what the index over a framework's table does without, for its plan."""
     limits: list[str] = []
     if table.dialect == "mapping" and not _position_columns(table, keys):
@@ -310,11 +274,6 @@ def _limits(
         limits.append(f"no HNSW index: vectors are compared one by one, exactly; {instruction}")
     if not table.has_trigrams:
         limits.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
-    if info.languages[fields.language] and not table.has_pairs:
-        limits.append(
-            "no pairs of characters of Chinese, Japanese, Thai and other scripts without spaces, which are found by "
-            f"whole runs: ALTER TABLE {table.full_name} DROP COLUMN {TSV}, then attach again"
-        )
     if title_index_name(table.name) not in info.indexes:
         way = "number_stored_chunks(vectorstore) makes it" if info.is_utf8 else "it takes a database in UTF-8"
         limits.append(f"no index of titles: documents that others mention aren't found by theirs; {way}")

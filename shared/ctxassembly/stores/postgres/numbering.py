@@ -174,15 +174,3 @@ def _write_titles(records: TableRecords, form: RecordForm, keys: MetadataKeys) -
             titles[id_] = stored_title(form.chunk(id_, *record, keys), keys)
     for changes in batches((item for item in titles.items() if item[1] != stored.get(item[0])), BATCH_SIZE):
         records.write({id_: {TITLE: title} for id_, title in changes})
-
-
-def build_table(
-    name: str, schema: str | None, columns: Iterable[str], json: str | None, json_type: Any = sa.JSON
-) -> sa.Table:
-    """Return a table with quoted names, so that capitals and odd signs in them stay."""
-    quoted_columns: list[sa.Column[Any]] = [
-        sa.Column(sa.quoted_name(column, quote=True)) for column in columns if column != json
-    ]
-    quoted_columns += [sa.Column(sa.quoted_name(json, quote=True), json_type)] if json else []
-    quoted_schema = None if schema is None else sa.quoted_name(schema, quote=True)
-    return sa.Table(sa.quoted_name(name, quote=True), sa.MetaData(), *quoted_columns, schema=quoted_schema)

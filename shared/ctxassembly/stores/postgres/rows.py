@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Table, Text, case, cast, func, literal, null, select
 
@@ -13,12 +13,16 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.enrichment import with_notes
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
+from ctxassembly.stores.ingest import with_extras
 from ctxassembly.stores.numbering import NO_DOCUMENT
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, json_text
-from ctxassembly.stores.postgres.table import LABELS, SUMMARY, TITLE, IndexedTable
+from ctxassembly.stores.postgres.table import EXTRAS, LABELS, SUMMARY, TITLE, IndexedTable
 
-CHUNK_COLUMNS = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
-"""The columns of a table of our own that make a chunk, in the order of its fields."""
+CHUNK_COLUMNS = (
+    *("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata"),
+    EXTRAS,
+)
+"""The columns of a table of our own that make a chunk: the first in the order of its fields, and its extras."""
 
 
 def columns_for(table: IndexedTable) -> Sequence[ColumnElement[Any]]:
@@ -36,7 +40,8 @@ def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys) 
     length = len(row) - len(names)
     row, notes = row[:length], dict(zip(names, row[length:], strict=True))
     if table.is_own:
-        chunk = Chunk(*row)
+        *values, extras = row
+        chunk = with_extras(Chunk(*values), extras)
     else:
         id_, text, metadata, *more = row
         metadata = {**(metadata or {}), **dict(zip(table.columns, more, strict=True))}
@@ -47,7 +52,7 @@ def chunk_from_row(row: Sequence[Any], table: IndexedTable, keys: MetadataKeys) 
 
 def _note_names(table: IndexedTable) -> list[str]:
     """Return the columns of the notes on a chunk's document."""
-    return [SUMMARY] * table.has_notes + [LABELS] * table.has_labels
+    return [SUMMARY, LABELS] if table.has_notes else []
 
 
 def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
@@ -57,8 +62,7 @@ def neighbor_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnEle
     elif table.dialect == "llamaindex":
         chunk_table = llamaindex_chunk_table(table.sql_table, keys, condition)
     else:
-        named = LangChainColumns(table.id, table.content, table.metadata, tuple(table.columns))
-        chunk_table = langchain_chunk_table(table.sql_table, named, keys, condition)
+        chunk_table = langchain_chunk_table(table, keys, condition)
     return replace(chunk_table, rows=chunk_table.rows.add_columns(*(table.c[name] for name in _note_names(table))))
 
 
@@ -77,58 +81,57 @@ def _own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None)
     )
 
 
-class LangChainColumns(NamedTuple):
-    """The columns of a table of langchain-postgres' `PGVectorStore`, as it was configured."""
+def langchain_table(store: Any) -> IndexedTable:
+    """Return the table of an `AsyncPGVectorStore` of langchain-postgres, as it was configured."""
+    return IndexedTable(
+        name=store.table_name,
+        schema=store.schema_name,
+        key=store.id_column,
+        id=store.id_column,
+        content=store.content_column,
+        embedding=store.embedding_column,
+        metadata=store.metadata_json_column or None,
+        columns=dict.fromkeys(store.metadata_columns, ""),
+        is_jsonb=False,
+    )
 
-    id: str
-    content: str
-    json_column: str | None
-    """The column of metadata that have no column of their own."""
-    key_columns: tuple[str, ...]
-    """Columns of one metadata key each."""
 
-
-def langchain_chunk_table(
-    table: Table, columns: LangChainColumns, keys: MetadataKeys, condition: ColumnElement[bool] | None
-) -> ChunkTable:
+def langchain_chunk_table(table: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     """Return a langchain-postgres `PGVectorStore` table: rows of id, text, metadata and the metadata columns.
 
     Each key of the metadata is read from its own column, else from the JSON. The embedding, which is the most of a row,
     is never read.
     """
-    id_, content, *key_columns = (table.c[name] for name in (columns.id, columns.content, *columns.key_columns))
-    columns_by_name = dict(zip(columns.key_columns, key_columns, strict=True))
-    metadata = cast(null(), JSON) if columns.json_column is None else table.c[columns.json_column]
-    rows = select(id_, content, metadata, *key_columns).select_from(table)
-    document = _first_present(keys.lookup_id or keys.document_id, columns.key_columns)
-    index = _first_present(keys.index, columns.key_columns)
+    c, names = table.c, tuple(table.columns)
+    metadata = cast(null(), JSON) if table.metadata is None else c[table.metadata]
+    rows = select(c[table.id], c[table.content], metadata, *(c[name] for name in names)).select_from(table.sql_table)
+    document, index = (
+        next((name for name in wanted if name in names), wanted[0])
+        for wanted in (keys.lookup_id or keys.document_id, keys.index)
+    )
 
     def text_of(name: str) -> ColumnElement[Any]:
-        if name in columns_by_name:
-            return cast(columns_by_name[name], Text)
-        return cast(null(), Text) if columns.json_column is None else json_text(metadata, name)
+        if name in names:
+            return cast(c[name], Text)
+        return cast(null(), Text) if table.metadata is None else json_text(metadata, name)
 
     def first(names: Sequence[str]) -> ColumnElement[Any]:
         return func.coalesce(*map(text_of, names))
 
-    index_column = columns_by_name.get(index)
-    fallback_index = first(keys.index) if index_column is None else index_column
-    has_both_columns = document in columns_by_name and index_column is not None  # the table was made for these two
+    has_both_columns = document in names and index in names  # the table was made for these two
     return ChunkTable(
-        id=id_,
-        document_id=columns_by_name[document] if document in columns_by_name else json_text(metadata, document),
-        index=json_text(metadata, index) if index_column is None else index_column,
+        id=c[table.id],
+        document_id=c[document] if document in names else json_text(metadata, document),
+        index=c[index] if index in names else json_text(metadata, index),
         rows=rows if condition is None else rows.where(condition),
         title=json_text(metadata, TITLE),
-        has_integer_index=index_column is not None,
-        fallback_columns=None if has_both_columns else (first(keys.lookup_keys), fallback_index),
+        has_integer_index=index in names,
+        fallback_columns=None
+        if has_both_columns
+        else (first(keys.lookup_keys), c[index] if index in names else first(keys.index)),
         text_of=text_of,
         start=first(keys.start),
     )
-
-
-def _first_present(names: Sequence[str], columns: Sequence[str]) -> str:
-    return next((name for name in names if name in columns), names[0])
 
 
 def llamaindex_chunk_table(table: Table, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:

@@ -27,12 +27,12 @@ import sqlalchemy as sa
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
+    EXTRAS,
     NOTES,
     QUESTIONS,
     TITLE,
     TSV,
     WITH_NOTES,
-    WITH_PAIRS,
     IndexedTable,
     Leaf,
     TableInfo,
@@ -42,7 +42,7 @@ from ctxassembly.stores.postgres.table import (
     text_literal,
 )
 from ctxassembly.stores.postgres.titles import title_beginning
-from ctxassembly.stores.postgres.unspaced import separate_sql
+from ctxassembly.text.words import UNSPACED, WIDE_LETTERS, WIDE_MARKS
 
 _MIN_MEMORY_MB = 512
 """MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
@@ -51,6 +51,8 @@ MAX_INDEXED_CHARS = 200_000
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
+_BEGIN, _END = "\uff08", "\uff09"
+"""Marks around a run: two of `WIDE_MARKS`, so that the text has none when they are written."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
@@ -110,7 +112,7 @@ def check_fields(fields: WordFields) -> WordFields:
 
 def words_mark(table: IndexedTable, fields: WordFields) -> str:
     """Return the mark of the column of words."""
-    return f"{fields}{WITH_PAIRS if table.has_pairs else ''}{WITH_NOTES if table.has_notes else ''}"
+    return f"{fields}{WITH_NOTES if table.has_notes else ''}"
 
 
 def words_expression(table: IndexedTable, fields: WordFields) -> str:
@@ -125,6 +127,42 @@ def words_expression(table: IndexedTable, fields: WordFields) -> str:
     parts = [(key, weight) for key, weight in ((fields.title, "A"), (fields.questions, "B")) if key is not None]
     field_parts = [part(text, weight) for key, weight in parts if (text := _key_expression(table, key))]
     return " || ".join([*field_parts, *notes, part(quoted_name(table.content), "D")])
+
+
+def separate_sql(text: str, max_chars: int) -> str:
+    """Return the SQL expression for `separate_unspaced`, cut to `max_chars`; `text` is an expression of type text.
+
+    `to_tsvector` takes a run of characters of a script without spaces for one word. Regular expressions make each
+    character two with a blank between: a run of A, B and C becomes `A AB BC C`. Then the single characters at its ends
+    go, unless the run is one character. Nothing looks back or ahead, so the time is linear: .5 µs for each character of
+    such a script, about as much as an index of words takes. Other text is only looked through. The words have to be
+    those that `separate_unspaced` finds in a query.
+    """
+    plain = f'({text}) COLLATE "C"'  # the column's collation may be one that takes no regular expressions
+    unspaced = in_ascii(UNSPACED)
+    separated = f"normalize({replace_sql(plain, f'[{in_ascii(WIDE_MARKS)}]', ' ')}, NFKC)"
+    for pattern, replacement in (
+        (f"([{unspaced}]+)", rf" {_BEGIN}\1{_END} "),
+        (f"([{unspaced}])", r"\1 \1"),
+        (f"{_BEGIN}(.) .{_END}|{_BEGIN}. | .{_END}", r" \1 "),
+    ):
+        separated = replace_sql(separated, pattern, replacement)
+    needs_separation = f"{plain} ~ {text_literal(f'[{unspaced}{in_ascii(WIDE_LETTERS)}]')}"
+    return f"CASE WHEN {needs_separation} THEN left({separated}, {max_chars}) ELSE {text} END"
+
+
+def replace_sql(text: str, pattern: str, replacement: str) -> str:
+    """Return the SQL expression that replaces all that `pattern` matches in `text`, an expression of type text."""
+    return f"regexp_replace({text}, {text_literal(pattern)}, {text_literal(replacement)}, 'g')"
+
+
+def in_ascii(ranges: str) -> str:
+    r"""Return ranges of characters in ASCII, as a regular expression of PostgreSQL has them.
+
+    >>> print(in_ascii("\u6c34-\u6c35"))
+    \u6c34-\u6c35
+    """
+    return ranges.encode("ascii", "backslashreplace").decode()
 
 
 def _key_expression(table: IndexedTable, key: str) -> str | None:
@@ -160,21 +198,24 @@ def create_table_step(table: IndexedTable, fields: WordFields, partitions: int |
             for at, name in enumerate(names)
         ]
     vector = f"{table.vector_type}({table.dimensions})"
-    notes = "".join(f"  {name} text,\n" for name in NOTES) if table.has_notes else ""
+    texts = "".join(f"  {name} text,\n" for name in (*NOTES, *([TITLE] if table.has_titles else [])))
     create_sql = (
         f"CREATE TABLE IF NOT EXISTS {table.full_name} (\n"
         "  id text NOT NULL,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
         "  prev_id text,\n  next_id text,\n  content text NOT NULL,\n  metadata jsonb NOT NULL DEFAULT '{}',\n"
-        f"  content_hash text NOT NULL,\n  embedding {vector},\n{notes}"
+        f"  {EXTRAS} jsonb NOT NULL DEFAULT '{{}}',\n"
+        f"  content_hash text NOT NULL,\n  embedding {vector},\n{texts}"
         f"  {TSV} tsvector GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED,\n"
         f"  PRIMARY KEY ({key})\n){partition_sql}"
     )
+    titles_on = f"({title_beginning(sa.literal_column(TITLE))})"
     extra_steps = (
         comment_step(table, fields),
         _statistics_step(table),
         *_index_steps(table, "tsv", f"USING gin ({TSV})", concurrently=False),
         *_index_steps(table, "place", "(document_id, chunk_index)", concurrently=False),
         *_index_steps(table, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False),
+        *(_index_steps(table, "titles", titles_on, concurrently=False) if table.has_titles else ()),
     )
     # One statement, so one transaction: nobody ever finds the table without its mark or an index.
     storage = f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STORAGE MAIN"
@@ -220,12 +261,6 @@ def position_index_steps(table: IndexedTable, document_id: str, index: str, leav
     """Yield the steps that index document and chunk index of a table in use."""
     columns = f"({quoted_name(document_id)}, {quoted_name(index)})"
     yield from _index_steps(table, "place", columns, concurrently=True, leaves=leaves)
-
-
-def titles_step(table: IndexedTable) -> Step:
-    """Return the step for the column of titles in a table of our own, and for its index."""
-    (index,) = _index_steps(table, "titles", f"({title_beginning(sa.literal_column(TITLE))})", concurrently=False)
-    return Step(f"ALTER TABLE {table.full_name} ADD COLUMN IF NOT EXISTS {TITLE} text;\n{index.sql}")
 
 
 def vector_index_steps(table: IndexedTable, *, concurrently: bool, leaves: Sequence[Leaf] = ()) -> Iterator[Step]:

@@ -25,6 +25,8 @@ OWN_COLUMNS: Mapping[str, str] = {"document_id": "text", "chunk_index": "bigint"
 """The columns of a table of our own that a filter reads, before it looks into the metadata."""
 MAX_DIMENSIONS: Mapping[str, int] = {"vector": 2000, "halfvec": 4000}
 """The most dimensions that pgvector's HNSW takes of a type."""
+EXTRAS = "extras"
+"""The column of a table of our own with what `extras_json` writes."""
 TSV = "ctxassembly_tsv"
 """The column with the words of a chunk."""
 SUMMARY, CONTEXT = "ctxassembly_page_summary", "ctxassembly_context"
@@ -34,8 +36,6 @@ NOTES = (SUMMARY, CONTEXT, QUESTIONS, LABELS, NOTES_MARK)
 """The columns for a model's notes on a chunk, and for the mark of what they were made of."""
 TITLE = "ctxassembly_title"
 """The column with the title of a document, at its first chunk; in a table of a framework's the key of the metadata."""
-WITH_PAIRS = ", pairs of characters"
-"""The part of the mark of a column that has every two adjacent characters of a script without spaces as a word."""
 WITH_NOTES = ", with notes"
 """The ending of the mark of a column whose words include the words of notes."""
 
@@ -82,6 +82,13 @@ def text_literal(text: str) -> str:
     return f"E'{escaped}'" if "\\" in text else f"'{escaped}'"
 
 
+def build_table(name: str, schema: str | None, columns: Mapping[str, Any] | None = None) -> sa.Table:
+    """Return a table with `columns`, types by name. Its names are quoted, so that capitals and odd signs stay."""
+    sql_columns = [sa.Column(sa.quoted_name(name, quote=True), kind) for name, kind in (columns or {}).items()]
+    quoted_schema = None if schema is None else sa.quoted_name(schema, quote=True)
+    return sa.Table(sa.quoted_name(name, quote=True), sa.MetaData(), *sql_columns, schema=quoted_schema)
+
+
 @dataclass(frozen=True)
 class IndexedTable:
     """The names and types of a table of chunks. Names are always quoted, so that they are used unchanged.
@@ -110,8 +117,6 @@ class IndexedTable:
     """False if pg_trgm is missing, so that similar words aren't found."""
     has_notes: bool = False
     """True if it has the columns for notes, and the words of a chunk include the words of its notes."""
-    has_labels: bool = False
-    """True if these are all of them; the earliest tables with notes have no column for labels."""
     has_pairs: bool = False
     """True if every two adjacent characters of a script without spaces are a word."""
     can_read_lexemes: bool = True
@@ -121,7 +126,7 @@ class IndexedTable:
     wants_hnsw: bool = True
     """False if vectors are compared one by one, exactly."""
     has_titles: bool = True
-    """False if documents can't be found by their titles: in a database that isn't in UTF-8, or without the column."""
+    """False if documents can't be found by their titles: in a database that isn't in UTF-8."""
 
     def __post_init__(self) -> None:
         for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
@@ -143,20 +148,14 @@ class IndexedTable:
         kinds: dict[str, Any] = dict.fromkeys((*self.columns, self.key, self.id))
         kinds |= {self.content: sa.Text, TSV: TSVECTOR, self.embedding: VectorType(self.vector_type, self.dimensions)}
         if self.has_notes:
-            kinds |= dict.fromkeys((name for name in NOTES if name != LABELS or self.has_labels), sa.Text)
+            kinds |= dict.fromkeys(NOTES, sa.Text)
         if self.is_own:
             kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), sa.Text)
             kinds |= dict.fromkeys(("chunk_index", "start_index"), sa.BigInteger)
-            kinds |= {TITLE: sa.Text} if self.has_titles else {}
+            kinds |= {EXTRAS: JSONB} | ({TITLE: sa.Text} if self.has_titles else {})
         if self.metadata:
             kinds[self.metadata] = JSONB if self.is_jsonb else sa.JSON
-        sql_columns = [sa.Column(sa.quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
-        return sa.Table(
-            sa.quoted_name(self.name, quote=True),
-            sa.MetaData(),
-            *sql_columns,
-            schema=sa.quoted_name(self.schema, quote=True),
-        )
+        return build_table(self.name, self.schema, kinds)
 
     @property
     def c(self) -> Any:
@@ -334,22 +333,6 @@ class TableInfo:
     def has_notes(self) -> bool:
         """True if the column of words includes the words of a model's notes."""
         return bool(self.words_mark and self.words_mark.endswith(WITH_NOTES))
-
-    @property
-    def has_labels(self) -> bool:
-        """True if there is a column for labels, which the columns of earlier notes hadn't."""
-        return self.has_notes and LABELS in self.types
-
-    def has_pairs(self, language: str) -> bool:
-        """Return True if the column of words has pairs of characters, or will have them when it is made."""
-        if TSV not in self.types:
-            return self.languages.get(language, False)
-        return bool(self.words_mark and self.words_mark.removesuffix(WITH_NOTES).endswith(WITH_PAIRS))
-
-    @property
-    def has_titles(self) -> bool:
-        """True if it has the column of titles, and its index."""
-        return any(f"split_part({TITLE}," in definition for definition in self.indexes.values())
 
     @property
     def has_vector_index(self) -> bool:

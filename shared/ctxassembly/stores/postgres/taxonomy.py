@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import CompoundSelect, MetaData, Row, Table, Text, func, literal, quoted_name, select, union_all
+from sqlalchemy import CompoundSelect, Row, Text, func, literal, select, union_all
 from sqlalchemy.exc import ProgrammingError
 
 from ctxassembly.data.validation import check_number
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.stores.postgres.connection import Server, query_rows, server_url
-from ctxassembly.stores.postgres.table import check_name
+from ctxassembly.stores.postgres.table import build_table, check_name
 
 EF_SEARCH = 200
 """The default of an index, so that both share a pool of connections."""
@@ -67,7 +67,7 @@ def _statement(nodes: str, relations: str, schema: str) -> CompoundSelect[Any]:
     kinds = {"nodes": check_name("nodes", nodes), "relations": check_name("relations", relations)}
     selects = []
     for kind, name in kinds.items():
-        source = Table(quoted_name(name, quote=True), MetaData(), schema=quoted_name(schema, quote=True)).alias(kind)
+        source = build_table(name, schema).alias(kind)
         selects.append(select(literal(kind, Text).label("kind"), func.to_jsonb(source.table_valued()).label("entry")))
     return union_all(*selects).order_by("kind", "entry")
 

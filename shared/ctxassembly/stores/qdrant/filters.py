@@ -15,12 +15,16 @@ from typing import Any
 from qdrant_client import models
 
 from ctxassembly.data.filters import Comparison
-from ctxassembly.stores.qdrant.points import own_key
 from ctxassembly.stores.sparse.filters import RESERVED, narrow, number_bounds, split_values
-from ctxassembly.stores.sparse.rows import COLUMNS, Layout
+from ctxassembly.stores.sparse.rows import COLUMNS, OWN, Layout
 
 _PLAIN_STEP = re.compile(r"[A-Za-z0-9_-]+")
 _NOTHING = models.HasIdCondition(has_id=[])
+
+
+def own_key(name: str) -> str:
+    """Return the path of what we keep of a chunk under `name`."""
+    return f"{OWN}.{name}"
 
 
 def engine_filter(layout: Layout, filters: Sequence[Any]) -> models.Filter | None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, Literal, overload
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from qdrant_client import AsyncQdrantClient, QdrantClient
+from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import check_int
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.stores.qdrant.attach import dense_params, locate, mark_new
-from ctxassembly.stores.qdrant.clients import client_options, make_client
-from ctxassembly.stores.qdrant.ingest import UNMARKED, QdrantStorage
-from ctxassembly.stores.qdrant.search import QdrantSearcher
-from ctxassembly.stores.sparse.index import CollectionHealth, SparseIndex
-from ctxassembly.stores.sparse.rows import Layout
+from ctxassembly.stores.ingest import batches, hash_chunk
+from ctxassembly.stores.qdrant.engine import QdrantEngine
+from ctxassembly.stores.sparse.index import AttachSettings, SparseIndex
+from ctxassembly.stores.sparse.ingest import BATCH_SIZE, Changed, Writer
+from ctxassembly.stores.sparse.rows import Layout, Stored, own_values
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class QdrantIndex(SparseIndex):
@@ -33,81 +34,20 @@ class QdrantIndex(SparseIndex):
     filter.
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        options = client_options(self.client)
-        aoptions = None if self.aclient is None else client_options(self.aclient)
-        return _reopen, (options, aoptions, {name: getattr(self, name) for name in ("layout", "filters", "keys")})
+    _made_by: ClassVar[str] = "QdrantIndex.attach(vectorstore)"
+    _client_types: ClassVar[tuple[Any, Any]] = (QdrantClient, AsyncQdrantClient)
+    _dimensions: ClassVar[tuple[int, int]] = (1, 65_536)
+    _layout: ClassVar[Layout] = Layout("", 0)
+    _secret: ClassVar[tuple[str, str]] = ("api_key", "QDRANT_API_KEY")
 
-    def __copy__(self) -> QdrantIndex:
-        return self
-
-    def __deepcopy__(self, _: Any) -> QdrantIndex:
-        return self
-
+    @overload
     @classmethod
-    def create(
-        cls,
-        client: Any,
-        collection: str = "chunks",
-        *,
-        dimensions: int = 384,
-        title: str | None = "title",
-        questions: str | None = "questions",
-        aclient: Any = None,
-    ) -> QdrantIndex:
-        """Return an index over a collection of its own, which is created if it doesn't exist.
-
-        LangChain's QdrantVectorStore can read it, too. A second collection, `..._lexemes`, has the words.
-
-        Args:
-            client: a QdrantClient, or the URL of a server.
-            collection: its name.
-            dimensions: of the embeddings.
-            title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
-            aclient: an AsyncQdrantClient for the async methods.
-
-        Raises:
-            ConfigError: a collection of that name that was made otherwise.
-        """
-        check_int("dimensions", dimensions, 1, 65_536)
-        client = QdrantClient(client) if isinstance(client, str) else client
-        if client.collection_exists(collection):
-            stored = dense_params(client, collection, "").size
-            if stored != dimensions:
-                raise ConfigError("dimensions", f"{stored}, as the collection has", dimensions)
-            if client.count(collection, count_filter=UNMARKED, exact=True).count:
-                raise ConfigError("collection", "one that create made; attach(vectorstore) indexes others", collection)
-        index = cls(client, Layout(collection, dimensions, fields=(title, questions)), aclient=aclient)
-        index._writer.prepare()
-        if not index._writer.state():
-            index._writer.write_state(is_open=False)
-        return index
+    def attach(cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Unpack[AttachSettings]) -> list[str]: ...
 
     @overload
     @classmethod
     def attach(
-        cls,
-        vectorstore: Any,
-        *,
-        dry_run: Literal[True],
-        title: str | None = ...,
-        questions: str | None = ...,
-        keys: MetadataKeys | None = ...,
-        progress: bool = ...,
-    ) -> list[str]: ...
-
-    @overload
-    @classmethod
-    def attach(
-        cls,
-        vectorstore: Any,
-        *,
-        dry_run: Literal[False] = False,
-        title: str | None = ...,
-        questions: str | None = ...,
-        keys: MetadataKeys | None = ...,
-        progress: bool = ...,
+        cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Unpack[AttachSettings]
     ) -> QdrantIndex: ...
 
     @classmethod
@@ -140,26 +80,15 @@ class QdrantIndex(SparseIndex):
             InputError: another kind of vector store.
             ConfigError: the embeddings aren't compared by cosine, or the words were made from other fields.
         """
-        layout, client, aclient = locate(vectorstore, (title, questions))
+        layout, client, aclient = _locate(vectorstore, (title, questions))
         index = cls(client, layout, aclient=aclient, keys=MetadataKeys() if keys is None else keys)
         steps = index._writer.prepare(dry_run=dry_run)
         if dry_run:
-            new = client.count(layout.collection, count_filter=UNMARKED, exact=True).count
+            new = index._engine.count_unmarked()
             return [*steps, *([f"add words and places to {new} chunks"] if new else [])]
         with progress_bar(None, is_shown=progress) as on_batch:
-            mark_new(index._storage, on_batch)
+            _mark_new(index._engine, on_batch)
         return index
-
-    def check(self) -> CollectionHealth:
-        """Return whether all chunks are searched by words, and what the collections lack."""
-        count, state = partial(self.client.count, self.layout.collection, exact=True), self._writer.state()
-        return CollectionHealth(
-            count().count,
-            state.get("chunks", 0),
-            count(count_filter=UNMARKED).count,
-            bool(state.get("is_open")),
-            tuple(line.removeprefix("create ") for line in self._writer.prepare(dry_run=True)),
-        )
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -170,22 +99,91 @@ class QdrantIndex(SparseIndex):
         return str(server), str(options.get("port")), self.layout.collection
 
     @property
-    def remedies(self) -> Mapping[str, str]:
-        """The lines to write where neighbors can't be found."""
-        if self.layout.dialect == "own":
-            return {"place": "give each Chunk its index, and call index.add(chunks)"}
-        return {"place": "number_chunks(documents) before they are stored", "answer": "QdrantIndex.attach(vectorstore)"}
+    def _engine(self) -> QdrantEngine:
+        return QdrantEngine(self.client, self.layout, self.keys)
 
-    @property
-    def _searcher(self) -> QdrantSearcher:
-        return QdrantSearcher(self.layout, self.keys)
+    def _check_own(self) -> None:
+        if not self.client.collection_exists(self.layout.collection):
+            return
+        self._check_dimensions(_dense_params(self.client, self.layout.collection, "").size)
+        if self._engine.count_unmarked():
+            allowed = "one that create made; attach(vectorstore) indexes others"
+            raise ConfigError("collection", allowed, self.layout.collection)
 
-    @property
-    def _storage(self) -> QdrantStorage:
-        return QdrantStorage(self.client, self.layout, self.keys)
+    @staticmethod
+    def _client_options(client: Any) -> dict[str, Any]:
+        options = dict(getattr(client, "init_options", None) or {})
+        if not options or options["path"] or options["location"] == ":memory:":
+            raise ConfigError("client", "the client of a server where the index is pickled", type(client).__name__)
+        if options["headers"]:
+            raise ConfigError("client", "one without headers where the index is pickled", "headers")
+        return options
 
 
-def _reopen(options: Mapping[str, Any], aoptions: Mapping[str, Any] | None, values: Mapping[str, Any]) -> QdrantIndex:
-    """Return an index that was pickled, with clients of its own."""
-    aclient = None if aoptions is None else make_client(AsyncQdrantClient, aoptions)
-    return QdrantIndex(make_client(QdrantClient, options), aclient=aclient, **values)
+def _locate(vectorstore: Any, fields: tuple[str | None, ...]) -> tuple[Layout, Any, Any]:
+    """Return the layout of a framework's collection, and its clients.
+
+    Raises:
+        InputError: another kind of vector store.
+        ConfigError: its embeddings aren't compared by cosine.
+    """
+    client, collection = getattr(vectorstore, "client", None), getattr(vectorstore, "collection_name", None)
+    if client is None or collection is None:
+        kind = "a QdrantVectorStore of LangChain or LlamaIndex with a sync client"
+        raise InputError(f"attach needs {kind}, got {type(vectorstore).__name__}")
+    if hasattr(vectorstore, "content_payload_key"):
+        name = vectorstore.vector_name
+        size = _dense_params(client, collection, name).size
+        text, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
+        return Layout(collection, size, "langchain", text, metadata, name, fields), client, None
+    name = vectorstore.dense_vector_name
+    size = _dense_params(client, collection, name).size
+    aclient = getattr(vectorstore, "_aclient", None)
+    return Layout(collection, size, "llamaindex", "", None, name, fields), client, aclient
+
+
+def _dense_params(client: Any, collection: str, name: str) -> models.VectorParams:
+    """Return the parameters of the embeddings under `name`.
+
+    Raises:
+        ConfigError: there are none, or they aren't compared by cosine.
+    """
+    vectors = client.get_collection(collection).config.params.vectors
+    params = vectors if isinstance(vectors, models.VectorParams) and not name else None
+    if isinstance(vectors, dict):
+        params = vectors.get(name)
+    if params is None or params.distance != models.Distance.COSINE:
+        found = None if params is None else params.distance
+        raise ConfigError("collection", f"with embeddings {name!r} that are compared by cosine", found)
+    return params
+
+
+def _mark_new(engine: QdrantEngine, on_batch: Callable[[int], object]) -> None:
+    """Give each chunk that others have written its words and its place, and its document its title.
+
+    Chunks that are done have a mark, so a run that was killed continues where it ended.
+    """
+    writer = Writer(engine)
+    before, must_recount, new = writer.state().get("chunks", 0), writer.open(), 0
+    documents: dict[str, None] = {}
+    while stored := engine.unmarked():
+        writer.change_counts(_mark(engine, stored))
+        documents |= dict.fromkeys(one.chunk.document_id for one in stored)
+        new += len(stored)
+        on_batch(len(stored))
+    # A chunk that was overwritten, or deleted, has left its words.
+    must_recount = must_recount or engine.count() != before + new
+    if not must_recount:  # which finds all titles
+        for names in batches(documents, BATCH_SIZE):
+            writer.write_titles(engine.read_all(names))
+    writer.close(must_recount=must_recount)
+
+
+def _mark(engine: QdrantEngine, chunks: Sequence[Stored]) -> Counter[str]:
+    """Give `chunks` their words and places; return how often each word was added."""
+    changed: list[Changed] = []
+    for one in chunks:
+        own = {**one.own, **own_values(one.chunk, hash_chunk(one.chunk), has_vector=True)}
+        changed.append(Changed(one._replace(own=own), one.words(engine.layout), None))
+    engine.update(changed)
+    return Counter(word for one in changed for word in one.words)

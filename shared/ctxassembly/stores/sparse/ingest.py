@@ -13,21 +13,23 @@ from typing import Any, NamedTuple, Protocol
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.chunk_terms import term_counts
+from ctxassembly.errors import ConfigError
 from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
     Vector,
+    add_documents,
     batches,
     check_documents,
+    documents_of,
     embed_missing,
     get_embed_function,
     get_model_name,
+    incomplete_error,
     is_stored,
     mark_rows,
 )
+from ctxassembly.stores.simple_words import term_counts
 from ctxassembly.stores.sparse.rows import Layout, Stored
 from ctxassembly.stores.titles import title_changes
 
@@ -62,6 +64,9 @@ class Storage(Protocol):
 
     def count(self) -> int:
         """Return the number of chunks."""
+
+    def count_unmarked(self) -> int:
+        """Return the number of chunks that others have written since."""
 
     def read_counts(self, words: Sequence[str]) -> Mapping[str, int]:
         """Return the counts of `words`, as far as there are any."""
@@ -199,10 +204,7 @@ class Writer:
         added = unchanged = 0
         for batch in batches(pairs, BATCH_SIZE):
             rows = mark_rows(batch, model, check_vector)
-            for chunk, *_ in rows:
-                if chunk.id in documents:
-                    raise ConfigError("chunks", "of different ids", chunk.id)
-                documents[chunk.id] = chunk.document_id
+            add_documents(documents, rows)
             missing, replaced = self._find_missing(rows, can_embed=function is not None)
             self._write(embed_missing(missing, function, check_vector), replaced)
             added, unchanged = added + len(missing), unchanged + len(rows) - len(missing)
@@ -252,8 +254,7 @@ class Writer:
         Raises:
             InputError: some are.
         """
-        names = ((chunk.id, chunk.document_id) for chunk in chunks if isinstance(chunk, Chunk))
-        documents = {id_: document for id_, document in names if type(id_) is type(document) is str}
+        documents = documents_of(chunks)
         for stored in self._read_documents(documents):
             _check_none([one for one in stored if one.chunk.id not in documents])
 
@@ -297,9 +298,6 @@ def _set_apart(chunks: Iterable[Stored], ids: Mapping[str, object], others: list
 
 
 def _check_none(others: Sequence[Stored]) -> None:
-    for _, other, _ in others:
-        raise InputError(
-            f"document {safe_repr(other.document_id)} has stored chunks that weren't given (such as "
-            f"{safe_repr(other.id)}). Nothing was deleted: give all chunks of a document, or "
-            "delete the others with add(..., replace=True)"
-        )
+    documents = [one.chunk.document_id for one in others]
+    if others:
+        raise incomplete_error(documents[0], documents.count(documents[0]), others[0].chunk.id)

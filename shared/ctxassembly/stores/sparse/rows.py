@@ -16,9 +16,9 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.enrichment import StoredNotes
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.chunk_terms import FIELDS, term_counts
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
-from ctxassembly.stores.simple_words import trigrams
+from ctxassembly.stores.ingest import extras_json, with_extras
+from ctxassembly.stores.simple_words import FIELDS, term_counts, trigrams
 
 OWN = "ctxassembly"
 """The key with what we keep of a chunk."""
@@ -78,7 +78,8 @@ def trigram_weights(word: str, inner: float = 1.0) -> dict[int, float]:
 def own_values(chunk: Chunk, mark: str, *, has_vector: bool) -> dict[str, Any]:
     """Return what we keep of a chunk."""
     names = ("id", "document_id", "index", "start", "prev_id", "next_id")
-    return {**{name: getattr(chunk, name) for name in names}, "mark": mark, "has_vector": has_vector}
+    kept = {name: getattr(chunk, name) for name in names}
+    return {**kept, "extras": json.loads(extras_json(chunk)), "mark": mark, "has_vector": has_vector}
 
 
 def chunk_from_row(id_: Any, row: Mapping[str, Any], layout: Layout, keys: MetadataKeys) -> Chunk:
@@ -96,7 +97,7 @@ def own_chunk(row: Mapping[str, Any], layout: Layout) -> Chunk:
     own = row[OWN]
     text, metadata = row.get(layout.text) or "", row.get(layout.metadata or "") or {}
     place = own["index"], own["start"], own["prev_id"], own["next_id"]
-    return Chunk(own["id"], own["document_id"], text, *place, metadata)
+    return with_extras(Chunk(own["id"], own["document_id"], text, *place, metadata), own["extras"])
 
 
 class Stored(NamedTuple):
