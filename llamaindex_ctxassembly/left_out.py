@@ -100,7 +100,7 @@ class _LeftOutSearch:
         arguments = self.postprocessor.arguments(left_out.hits, left_out.query, None)
         arguments["config"] = left_out.config(self.postprocessor.config)
         if arguments["conversation"] is None:
-            arguments |= {"conversation": self.conversation, "config": replace(arguments["config"], label_step=1)}
+            arguments["conversation"] = self.conversation
         return arguments
 
 

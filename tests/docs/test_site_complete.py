@@ -80,6 +80,17 @@ def test_every_key_and_zone_stands_in_its_table(settings_page: str, owner: type)
         assert f"\n| `{each.name}` | " in settings_page
 
 
+def test_each_basic_setting_has_a_row_with_what_was_measured():
+    page = (FOLDER / "settings.md").read_text("utf-8")
+    table, basic = page.partition("\n## ")[0], page.partition("### Basic settings of assembly")[2].partition("###")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\| .*\|$", table, re.MULTILINE)
+    ]
+    assert all(len(row) == 4 and row[3] for row in rows)
+    named = set(re.findall(r"#AssemblyConfig\.(\w+)", table))
+    assert set(" ".join(re.findall(r"<!-- settings: AssemblyConfig (.*?) -->", basic)).split()) <= named
+
+
 def test_a_setting_that_does_not_exist_is_no_entry():
     with pytest.raises(ValueError, match="AssemblyConfig has no windows"):
         hook("settings").on_page_markdown("<!-- settings: AssemblyConfig windows -->")

@@ -184,7 +184,7 @@ def test_blocks_joined_by_the_separator_are_the_text(case: Retrieval):
 @given(retrievals())
 def test_label_n_is_cited_as_n_from_its_first_source_character_to_its_last(case: Retrieval):
     context = assembled(case)
-    numbers = itertools.count(case.config.first_label, case.config.label_step)
+    numbers = itertools.count(case.config.first_label)
     for n, block in zip(numbers, [each for each in context.blocks if each.citation], strict=False):
         citation = block.citation
         assert citation.label == str(n)

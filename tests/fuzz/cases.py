@@ -135,7 +135,6 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "neighbors": ("auto", "unfiltered"),
     "varying_keys": ((), ("section", "odd")),
     "first_label": (1, 8, 98, 997, 900_000),
-    "label_step": (1, 2, 40),
     "page_base": (None, 0, 1),
     "keys": (
         MetadataKeys(),

@@ -110,7 +110,7 @@ def cited(context: Context, case: Case) -> None:
         assert text[slice(*source.span)] in own
         assert (source.start is None) == (source.end is None)
     assert not sources or labeled
-    numbers = itertools.count(case.options.get("first_label", 1), case.options.get("label_step", 1))
+    numbers = itertools.count(case.options.get("first_label", 1))
     for number, block in zip(numbers, labeled, strict=False):
         citation = block.citation
         assert citation is not None

@@ -83,8 +83,6 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
         allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
         hint = ": give filter= as the search has it, or a store that has one"
         raise ConfigError("neighbors", allowed, config.neighbors, hint)
-    if given_conversation(call.conversation) is not None and config.label_step != 1:
-        allowed = "left out where a conversation is given, as Conversation.shared has it"
-        raise ConfigError("label_step", allowed, config.label_step)
+    given_conversation(call.conversation)
     # A subclass of str may change how its text is read; the text itself is asked for.
     return config, query if query is None else str.__str__(query)

@@ -137,14 +137,14 @@ def _leave_out_sent(conversation: Conversation, relevance: Relevance) -> tuple[U
     """Return the candidates of `relevance` without what `conversation` has, and the relevance with its labels."""
     config, candidates = relevance.config, relevance.candidates
     first_label = max(config.first_label, conversation.next_label)
-    config = replace(config, first_label=first_label, label_step=conversation.label_step)
+    config = replace(config, first_label=first_label)
     unsent, sent_chunks = Unsent(tuple(candidates), {}), dict[tuple[str, int], SentChunk]()
     if config.enabled and config.repeat == "never":
         unsent, sent_chunks = leave_out_sent(candidates, conversation, relevance.joins)
     source_of = MetadataReader(config.keys, config.language).source
     labels = known_labels(conversation, (candidate.chunk for candidate in candidates), source_of, config)
     max_label = first_label + len(candidates) * MAX_PARTS * conversation.label_step
-    earlier = Earlier(labels, max_label, sent_chunks)
+    earlier = Earlier(labels, max_label, sent_chunks, conversation.label_step)
     return unsent, replace(relevance, candidates=unsent.candidates, config=config, scored=candidates, earlier=earlier)
 
 
@@ -187,10 +187,10 @@ def _select_with_labels(
     max_labels *= MAX_PARTS if config.order == "auto" else 1
     used_end = first = conversation.labels.reserve(max_labels, config.first_label)
     end = first + max_labels
-    config = replace(config, first_label=first, label_step=1)
+    config = replace(config, first_label=first)
     try:
         result = yield from select_by(
-            replace(relevance, config=config, earlier=replace(relevance.earlier, max_label=end))
+            replace(relevance, config=config, earlier=replace(relevance.earlier, max_label=end, label_step=1))
         )
         used_end = max([first, *(number + 1 for number in result.layout.label_numbers())])
     finally:

@@ -93,7 +93,8 @@ class AssemblyConfig:
     window: Annotated[int, Range(0, 3)] = 1  # 3 is the widest window of the published five-stage rule
     """The number of neighbors on each side of a hit, 0 to 3 chunks. Without a query, neighbors are included only where
     hits leave room. Measured without a query at 8,000 tokens with 20 hits: .932 of the evidence, versus .908 for the
-    hits one after the other."""
+    hits one after the other. With a query at 2,000 tokens, on three sets:
+    .819, versus .723 with 0."""
     candidate_window: Annotated[int, Range(0, MAX_CANDIDATE_WINDOW)] | None = None
     """The number of neighbors fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same
     round trip. None fetches 3, or none if `window` is 0. If not everything fits, these neighbors compete with all other
@@ -166,7 +167,7 @@ class AssemblyConfig:
     max_chunk_tokens: Annotated[int, Range(1)] | None = None
     """The maximum tokens of one chunk, at least 1, if not everything fits: longer chunks are cut, or by `compress`
     reduced to their best sentences, as many as fit, or to a model's excerpt. None sets no limit; 2,000 is the published
-    value."""
+    value. Measured on three sets at 2,000 tokens: 200 leaves .590 of the evidence, None .793."""
     compress: Compress = "none"
     """The method to shorten a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
     best, as many as fit; "llm" has a language model choose them first. All kept text is verbatim: a model's answer that
@@ -233,7 +234,9 @@ class AssemblyConfig:
     """The header around each block, as a name or a function. The function gets a `Heading` and returns a header, or a
     header and a footer, on lines of their own; it never receives the text, and is not called for a tiny budget. If all
     its headers show the labels of a format, such as `[1]`, prompts ask for these labels and answers are parsed for
-    them. Text of documents can't imitate the labels of "numbered" and "source"; you must guard other forms yourself."""
+    them. Text of documents can't imitate the labels of "numbered" and "source"; you must guard other forms yourself.
+    Measured on three sets at 2,000 tokens: headers take .009 of the text with "minimal", .032 with "grouped", .039 with
+    "source", .047 with "numbered" and .081 with "xml"."""
     separator: Separator = "blank"
     """The text between two blocks: "blank" is a blank line, "rule" a line `---` between two blank lines, as in the
     published pipeline. No text of a document can imitate the line, and it takes one or two tokens per block. Documents
@@ -242,13 +245,11 @@ class AssemblyConfig:
     """The language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents can't
     imitate generated headers in any language, and answers are parsed for the labels of all languages."""
     cite: Cite = "document"
-    """The unit that gets its own label: "document", "passage" or "chunk"."""
+    """The unit that gets its own label: "document", "passage" or "chunk". Measured on three sets at 2,000 tokens:
+    headers take .047, .057 and .070 of the text; the evidence is .819, .819 and .813."""
     first_label: Annotated[int, Range(1, MAX_FIRST_LABEL)] = 1
     """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: a `Conversation`
-    continues the numbering, from this number on."""
-    label_step: Annotated[int, Range(1, 1_000)] = 1
-    """The distance from one label to the next, 1 to 1,000. Contexts assembled in parallel, n of them, share no label if
-    their first labels are n consecutive numbers and each uses n as its step: 1 3 5 and 2 4 6."""
+    continues the numbering, from this number on; `Conversation.shared` numbers contexts assembled in parallel."""
     header_keys: tuple[str, ...] = ()
     """Metadata keys, or dotted paths, whose values are shown to the model below the header, one per line, such as
     `author: J. Jansen`. The values come from the label's best chunk. A tiny budget leaves them out."""

@@ -81,7 +81,7 @@ class Conversation:
         if not all(isinstance(one, SentContext) for one in self.sent):
             object.__setattr__(self, "sent", _load(self.sent))
         check_int("next_label", self.next_label, 1)
-        check_int("label_step", self.label_step, 1)
+        check_int("label_step", self.label_step, 1, 1_000)
         if not (self.labels is None or isinstance(self.labels, Labels)):
             raise ConfigError("labels", "a Labels() or None", self.labels)
 

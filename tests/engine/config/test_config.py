@@ -53,7 +53,6 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("separator", "one of 'blank', 'rule'", ["---", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
         ("first_label", "an integer from 1 to 900,000", [0, -1, 1.0, "4", None, True, 900_001]),
-        ("label_step", "an integer from 1 to 1,000", [0, -1, 1.0, "4", None, True, 1_001]),
         ("order", ORDERS, ["best", None, ["edges"]]),
         ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
         ("summary_key", "a metadata key or a non-empty tuple of keys", ["", None, 7, (), ("a", "")]),

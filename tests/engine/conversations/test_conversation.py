@@ -301,8 +301,8 @@ async def test_assemblies_in_parallel_share_no_new_label():
 def test_wrong_arguments_say_what_is_right():
     with pytest.raises(InputError, match="conversation must be a Conversation or None, got 3"):
         assemble(hits(0), conversation=3)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="label_step must be left out where a conversation is given"):
-        assemble(hits(0), AssemblyConfig(label_step=3), conversation=Conversation())
+    with pytest.raises(ConfigError, match="label_step must be an integer from 1 to 1,000, got 1001"):
+        Conversation(label_step=1_001)
 
 
 def test_the_first_label_of_the_config_is_the_least_one():
@@ -319,7 +319,7 @@ TABLE = re.compile(r"^\s*\|", re.MULTILINE)
 @settings(suppress_health_check=list(HealthCheck))
 @given(retrievals(), st.randoms(use_true_random=False), st.sampled_from([1, 98, 997, 99_990]))
 def test_nothing_is_sent_twice_and_nothing_is_lost(case: Retrieval, random, next_label: int):
-    config = replace(case.config, first_label=1, label_step=1)
+    config = replace(case.config, first_label=1)
     conversation = Conversation(next_label=next_label)
     sent: dict[tuple[str, str], set[int]] = {}
     for _ in range(3):

@@ -37,19 +37,19 @@ def test_the_first_label_is_the_one_that_is_set(form: str):
     [(1, 1), (5, 1), (95, 1), (998, 1), (9_999, 1), (99_995, 1), (900_000, 1), (2, 3), (90, 40), (7, 1_000)],
 )
 def test_longer_numbers_are_counted(form: object, first: int, step: int):
-    sizes = set()
+    sizes, conversation = set(), Conversation(next_label=first, label_step=step)
     for limit in range(20, 400, 23):
-        config = AssemblyConfig(first_label=first, label_step=step, format=form, max_tokens=limit)  # type: ignore[arg-type]
-        context = assemble(HITS, config)
+        config = AssemblyConfig(format=form, max_tokens=limit)  # type: ignore[arg-type]
+        context = assemble(HITS, config, conversation=conversation)
         assert context.token_count == count(context.text) <= limit
         sizes.add(len(context.citations))
         # What was left out would not have fitted: a number that is counted too long costs a source.
         if len(context.citations) < len(HITS):
             left_out = [hit for hit in HITS if hit.chunk.id not in {each.best_chunk_id for each in context.citations}]
-            longer = AssemblyConfig(first_label=first, label_step=step, format=form)  # type: ignore[arg-type]
+            longer = AssemblyConfig(format=form)  # type: ignore[arg-type]
             for more in left_out:
                 standing = [hit for hit in HITS if hit not in left_out or hit is more]
-                assert assemble(standing, longer).token_count > limit
+                assert assemble(standing, longer, conversation=conversation).token_count > limit
     assert len(sizes) > 3
 
 
@@ -61,7 +61,7 @@ def test_labels_go_on_in_every_order():
 
 
 def test_contexts_assembled_side_by_side_share_no_label():
-    made = [assemble(HITS, AssemblyConfig(first_label=4 + at, label_step=3)) for at in range(3)]
+    made = [assemble(HITS, conversation=Conversation(next_label=4).shared(at, 3)) for at in range(3)]
     labels = [int(each.label) for context in made for each in context.citations]
     assert sorted(labels) == list(range(4, 4 + 3 * len(HITS)))
     for context in made:
@@ -136,7 +136,7 @@ async def test_labels_are_different_on_the_event_loop():
 def test_no_context_has_more_labels_than_it_took(case: Retrieval):
     labels = Labels()
     conversation = Conversation(labels=labels)
-    config = replace(case.config, first_label=1, label_step=1)
+    config = replace(case.config, first_label=1)
     taken: list[int] = []
     take = labels.reserve
     labels.reserve = lambda most, least: taken.append(most) or take(most, least)  # type: ignore[method-assign, assignment]
@@ -173,8 +173,6 @@ def test_wrong_labels_say_what_is_right():
         Conversation(labels=3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"conversation must be a Conversation or None, got Labels\(1\)"):
         assemble(HITS, conversation=Labels())  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="label_step must be left out where a conversation is given"):
-        assemble(HITS, AssemblyConfig(label_step=3), conversation=Conversation(labels=Labels()))
 
 
 def test_no_label_is_below_the_one_that_is_set():

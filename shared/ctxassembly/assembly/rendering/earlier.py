@@ -36,10 +36,12 @@ class Earlier:
     """A bound of all labels that the context may have; it is only needed if there are `labels`."""
     chunks: Mapping[tuple[str, int], SentChunk] = field(default_factory=dict)
     """The chunks that it has text of, by document and position."""
+    label_step: int = 1
+    """The distance from one new label to the next."""
 
     def number_labels(self, config: AssemblyConfig) -> Callable[[CitationBlock], int]:
         """Return a function that numbers the labels of a context in their order: the known ones of each, then new."""
-        new = count(config.first_label, config.label_step)
+        new = count(config.first_label, self.label_step)
         known = {key: iter(labels) for key, labels in self.labels.items()}
 
         def number(label: CitationBlock) -> int:

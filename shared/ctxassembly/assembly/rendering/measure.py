@@ -81,7 +81,7 @@ class SizeMeter:
         self.get_rank: GetRank = parts.chunk_rank if parts is not None and parts.chunk_parts else rank_key
         """Ranks chunks by relevance."""
         self._has_labels = shows_labels(config.format)
-        self._first_label, self._label_step = config.first_label, config.label_step
+        self._first_label, self._label_step = config.first_label, renderer.earlier.label_step
         marker = counter.measure(PASSAGE_MARKER)
         self._marker_start = counter.measure(marker.prefix)
         self._marker_end = counter.measure(marker.suffix or "")
