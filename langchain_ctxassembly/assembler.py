@@ -21,7 +21,7 @@ from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation,
 from typing_extensions import Self, override
 
 from ctxassembly.answering.cache import HiddenFilter
-from ctxassembly.assembly.expansion.access import unseen_filter_warning
+from ctxassembly.assembly.expansion.access import HIDDEN_FILTER, neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_parameters, check_store, hint_for_config, hint_for_documents
@@ -51,11 +51,8 @@ CONTEXT_RUN = "ContextAssembler.as_context"
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
-HIDDEN_FILTER_REMEDY = (
-    "ContextAssembler(filter=...), or ContextAssemblyRetriever(retriever=vectorstore.as_retriever(...)), which reads it"
-)
-OTHER_STORE_FACT = "The search has no filter, but the neighbors come from another store"
-OTHER_STORE_REMEDY = "ContextAssembler(filter=...), the filter of that store"
+FILTER_CALL = "ContextAssembler(filter=filter) or ContextAssembler(neighbors='unfiltered')"
+OTHER_STORE = "The search has no filter, but adjacent chunks come from another store"
 QUERY_KEYS = ("question", "input")
 """The keys under which chains pass the user's question, if none is named "query"."""
 INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
@@ -157,8 +154,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         check_scorer(self.scorer)
         restrict_store(self.store, self.filter, None)
-        if message := window_warning(self.llm, self.config.token_limit):
-            self._warnings.warn(message, key="window")
+        self._warnings.warn(window_warning(self.llm, self.config.token_limit), key="window")
         return self
 
     @override
@@ -334,16 +330,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _issue_warnings(self, context: Context, search: VisibleSearch | None) -> None:
         """Issue the warnings that `context` requires, once."""
+        fact: str | None = HIDDEN_FILTER
         if search is not None and search.has_no_filter:
             # Warn only if neighbors were left out: to the owner of a single tenant it makes no difference.
-            filter_warning = (
-                unseen_filter_warning(context.trace, OTHER_STORE_REMEDY, OTHER_STORE_FACT)
-                if context.trace.unscoped
-                else None
-            )
-        else:
-            filter_warning = unseen_filter_warning(context.trace, HIDDEN_FILTER_REMEDY)
-        self._warnings.warn_about_neighbors(filter_warning, context.trace.missing, type(self.store))
+            fact = OTHER_STORE if context.trace.unscoped else None
+        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL, fact), key=type(self.store))
 
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:
         """Return hits, query and supplement, from either form of input. The engine checks the supplement."""

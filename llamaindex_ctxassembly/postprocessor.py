@@ -18,7 +18,7 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.answering.cache import HiddenFilter, index_identity
-from ctxassembly.assembly.expansion.access import unseen_filter_warning
+from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
@@ -82,30 +82,7 @@ class AssembledNodes(NamedTuple):
         return self
 
 
-REMEDY = "ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, which is called at each query"
-
-
-class ContextWarnings(WarnOnce):
-    """The warnings that a postprocessor still owes, its copies together with it."""
-
-    _checked_llm_id = 0
-    """The `id` of the LLM whose window was checked last."""
-
-    def warn_about_window(self, llm: Any, max_tokens: int) -> None:
-        """Warn if a context of `max_tokens` tokens may be too long for the LLM."""
-        # Reading `Settings.llm` would create an LLM if none is set.
-        llm = llm or getattr(Settings, "_llm", None)
-        if id(llm) == self._checked_llm_id:  # its metadata may take a while to read
-            return
-        self._checked_llm_id = id(llm)
-        if message := window_warning(llm, max_tokens):
-            self.warn(message, key="window")
-
-    def warn_about_context(self, context: Context, store: Any, llm: Any, max_tokens: int) -> None:
-        """Issue the warnings that `context`, with neighbors from `store`, requires."""
-        self.warn_about_window(llm, max_tokens)
-        self.warn_about_neighbors(unseen_filter_warning(context.trace, REMEDY), context.trace.missing, type(store))
-
+FILTER_CALL = "ContextAssemblyPostprocessor(filter=filters) or ContextAssemblyPostprocessor(neighbors='unfiltered')"
 
 T = TypeVar("T")
 
@@ -217,7 +194,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     _neighbor_store: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
-    _warnings: ContextWarnings = PrivateAttr(default_factory=ContextWarnings)
+    _warnings: WarnOnce = PrivateAttr(default_factory=WarnOnce)
+    """Its warnings, which its copies share."""
 
     def __init__(self, *, neighbors: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
         check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
@@ -237,7 +215,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         check_scorer(self.scorer)
         check_conversation(self.conversation)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
-        self._warnings.warn_about_window(self.llm, self.config.token_limit)
+        self._check_window()
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
@@ -405,7 +383,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def _issue_warnings(self, context: Context) -> None:
         store = self.docstore or self.vector_store or self.store
-        self._warnings.warn_about_context(context, store, self.llm, self.config.token_limit)
+        self._check_window()
+        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(store))
+
+    def _check_window(self) -> None:
+        """Warn if a context may be too long for the LLM, which may have been set since the last run."""
+        # Reading `Settings.llm` would create an LLM if none is set.
+        llm = self.llm or getattr(Settings, "_llm", None)
+        if self._warnings.is_first("llm", id(llm)):  # its metadata may take a while to read
+            self._warnings.warn(window_warning(llm, self.config.token_limit), key="window")
 
 
 def _check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:

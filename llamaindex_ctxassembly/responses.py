@@ -98,7 +98,8 @@ def _sources(response: Any) -> list[Any]:
         )
     if any(map(_is_renumbered, ours)):
         raise InputError(
-            f"the response has labeled nodes that were split and numbered again, by CitationQueryEngine. {SPLIT_REMEDY}"
+            "the response has labeled nodes that were split and numbered again, by CitationQueryEngine; use "
+            f"{SPLIT_CALL}"
         )
     return nodes
 
@@ -172,11 +173,7 @@ def _node_text(node: Any) -> str:
     return str(get_field(_inner_node(node), "text") or "")
 
 
-SPLIT_REMEDY = (
-    "index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=CITATION_QA_TEMPLATE, "
-    "refine_template=CITATION_REFINE_TEMPLATE), with the templates of llamaindex_ctxassembly, or "
-    "AnswerQueryEngine.from_args(index)"
-)
+SPLIT_CALL = "AnswerQueryEngine.from_args(index)"
 _MODULE = "llama_index.core.query_engine.citation_query_engine"
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -184,8 +181,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def warn_if_split(once: WarnOnce) -> None:
     """Warn if a CitationQueryEngine is running."""
     if (engine := _splitting_engine()) is not None:
-        fact = f"{engine[:40]} splits labeled nodes and numbers the pieces, so its answer cites other sources"
-        once.warn(with_remedy(fact, SPLIT_REMEDY), key="split")
+        fact = f"{engine[:40]} splits labeled nodes and numbers the pieces"
+        message = with_remedy(fact, "Its answer cites the wrong sources", SPLIT_CALL)
+        once.warn(UserWarning(message), key="split")
 
 
 def without_span(method: Method) -> Method:

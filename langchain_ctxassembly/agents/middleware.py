@@ -332,8 +332,9 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         overflow = window.overflow([*system_messages, *prompt.messages])
         if overflow > 0:
             fact = f"The prompt exceeds the model's window by {overflow:,} tokens, even without any context"
-            remedy = "summarize or trim the conversation, as SummarizationMiddleware does"
-            self._warnings.warn(with_remedy(fact, remedy), key="excess")
+            call = "SummarizationMiddleware(model, trigger=('tokens', 4_000))"
+            message = with_remedy(fact, "The model may refuse it", call)
+            self._warnings.warn(UserWarning(message), key="excess")
         return prompt
 
     def _without_excess(
@@ -355,16 +356,18 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         given = self._budget
         budget = given if isinstance(given, TokenBudget) else budget_of(request.model, given)
         if budget is None:
-            fact = "The model's window is unknown, so only max_tokens of the assembler's config limits the context"
-            self._warnings.warn(with_remedy(fact, "ContextMiddleware(budget=...), in tokens"), key="window")
+            effect = "Each context has at most max_tokens, but the whole prompt may be too long"
+            message = with_remedy("The model's window is unknown", effect, "ContextMiddleware(budget=128_000)")
+            self._warnings.warn(UserWarning(message), key="window")
         return make_context_window(budget, encoding, request.tools, self._token_counter)
 
     def _warn_about_tools(self, tools: Collection[Any]) -> None:
         for tool in tools:
             if isinstance(tool, BaseTool) and tool.args_schema is RetrieverInput and tool.response_format == "content":
-                fact = f"The tool {tool.name[:60]!r} returns text alone, so there are no documents to assemble"
-                remedy = 'create_retriever_tool(..., response_format="content_and_artifact")'
-                self._warnings.warn(with_remedy(fact, remedy), key="tools")
+                fact = f"The tool {tool.name[:60]!r} returns text without documents"
+                call = "create_retriever_tool(retriever, name, description, response_format='content_and_artifact')"
+                message = with_remedy(fact, "Its results are sent to the model as they are", call)
+                self._warnings.warn(UserWarning(message), key="tools")
 
 
 def _with_messages(request: ModelRequest[Any], prompt: PromptMessages | None) -> ModelRequest[Any]:

@@ -44,7 +44,7 @@ from ctxassembly.runtime.answer_run import check_answer_config
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
-from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs, read_conversation
+from langchain_ctxassembly.assembler import FILTER_CALL, ContextAssembler, assembler_inputs, read_conversation
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 from langchain_ctxassembly.convert.models import as_cache
 from langchain_ctxassembly.search.caller_filter import ambient_config
@@ -81,11 +81,6 @@ class AnswerOutput(TypedDict):
 
 
 ChainParts: TypeAlias = answer_run.ChainParts[AnswerModels, RetrieverEvidence]
-
-FILTER_REMEDY = (
-    "Give the filter as data, even where the search takes a function: ContextAssembler(filter={'tenant': ...}), or say "
-    "neighbors='unfiltered' if every caller may read everything"
-)
 
 
 def messages_of(history: Any) -> list[BaseMessage]:
@@ -128,7 +123,7 @@ class AnswerRun(answer_run.AnswerRun):
             background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
         )
         with ambient_config(config):
-            super().__init__(replace(parts, model=replace(parts.model, config=config)), call, FILTER_REMEDY)
+            super().__init__(replace(parts, model=replace(parts.model, config=config)), call, FILTER_CALL)
 
     @override
     def ask(self, request: Any) -> Any:

@@ -22,7 +22,6 @@ from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -46,13 +45,6 @@ from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
 
 AnyPostgres: TypeAlias = PGVectorStore | AsyncPGVectorStore | PGVector
-
-REMEDIES: Mapping[Problem, str] = {
-    "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
-    "vectorstore.add_documents(number_chunks(documents))",
-    "answer": "call number_stored_chunks(vectorstore) once, or name the keys of the table in "
-    "AssemblyConfig(keys=MetadataKeys(document_id=..., index=...))",
-}
 
 Rows = Iterable[Sequence[Any]]
 """Id, text and metadata of chunks."""
@@ -78,6 +70,8 @@ class PGVectorNeighbors(PostgresStore):
     """
 
     finds_offsets = finds_titles = True
+    remedies = dict.fromkeys(("place", "answer"), "number_stored_chunks(vectorstore)")
+    """Lines to write if neighbors can't be found."""
 
     vectorstore: AnyPostgres = field(kw_only=False)
     filter: dict[str, Any] | None = None
@@ -90,11 +84,6 @@ class PGVectorNeighbors(PostgresStore):
             raise ConfigError("filter", "a dict, as for the vector store's own search", self.filter)
         check_size(self.filter)
         super().__post_init__()
-
-    @property
-    def remedies(self) -> Mapping[Problem, str]:
-        """Lines to write if neighbors can't be found."""
-        return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter, in any order.

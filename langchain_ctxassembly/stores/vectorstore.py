@@ -30,22 +30,6 @@ from langchain_ctxassembly.stores.filters import (
 )
 from langchain_ctxassembly.stores.identity import is_postgres
 
-_STORE_AGAIN = "store them again as vectorstore.add_documents(number_chunks(documents))"
-METADATA_REMEDIES: Mapping[Problem, str] = {
-    "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
-    "vectorstore.add_documents(number_chunks(documents))",
-    "answer": "call number_stored_chunks(vectorstore) once, which writes the index as an integer, or name the keys of "
-    "document and index in AssemblyConfig(keys=MetadataKeys(document_id=..., index=...))",
-}
-"""The line to write if neighbors can't be found by their metadata."""
-ID_REMEDIES: Mapping[Problem, str] = {
-    "place": _STORE_AGAIN,
-    "answer": "store them again under ids that follow from document and index, as "
-    "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
-    "VectorStoreNeighbors(vectorstore, id_of=...)",
-}
-"""The line to write if neighbors can't be found by their ids."""
-
 
 @guess_names
 @dataclass(frozen=True)
@@ -100,7 +84,10 @@ class VectorStoreNeighbors:
     @property
     def remedies(self) -> Mapping[Problem, str]:
         """Lines to write if neighbors can't be found."""
-        return METADATA_REMEDIES if self._can_use_metadata else ID_REMEDIES
+        again = "vectorstore.add_documents(number_chunks(documents))"
+        return dict.fromkeys(
+            ("place", "answer"), "number_stored_chunks(vectorstore)" if self._can_use_metadata else again
+        )
 
     @property
     def holds_filter(self) -> bool | None:
@@ -198,7 +185,7 @@ class NoNeighbors:
     @property
     def remedies(self) -> Mapping[Problem, str]:
         """The line to write if neighbors can't be found."""
-        return {"method": "say where they come from, ContextAssemblyRetriever.from_vectorstore(vectorstore, store=...)"}
+        return {"method": "ContextAssemblyRetriever.from_vectorstore(vectorstore, store=MemoryStore(chunks))"}
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Raise, since there is nothing to query.

@@ -55,10 +55,8 @@ class DocstoreNeighbors:
 
     finds_offsets = True
     remedies: ClassVar[Mapping[Problem, str]] = {
-        "place": "build the index from number_chunks(nodes)",
-        "answer": "where a vector store keeps the nodes the docstore has none: say "
-        "ContextAssemblyPostprocessor(vector_store=index.vector_store); where it has them, build it from "
-        "number_chunks(nodes), which gives each node its SOURCE",
+        "place": "VectorStoreIndex(number_chunks(nodes))",
+        "answer": "ContextAssemblyPostprocessor.from_index(index)",
     }
     """Lines to write if neighbors can't be found."""
 
@@ -119,12 +117,12 @@ class VectorStoreNeighbors:
     def remedies(self) -> Mapping[Problem, str]:
         """Lines to write if neighbors can't be found."""
         can_number = is_chroma(self.vector_store) or is_qdrant(self.vector_store)
-        number = "call number_stored_chunks(vector_store) once, or " if can_number else ""
+        number = "number_stored_chunks(vector_store)"
+        build = "VectorStoreIndex(number_chunks(nodes), storage_context=storage_context)"
         return {
-            "place": f"{number}build the index from number_chunks(nodes)",
-            "answer": f"{number}build the index from number_chunks(nodes), which gives each node its SOURCE",
-            "method": "keep the nodes in a docstore, VectorStoreIndex(nodes, storage_context=storage_context, "
-            "store_nodes_override=True), and pass ContextAssemblyPostprocessor(docstore=index.docstore)",
+            **dict.fromkeys(("place", "answer"), number if can_number else build),
+            "method": "ContextAssemblyPostprocessor(docstore=VectorStoreIndex(nodes, storage_context=storage_context, "
+            "store_nodes_override=True).docstore)",
         }
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:

@@ -15,7 +15,6 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import Engine, Row, Table, true
 
-from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -55,10 +54,7 @@ class PGVectorNeighbors(PostgresStore):
     """
 
     finds_titles: ClassVar[bool] = True
-    remedies: ClassVar[Mapping[Problem, str]] = {
-        "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
-        "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
-    }
+    remedies = dict.fromkeys(("place", "answer"), "number_stored_chunks(vector_store)")
     """Lines to write if neighbors can't be found."""
 
     vector_store: Any = field(kw_only=False)

@@ -249,8 +249,8 @@ class FilterNotSeenWarning(UserWarning):
     ...     try:
     ...         ContextAssembler(store=store).invoke([found])
     ...     except FilterNotSeenWarning as warning:
-    ...         print(str(warning).partition(",")[0])
-    The filter of the search could not be seen
+    ...         print(str(warning).partition(".")[0])
+    The filter of the search can't be seen
     """
 
 
@@ -266,8 +266,8 @@ class NothingToJoinWarning(UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", NothingToJoinWarning)
     ...     documents = ContextAssembler(store=MemoryStore([])).invoke([Document("Drink water.")])
-    >>> print(documents[0].metadata["trace"]["missing"].partition(",")[0])
-    1 of 1 hit has no chunk_index or prev/next links and neither document_id nor source
+    >>> print(documents[0].metadata["trace"]["missing"].partition(" (")[0])
+    1 of 1 retrieved chunk has no chunk_index or prev/next links and neither document_id nor source
     """
 
 

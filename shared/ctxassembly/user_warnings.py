@@ -1,4 +1,4 @@
-"""The one place where warnings are issued: once an object, at the caller's line, with a short fact and its remedy.
+"""The one place where warnings are issued: once an object, at the caller's line, with a fact, its effect and a call.
 
 A warning at a line of a framework, or of ours, doesn't show where to look. `stacklevel` can't count the frames
 between: a chain, a retry, an agent and an instrumented method add different numbers of them. So the caller is the first
@@ -9,9 +9,10 @@ the line is used that made the object.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from inspect import currentframe
 from types import FrameType
@@ -21,15 +22,16 @@ from ctxassembly.concurrency import is_event_loop_frame, waiting_frames
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 
 MAX_FACT_CHARS = 160
-"""Most characters of a warning before its remedy."""
+"""Most characters of the first sentence of a warning."""
 REMEDY = " Fix: "
-"""The mark between the fact and its remedy."""
+"""The mark before the line to write."""
 _OWN_PACKAGES = frozenset({"ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly"})
 _FRAMEWORKS = (
     "langchain", "langgraph", "langsmith", "llama_index", "workflows", "pydantic", "tenacity", "wrapt", "anyio",
     "opentelemetry", "openinference",
 )  # fmt: skip
 """Prefixes of the package names that may be on the stack between a caller and us."""
+_STDLIB = os.__file__.removesuffix("os.py")
 
 
 class _Line(NamedTuple):
@@ -40,14 +42,28 @@ class _Line(NamedTuple):
     module: str
 
 
-def with_remedy(fact: str, remedy: str) -> str:
-    """Return the message of a warning: `fact`, shortened to 160 characters, and what to do about it.
+def with_remedy(fact: str, effect: str, call: str) -> str:
+    """Return the message of a warning: a fact, shortened to 160 characters, its effect, and the call to write.
 
-    >>> with_remedy("2 of 2 hits have no chunk_index", "store number_chunks(documents).")
-    '2 of 2 hits have no chunk_index. Fix: store number_chunks(documents).'
+    >>> with_remedy("There is no pg_trgm", "Misspelled words find nothing", "CREATE EXTENSION pg_trgm")
+    'There is no pg_trgm. Misspelled words find nothing. Fix: CREATE EXTENSION pg_trgm'
     """
-    short = fact if len(fact) < MAX_FACT_CHARS else f"{fact[: MAX_FACT_CHARS - 4]}..."
-    return f"{short}.{REMEDY}{remedy}"
+    line = " ".join(fact.split())
+    short = line if len(line) < MAX_FACT_CHARS else f"{line[: MAX_FACT_CHARS - 4]}..."
+    return f"{short}. {effect}.{REMEDY}{call}"
+
+
+def checklist(messages: Iterable[object]) -> str:
+    """Return one message of several, which may have several lines themselves: a numbered list if there are two or more.
+
+    >>> print(checklist(["No index. Fix: a()", "No filter. Fix: b()"]))
+    2 things to fix:
+    1. No index. Fix: a()
+    2. No filter. Fix: b()
+    """
+    lines = [line for message in messages for line in str(message).split("\n")]
+    numbered = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
+    return lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} things to fix:", *numbered])
 
 
 @contextmanager
@@ -74,38 +90,28 @@ class WarnOnce:
     >>> once = WarnOnce()
     >>> with warnings.catch_warnings(record=True) as given:
     ...     warnings.simplefilter("always")
-    ...     once.warn("Too long."), once.warn("Too long."), once.warn("Too short.", key="short")
-    (None, None, None)
+    ...     for key in ("length", "length", "width"):
+    ...         once.warn(UserWarning(f"The {key} is unknown."), key=key)
     >>> [str(each.message) for each in given]
-    ['Too long.', 'Too short.']
+    ['The length is unknown.', 'The width is unknown.']
     """
 
     def __init__(self) -> None:
         self._issued: dict[Any, object] = {}
         self._created_at = _caller_line()
 
-    def warn(self, message: str, category: type[Warning] = UserWarning, key: object = None) -> None:
-        """Issue `message`, unless a warning with the same category and key was issued before."""
-        if self._is_first(category, key):
-            warn(message, category, self._created_at)
+    def warn(self, *pending: Warning | None, key: object = None) -> None:
+        """Issue one warning for those of `pending` whose category was not issued before with the same key."""
+        first = [each for each in pending if each is not None and self.is_first(type(each), key)]
+        if first:
+            category = type(first[0]) if len(first) == 1 else _BothWarning
+            warn(category(checklist(first)), self._created_at)
 
-    def warn_about_neighbors(self, unseen_filter: str | None, missing: str | None, key: object = None) -> None:
-        """Issue one warning for both: a filter that was not seen, and what hits or their store lack."""
-        pending: list[tuple[str, type[Warning]]] = [
-            (message, category)
-            for message, category in ((unseen_filter, FilterNotSeenWarning), (missing, NothingToJoinWarning))
-            if message and self._is_first(category, key)
-        ]
-        if len(pending) == 2:
-            facts, remedies = zip(*(message.split(REMEDY, 1) for message, _ in pending), strict=True)
-            warn(with_remedy(" ".join(facts).rstrip("."), "; ".join(remedies)), _BothWarning, self._created_at)
-        elif pending:
-            warn(*pending[0], self._created_at)
-
-    def _is_first(self, category: type[Warning], key: object) -> bool:
+    def is_first(self, *key: object) -> bool:
+        """Return True the first time that it is called with `key`."""
         mark = object()
         # A single atomic operation, so that only one of several threads warns.
-        return self._issued.setdefault((category, key), mark) is mark
+        return self._issued.setdefault(key, mark) is mark
 
     def __eq__(self, other: object) -> bool:
         """Return True for any other `WarnOnce`: earlier warnings are no part of an object's value."""
@@ -124,16 +130,16 @@ class WarnOnce:
         return {"_issued": {}, "_created_at": self._created_at}
 
 
-def warn(message: str, category: type[Warning] = UserWarning, fallback: _Line | None = None) -> None:
-    """Issue a warning at the caller's line; `fallback` is the line to name if no caller can be found."""
+def warn(warning: Warning, fallback: _Line | None = None) -> None:
+    """Issue `warning` at the caller's line; `fallback` is the line to name if no caller can be found."""
     line = _caller_line() or fallback
     if line is None:
-        warnings.warn(message, category, stacklevel=2)
+        warnings.warn(warning, stacklevel=2)
         return
     # The registry of the module makes Python's own "once a line" work.
     module = sys.modules.get(line.module)
     registry = {} if module is None else module.__dict__.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(message, category, line.filename, line.number, line.module, registry)
+    warnings.warn_explicit(warning, type(warning), line.filename, line.number, line.module, registry)
 
 
 def _caller_line() -> _Line | None:
@@ -158,10 +164,10 @@ def _stack_frames() -> Iterator[FrameType]:
 
 def _is_internal(frame: FrameType) -> bool:
     top = (frame.f_globals.get("__name__") or "").partition(".")[0]
-    # An application may well be called langchain_app: a framework is installed.
-    return (
-        top in _OWN_PACKAGES or top in sys.stdlib_module_names or (top.startswith(_FRAMEWORKS) and _is_installed(frame))
-    )
+    # An application may well have a langchain_app.py, or a chunk.py as the standard library has: the file decides.
+    if _is_installed(frame):
+        return top.startswith((*_FRAMEWORKS, *_OWN_PACKAGES))
+    return top in _OWN_PACKAGES or frame.f_code.co_filename.startswith((_STDLIB, "<frozen"))
 
 
 def _is_installed(frame: FrameType) -> bool:

@@ -141,7 +141,7 @@ async def test_an_error_of_the_store_is_told_however_odd_it_is(error: Exception)
         assert standing(context) == ["A4"]
         (note,), warned = context.trace.notes, str(context.trace.missing)
         assert note.startswith("store: no neighbors (")
-        assert warned.startswith("The store failed, so hits lack neighbors (")
+        assert warned.startswith("The store failed (")
         assert max(len(note), len(warned)) < 700
     raising = AssemblyConfig(on_store_error="raise")
     with pytest.raises(StoreError, match="neighbors could not be fetched: "):

@@ -243,7 +243,7 @@ def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
 
     plain = create_retriever_tool(retriever(), "search", "Searches.")
     graph = agent(Scripted(calls("topic1"), AIMessage("Done.")), plain)
-    with pytest.warns(UserWarning, match=r"The tool 'search' returns text alone, .*content_and_artifact"):
+    with pytest.warns(UserWarning, match=r"The tool 'search' returns text without documents\. .*content_and_artifact"):
         graph.invoke(asked("?"))
 
 

@@ -317,7 +317,7 @@ class BrokenStore:
         raise ConnectionError("the line is dead")
 
 
-@pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
+@pytest.mark.filterwarnings("ignore:The store failed")
 async def test_a_failing_store_leaves_the_hits_and_a_note() -> None:
     for assembler in (ContextAssembler(store=BrokenStore()), ContextAssembler(store=BrokenStore(), filter={"a": 1})):
         for found in (assembler.invoke(HITS), await assembler.ainvoke(HITS)):

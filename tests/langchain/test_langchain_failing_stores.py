@@ -133,7 +133,7 @@ def test_one_warning_where_no_other_query_is_known(kind: Any, is_async: bool) ->
     found, (message,) = answered(made, is_async=is_async)
     fact, remedy = message.split(REMEDY)
     assert "get_by_ids" in fact
-    assert len(fact) <= MAX_FACT_CHARS
+    assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
     assert "store=" in remedy
     assert [len(each.metadata["chunk_ids"]) for each in found] == [1, 1]
 
@@ -155,7 +155,7 @@ def test_a_chain_over_such_a_store_warns_once_and_notes_it_once(kind: Any, error
     (message,) = [str(each.message) for each in seen]
     fact, remedy = message.split(REMEDY)
     assert f"({type(error).__name__}: " in fact
-    assert len(fact) <= MAX_FACT_CHARS
+    assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
     assert "store=" in remedy
     for output in outputs:
         trace = output["result"].context.trace

@@ -51,7 +51,7 @@ from langchain_ctxassembly import (
 from langchain_samples import WordEmbeddings
 
 WORDS = ["harbour", "falcon", "ember", "lantern", "meadow"]
-NOT_HELD = "The store doesn't hold"
+NOT_HELD = "The store doesn't contain"
 
 
 def handbook(whose: str, count: int = 5) -> list[Document]:
@@ -210,7 +210,7 @@ async def test_a_store_over_another_collection_gives_no_neighbors_and_says_so(ma
 @pytest.mark.parametrize(("make", "written"), STORES)
 def test_of_two_collections_only_the_hits_of_the_store_get_neighbors(make: Any, written: Any) -> None:
     assembler = ContextAssembler(store=VectorStoreNeighbors(make(written(NORTH))), neighbors="unfiltered")
-    with pytest.warns(NothingToJoinWarning, match="doesn't hold 1 of 2 hits"):
+    with pytest.warns(NothingToJoinWarning, match="doesn't contain 1 of 2 retrieved chunks"):
         context = assembler.as_context().invoke([written(SOUTH)[1], written(NORTH)[2]])
     assert [each.page_content in context.text for each in NORTH] == [False, True, True, True, False]
     assert [each.page_content in context.text for each in SOUTH] == [False, True, False, False, False]

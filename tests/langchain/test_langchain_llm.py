@@ -217,7 +217,9 @@ async def test_what_the_model_extracts_stands_in_the_document_and_is_flagged(ans
 
 def test_a_context_that_has_no_room_in_the_window_of_the_model_is_warned_of():
     small = FakeListChatModel(responses=["kept"], profile={"max_input_tokens": 4_096})
-    with pytest.warns(UserWarning, match=r"A context of up to 8,000 tokens doesn't fit into the 4,096 that FakeList"):
+    with pytest.warns(
+        UserWarning, match=r"A context of up to 8,000 tokens doesn't fit into the 4,096 tokens of FakeList"
+    ):
         ContextAssembler(llm=small)
     budget = TokenBudget.for_model(small)
     assert budget.context == 4_096 - 1_024 - 64

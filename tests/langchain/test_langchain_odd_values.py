@@ -77,7 +77,7 @@ def test_a_number_as_id_is_its_text() -> None:
     assert made.id == "5"
 
 
-@pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
+@pytest.mark.filterwarnings("ignore:The store failed")
 async def test_an_error_that_cannot_be_told_costs_the_neighbors_alone() -> None:
     class Broken(MemoryStore):
         def fetch(self, refs: Any) -> Any:

@@ -170,7 +170,7 @@ def test_chroma_cloud_gets_no_more_comparisons_than_it_takes(monkeypatch: pytest
     assert max(predicates(each["where"]) for each in asked if "where" in each) <= MAX_CLOUD_PREDICATES
 
 
-@pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
+@pytest.mark.filterwarnings("ignore:The store failed")
 @pytest.mark.parametrize("make", [chroma, qdrant])
 async def test_what_takes_too_long_is_a_timeout_error(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make(CORPUS)
@@ -213,7 +213,7 @@ def test_the_source_names_the_document_where_nothing_else_does(make: Any) -> Non
 def test_what_to_write_where_neighbors_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
     corpus = make(CORPUS)
     remedy = VectorStoreNeighbors(corpus).remedies["answer"]
-    assert remedy.startswith("call number_stored_chunks(vectorstore) once")
+    assert remedy.startswith("number_stored_chunks(vectorstore)")
     assert "keys=MetadataKeys(document_id=" in remedy
     assert "id_of=" in VectorStoreNeighbors(corpus, id_of=default_chunk_id).remedies["answer"]
 

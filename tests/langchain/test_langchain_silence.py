@@ -100,14 +100,14 @@ def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invok
 def test_chunks_that_lack_a_document_alone_are_not_said_to_lack_an_index(invoke: Any) -> None:
     chunks = [Document(each.page_content, metadata={"chunk_index": at}) for at, each in enumerate(split())]
     (message,) = warned(lambda: invoke(over(stored(chunks))))
-    assert "have neither document_id nor source, so neighbors can't be joined (first: " in message
+    assert "have neither document_id nor source (first: " in message
 
 
 def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
     chunks = number_chunks(split())
     made = over(stored([each.model_copy(update={"id": None}) for each in chunks]))
     (message,) = warned(lambda: invoke(made))
-    assert message.startswith("The store has none of the chunks next to the hits, but chunk ")
+    assert message.startswith("The store has no chunk next to the retrieved ones, but chunk ")
     assert "vectorstore.add_documents(number_chunks(documents)), or say under which they are" in message
 
 
@@ -170,7 +170,7 @@ def test_under_a_filter_it_may_be_the_filter(invoke: Any) -> None:
         config=AssemblyConfig(),
     )
     (message,) = warned(lambda: invoke(made))
-    assert "if the filter of the search lets it through, store them again" in message
+    assert "Fix: vectorstore.add_documents(number_chunks(documents))" in message
 
 
 class WithoutIds(InMemoryVectorStore):

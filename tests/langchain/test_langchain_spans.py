@@ -185,7 +185,7 @@ async def test_the_run_of_the_stage_that_failed_has_the_error(awaited: bool) -> 
         assert "no route" in str(named(root, name).error)
 
 
-@pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
+@pytest.mark.filterwarnings("ignore:The store failed")
 async def test_a_store_that_is_done_without_is_noted_on_its_stage() -> None:
     class Down:
         def fetch(self, refs: Any) -> Any:

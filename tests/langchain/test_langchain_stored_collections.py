@@ -234,7 +234,7 @@ def test_an_empty_collection_is_numbered(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_warning_offers_numbering_first(kind: str) -> None:
     made = over(stored(kind, split("a.pdf", offsets=False)))
-    with pytest.warns(NothingToJoinWarning, match=r"Fix: call number_stored_chunks\(vectorstore\) once"):
+    with pytest.warns(NothingToJoinWarning, match=r"Fix: number_stored_chunks\(vectorstore\)"):
         made.invoke(QUERY)
 
 

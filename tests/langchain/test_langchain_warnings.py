@@ -66,11 +66,12 @@ def issued() -> Iterator[list[warnings.WarningMessage]]:
         yield seen
 
 
-def check(seen: list[warnings.WarningMessage], mark: str) -> None:
-    """One warning of the right shape, at the line with `mark`."""
+def check(seen: list[warnings.WarningMessage], mark: str, lines: int = 1) -> None:
+    """One warning of the right shape, with so many lines to write, at the line with `mark`."""
     (warning,) = seen
-    fact, remedy = str(warning.message).split(REMEDY)
-    assert len(fact) <= MAX_FACT_CHARS
+    *_, fact, remedy = str(warning.message).split("\n")[-1].split(REMEDY)
+    assert str(warning.message).count(REMEDY) == lines
+    assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
     assert fact.endswith(".")
     assert not fact[0].islower()
     assert remedy
@@ -306,7 +307,8 @@ def test_what_is_missing_for_several_reasons_is_one_warning() -> None:
     numbered = number_chunks([Document(f"Text {at}.", metadata={"source": "b.pdf", "page": 0}) for at in range(5)])
     with issued() as seen:
         ContextAssembler(store=memory_store(numbered)).invoke([numbered[2], *leaflets(2)])  # the caller
-    check(seen, "# the caller")
+    check(seen, "# the caller", lines=2)
+    assert str(seen[0].message).startswith("2 things to fix:\n1. The filter of the search can't be seen. ")
     assert (
         seen[0].category.__mro__.count(FilterNotSeenWarning)
         == seen[0].category.__mro__.count(NothingToJoinWarning)

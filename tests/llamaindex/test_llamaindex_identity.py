@@ -63,7 +63,7 @@ def over(nodes: Sequence[TextNode], **more: Any) -> ContextAssemblyPostprocessor
 def test_a_docstore_of_another_index_gives_no_neighbors_and_says_so_once() -> None:
     assert [node.node_id for node in NORTH] == [node.node_id for node in SOUTH]
     postprocessor = over(NORTH)
-    with pytest.warns(NothingToJoinWarning, match="The store doesn't hold 1 of 1 hit") as seen:
+    with pytest.warns(NothingToJoinWarning, match="The store doesn't contain 1 of 1 retrieved chunk") as seen:
         context = postprocessor.context(scored(SOUTH[2]))
     postprocessor.context(scored(SOUTH[2]))  # a second warning would be an error
     assert len(seen) == 1
@@ -71,7 +71,7 @@ def test_a_docstore_of_another_index_gives_no_neighbors_and_says_so_once() -> No
 
 
 def test_nodes_of_two_indexes_are_of_two_documents() -> None:
-    with pytest.warns(NothingToJoinWarning, match="doesn't hold 1 of 2 hits"):
+    with pytest.warns(NothingToJoinWarning, match="doesn't contain 1 of 2 retrieved chunks"):
         context = over(NORTH).context(scored(SOUTH[1], NORTH[2]))
     assert [text in context.text for text in TEXTS] == [False, True, True, True, False] + [at == 1 for at in range(5)]
     assert len(context.citations) == 2
@@ -110,7 +110,7 @@ def queried(postprocessor: ContextAssemblyPostprocessor, node: TextNode, how: st
 
 
 HANDBOOKS = [pytest.param(handbook, id="by number"), pytest.param(linked, id="by links")]
-NOT_HELD = "The store doesn't hold 1 of 1 hit"
+NOT_HELD = "The store doesn't contain 1 of 1 retrieved chunk"
 
 
 def read_once(postprocessor: ContextAssemblyPostprocessor, node: TextNode, how: str) -> list[bool]:

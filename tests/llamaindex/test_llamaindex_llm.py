@@ -214,7 +214,7 @@ class Small(MockLLM):
         return LLMMetadata(context_window=4_096, num_output=512, model_name="small")
 
 
-WARNED = r"A context of up to 8,000 tokens doesn't fit into the 4,096 that small takes.*TokenBudget.for_model\(llm\)"
+WARNED = r"A context of up to 8,000 tokens doesn't fit into the 4,096 tokens of small.*TokenBudget.for_model\(llm\)"
 
 
 def test_a_context_that_has_no_room_in_the_window_of_the_llm_is_warned_of(monkeypatch: pytest.MonkeyPatch):

@@ -100,7 +100,7 @@ def test_nothing_that_can_be_changed_is_shared_with_the_nodes() -> None:
     assert node.metadata["tags"] == ["a", {"b": [1]}]
 
 
-@pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
+@pytest.mark.filterwarnings("ignore:The store failed")
 async def test_an_error_that_cannot_be_told_costs_the_neighbors_alone() -> None:
     class Broken(MemoryStore):
         def fetch(self, refs: Any) -> Any:

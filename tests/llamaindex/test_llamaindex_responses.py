@@ -232,7 +232,7 @@ def test_what_is_not_ours_is_an_error(response: Any, error: str) -> None:
 
 # CitationQueryEngine splits and numbers nodes again.
 
-SPLITS = r"splits labeled nodes and numbers the pieces.*text_qa_template=CITATION_QA_TEMPLATE"
+SPLITS = r"splits labeled nodes and numbers the pieces.*AnswerQueryEngine.from_args\(index\)"
 
 
 class Own(CitationQueryEngine):

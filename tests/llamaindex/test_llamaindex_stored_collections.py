@@ -159,7 +159,7 @@ def test_the_warning_offers_numbering_first(kind: str) -> None:
     store = stored(kind, bare(pages(), offsets=False))
     found = VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding()).as_retriever().retrieve(QUERY)
     assembler = ContextAssemblyPostprocessor(vector_store=store, neighbors="unfiltered")
-    with pytest.warns(NothingToJoinWarning, match=r"Fix: call number_stored_chunks\(vector_store\) once"):
+    with pytest.warns(NothingToJoinWarning, match=r"Fix: number_stored_chunks\(vector_store\)"):
         assembler.postprocess_nodes(found, QueryBundle(QUERY))
 
 

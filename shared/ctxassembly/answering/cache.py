@@ -40,7 +40,7 @@ from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.sanitize import sanitize_hit
 from ctxassembly.errors import FilterNotSeenWarning
 from ctxassembly.serialization.plain import from_plain, to_plain
-from ctxassembly.user_warnings import WarnOnce, with_remedy
+from ctxassembly.user_warnings import with_remedy
 
 CACHE_FORMAT_VERSION = 2
 """Raised when what is kept changes its form, so that older entries are no longer found."""
@@ -111,12 +111,12 @@ class Reach:
     hidden_reason: str | None = None
     """The reason that nothing is kept; None if everything has a name."""
 
-    def warn(self, once: WarnOnce, remedy: str) -> Reach:
-        """Return the reach itself, after a warning if nothing can be cached."""
-        if self.hidden_reason is not None:
-            fact = f"Answers are not cached: {self.hidden_reason.rstrip('.')}"
-            once.warn(with_remedy(fact, remedy), FilterNotSeenWarning, "cache")
-        return self
+    def warning(self, call: str) -> FilterNotSeenWarning | None:
+        """Return the warning if nothing can be cached; `call` is the line to write."""
+        if self.hidden_reason is None:
+            return None
+        fact = f"Answers are not cached: {self.hidden_reason.rstrip('.')}"
+        return FilterNotSeenWarning(with_remedy(fact, "The model is asked again for each question", call))
 
 
 def reach(declared: Collection[str] = (), /, **facts: Any) -> Reach:

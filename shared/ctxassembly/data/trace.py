@@ -117,8 +117,8 @@ class Trace:
     round_trips: int = 0
     """Calls to the store."""
     missing: str | None = None
-    """The metadata that neighbors and joining need and that hits or store lack, and the line that fixes it. It is one
-    of `notes`, too. None if nothing is lacking."""
+    """What neighbors and joining need and hits or store lack, with the line that fixes it, one problem a line; they are
+    among the `notes`, too. None if nothing is lacking."""
     unscoped: tuple[str, ...] | None = None
     """Set if neighbors came and nobody knew how the caller filters: the keys in which some of them differed from their
     hits and were left out, maybe none. None if the filter was known or not needed."""

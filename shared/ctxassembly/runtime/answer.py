@@ -166,10 +166,7 @@ def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
     )
 
 
-FILTER_REMEDY = (
-    "Write filters as mappings, which can be compared, or say AssemblyConfig(neighbors='unfiltered') if every caller "
-    "may read everything"
-)
+FILTER_CALL = "chain.answer(question, filter={'tenant': tenant}) or AssemblyConfig(neighbors='unfiltered')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +321,7 @@ class AnswerChain:
             is_streamed=is_streamed,
             conversation=given_conversation(conversation) or Conversation(),
         )
-        return AnswerRun(parts, call, FILTER_REMEDY)
+        return AnswerRun(parts, call, FILTER_CALL)
 
 
 def understand(

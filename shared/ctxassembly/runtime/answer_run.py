@@ -211,11 +211,11 @@ class ChainParts(Generic[M, E]):
 class AnswerRun(AnswerServices):
     """One call of an answer chain, with the services that answer its requests."""
 
-    def __init__(self, parts: ChainParts[Any, Any], call: AnswerCall, filter_remedy: str) -> None:
+    def __init__(self, parts: ChainParts[Any, Any], call: AnswerCall, filter_call: str) -> None:
         """Prepare the run of `call`, without its date and reach.
 
         A cached answer keeps the labels it was given, so the cache is used only while the conversation has no labels.
-        `filter_remedy` is the line to write if a filter can't be seen and the answer therefore can't be cached.
+        `filter_call` is the line to write if a filter can't be seen and the answer therefore can't be cached.
 
         Raises:
             InputError: the model is neither a function nor an object with `ask` or `aask`.
@@ -223,7 +223,8 @@ class AnswerRun(AnswerServices):
         super().__init__(parts.model, parts.evidence, parts.cache)
         reach = None
         if parts.cache is not None and not call.background and call.conversation.free_label == 1:
-            reach = parts.evidence.reach(call.filter).warn(parts.warnings, filter_remedy)
+            reach = parts.evidence.reach(call.filter)
+            parts.warnings.warn(reach.warning(filter_call))
         assembly = getattr(parts.evidence, "assembly", None) or AssemblyConfig()
         window_for = getattr(parts.model, "window_for", None)
         self.call = replace(call, today=today(), reach=reach, assembly=assembly, window_for=window_for)

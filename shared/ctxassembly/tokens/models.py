@@ -104,13 +104,15 @@ def _hosted_windows() -> dict[str, int]:
     return windows
 
 
-def window_warning(llm: object, max_tokens: int) -> str | None:
+def window_warning(llm: object, max_tokens: int) -> UserWarning | None:
     """Return a warning if a context of `max_tokens` fills the window of `llm`; None if it fits or nobody knows."""
     model = model_info(llm)
     if model is None or model.window is None or max_tokens < model.window:
         return None
     name = model.name or type(llm).__name__
-    return with_remedy(
-        f"A context of up to {max_tokens:,} tokens doesn't fit into the {model.window:,} that {name[:60]} takes",
+    message = with_remedy(
+        f"A context of up to {max_tokens:,} tokens doesn't fit into the {model.window:,} tokens of {name[:60]}",
+        "The model may refuse or cut the prompt",
         "AssemblyConfig(max_tokens=TokenBudget.for_model(llm))",
     )
+    return UserWarning(message)

@@ -223,13 +223,13 @@ def faster_counter(name: str, count: Callable[[str], int]) -> Callable[[str], in
     except Exception as error:  # noqa: BLE001 - any failure is warned of, and tiktoken counts
         if isinstance(error, ModuleNotFoundError) and error.name == "toktok":
             return count
-        failure = f"toktok-rs fails ({error!r:.80})"
+        failure = f"The tokenizer toktok-rs fails ({error!r:.80})"
     else:
         if miscounted is None:
             return _count_safe_by(lambda text: int(truncate(text, sys.maxsize, name)[1]), count)
-        failure = f"toktok-rs counts {miscounted!r:.60} otherwise than tiktoken"
-    fact = f"{failure}, so {name} is counted by tiktoken, which is slower"
-    warn(with_remedy(fact, "upgrade or uninstall toktok-rs"), RuntimeWarning)
+        failure = f"The tokenizer toktok-rs counts {miscounted!r:.60} differently from tiktoken"
+    effect = f"Tokens of {name} are counted by tiktoken, which is slower"
+    warn(RuntimeWarning(with_remedy(failure, effect, "pip install --upgrade toktok-rs")))
     return count
 
 

@@ -41,9 +41,7 @@ async def test_a_store_that_fails_leaves_the_hits_without_neighbors(error: Excep
         assert context.text == alone.text
         (noted,) = context.trace.notes
         assert noted == f"store: no neighbors ({type(error).__name__}: {error}), the hits are kept without them"
-        assert str(context.trace.missing).startswith(
-            f"The store failed, so hits lack neighbors ({type(error).__name__}: "
-        )
+        assert str(context.trace.missing).startswith(f"The store failed ({type(error).__name__}: ")
         assert context.trace.round_trips == 1
     assert store.calls == 2
 

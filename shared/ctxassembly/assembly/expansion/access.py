@@ -27,6 +27,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MAX_DEPTH, KeyCategory, is_known_word, is_number, key_category
 from ctxassembly.data.sanitize import Placeholder
 from ctxassembly.data.trace import Trace
+from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.safe_repr import to_id
 from ctxassembly.user_warnings import with_remedy
 
@@ -176,17 +177,24 @@ class _MetadataParts(NamedTuple):
     """The chunk's element id and its rank, if it has them."""
 
 
-def unseen_filter_warning(
-    trace: Trace, remedy: str, why: str = "The filter of the search could not be seen"
-) -> str | None:
-    """Return the warning for a run whose filter an adapter couldn't see, or None; `remedy` is the line to write."""
-    if trace.unscoped is None:
-        return None
-    excluded = f"; left out by {', '.join(map(repr, trace.unscoped))}" if trace.unscoped else ""
-    return with_remedy(
-        f"{why}, so neighbors must match their hit's metadata{excluded}",
-        f"{remedy}; neighbors='unfiltered' if every caller may read everything; "
-        "AssemblyConfig(varying_keys=...) for keys that differ within a document",
+HIDDEN_FILTER = "The filter of the search can't be seen"
+
+
+def neighbor_warnings(trace: Trace, call: str, fact: str | None = HIDDEN_FILTER) -> tuple[Warning | None, ...]:
+    """Return the warnings of a run whose filter an adapter couldn't see, or whose hits or their store lack something.
+
+    `call` is the line to write for the filter; without a `fact` nothing is said of it.
+    """
+    excluded = f"; chunks with another {' or '.join(map(repr, trace.unscoped))} are left out" if trace.unscoped else ""
+    message = with_remedy(
+        f"{fact}{excluded}",
+        "Adjacent chunks are added only if their metadata matches; pass the filter, or 'unfiltered' if everybody may "
+        "read everything",
+        call,
+    )
+    return (
+        None if trace.unscoped is None or fact is None else FilterNotSeenWarning(message),
+        None if trace.missing is None else NothingToJoinWarning(trace.missing),
     )
 
 

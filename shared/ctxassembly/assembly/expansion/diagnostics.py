@@ -29,27 +29,23 @@ Problem = Literal["place", "answer", "method", "failed", "pages", "hit", "indent
 it raised an error; each page of a file is a separate document; the store doesn't contain the hits themselves; the
 splitter stripped the indentation of code."""
 
-REMEDIES: Mapping[Problem, str] = {
-    "place": "store number_chunks(documents), or number the stored ones by number_stored_chunks(vectorstore)",
-    "answer": "its fetch(refs) has to find chunks by document_id and index, or by chunk_id, and to read them under the "
-    "same keys as AssemblyConfig(keys=...)",
-    "method": "pass store=, any object with fetch(refs) that has the chunks",
-    "failed": "if it happens at every call, pass store=, any object with fetch(refs) that has the chunks; "
-    "AssemblyConfig(on_store_error='raise') shows the error, AssemblyConfig(window=0) asks for no neighbors",
-    "hit": (
-        "give the store of the collection that is searched; a step that changes texts belongs in transform_fetched, too"
+_ALONE = "The text before and after the retrieved chunks isn't added"
+ADVICE: Mapping[Problem, tuple[str, str]] = {
+    "place": (
+        "The text before and after these chunks isn't added",
+        "number_stored_chunks(vectorstore) or vectorstore.add_documents(number_chunks(documents))",
     ),
+    "answer": (_ALONE, "AssemblyConfig(keys=MetadataKeys(document_id='document_id', index='chunk_index'))"),
+    "method": (_ALONE, "assemble(hits, store=MemoryStore(chunks))"),
+    "failed": (_ALONE, "AssemblyConfig(on_store_error='raise')"),
+    "hit": ("The text before and after these chunks isn't added", "store = VectorStoreNeighbors(vectorstore)"),
     "indentation": (
-        "split code and YAML with strip_whitespace=False, as in "
-        "RecursiveCharacterTextSplitter.from_language(language, strip_whitespace=False)"
+        "It isn't joined with the chunk before it",
+        "RecursiveCharacterTextSplitter.from_language(language, strip_whitespace=False)",
     ),
-    "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
+    "pages": ("Text that runs over a page break isn't joined", "AssemblyConfig(keys=MetadataKeys(document_id={!r}))"),
 }
-"""The remedies for a store that names none of its own; see `ctxassembly.protocols.Store`."""
-_ELSEWHERE_HINT = (
-    "; other hits of the same document have one, so give the numbered chunks to every retriever, also to one that "
-    "keeps its own (BM25)"
-)
+"""What follows from each problem, and the call that fixes it, unless the store has one; see `protocols.Store`."""
 _ID_CHARS = 40
 _FILE = re.compile(r"\.\w{2,5}$")
 
@@ -59,40 +55,35 @@ def diagnose(
     keys: MetadataKeys,
     returned_ids: Mapping[str, Collection[str]] | None,
     offset_answered: Collection[str] = (),
-    failure: tuple[Problem, str] | None = None,
     remedies: Mapping[Problem, str] | None = None,
 ) -> str | None:
-    """Return the sentence that says what `hits` or their store lack, with the remedy; None if they lack nothing.
+    """Return the message that says what `hits` or their store lack; None if they lack nothing.
 
     `returned_ids` are the ids of the chunks that the store returned, by document id; None if it wasn't asked, or
-    failed. `offset_answered` are the ids of the hits whose neighbors it found by their offsets. `failure` is the
-    error of the store, and whether it failed or has no way to be asked.
+    failed. `offset_answered` are the ids of the hits whose neighbors it found by their offsets. `remedies` are the
+    calls that the store names.
     """
-    if failure is not None and failure[0] == "method":
-        return _format_message([("method", f"the store can't be asked for neighbors ({failure[1]})")], remedies)
-    failed: list[tuple[Problem, str]] = (
-        [] if failure is None else [("failed", f"the store failed, so hits lack neighbors ({failure[1]})")]
-    )
     without_position = _hits_without_position([hit for hit in hits if not is_facts(hit)], returned_ids, offset_answered)
     if without_position:
-        elsewhere = _ELSEWHERE_HINT if _is_indexed_elsewhere(without_position, hits) else ""
-        return _format_message(
-            [("place", _describe_without_position(without_position, len(hits), keys)), *failed], remedies, elsewhere
-        )
-    if failed:
-        return _format_message(failed, remedies)
-    if (
-        returned_ids is not None
-        and not returned_ids
-        and (reason := missing_neighbor(hits) or _missing_hit_proof(hits)) is not None
-    ):
-        return _format_message(
-            [("answer", f"the store has none of the chunks next to the hits, but {reason}")], remedies
-        )
+        fact = _describe_without_position(without_position, len(hits), keys)
+        if _is_indexed_elsewhere(without_position, hits):
+            # They come from a retriever that keeps chunks of its own, such as BM25.
+            fact += "; other chunks of the same document have an index"
+            remedies = {"place": "documents = number_chunks(documents)"}
+        return describe_problem("place", fact, remedies)
+    is_empty = returned_ids is not None and not returned_ids
+    if is_empty and (reason := missing_neighbor(hits) or _missing_hit_proof(hits)) is not None:
+        return describe_problem("answer", f"The store has no chunk next to the retrieved ones, but {reason}", remedies)
     if (separate_pages := _pages_as_documents(hits, keys)) is not None:
         fact, key = separate_pages
-        return with_remedy(fact, REMEDIES["pages"].format(key))
+        return describe_problem("pages", fact, {"pages": ADVICE["pages"][1].format(key)})
     return None
+
+
+def describe_problem(problem: Problem, fact: str, remedies: Mapping[Problem, str] | None = None) -> str:
+    """Return the message of `fact`, with what follows from it and the call that fixes it."""
+    effect, call = ADVICE[problem]
+    return with_remedy(fact, effect, (remedies or {}).get(problem) or call)
 
 
 def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] | None:
@@ -129,9 +120,8 @@ def unverified_gaps(
     first = next(iter(_first_hits(hits)), None)
     if returned_ids is None or returned_ids or first is None:
         return None
-    where = f"the hit at index {first.index} of document {safe_repr(first.document_id, _ID_CHARS)}"
-    fact = f"the store finds nothing next to the hits, not even {where}; if there is more of it"
-    return _format_message([("answer", fact)], remedies)
+    where = f"not even the retrieved chunk {first.index} of document {safe_repr(first.document_id, _ID_CHARS)}"
+    return describe_problem("answer", f"The store finds nothing next to the retrieved chunks, {where}", remedies)
 
 
 def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
@@ -151,20 +141,19 @@ def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
         first = firsts.get(hit.document_id)
         if first is not None and hit.index is not None and hit.index != first.index:
             chunks = f"chunks {first.index} and {hit.index} of document {safe_repr(hit.document_id, _ID_CHARS)}"
-            return f"{chunks} are hits, and it doesn't find chunk {first.index} either"
+            return f"{chunks} were retrieved, and it doesn't find chunk {first.index} either"
     return None
 
 
 def stripped_indentation(candidates: Iterable[Candidate], get_join: GetJoin) -> str | None:
-    """Return the sentence that says which of `candidates` has lost the indentation of its first line; None if none."""
+    """Return the message that says which of `candidates` has lost the indentation of its first line; None if none."""
     by_place = {(candidate.chunk.document_id, candidate.position): candidate.chunk for candidate in candidates}
     for (document_id, position), second in by_place.items():
         first = by_place.get((document_id, position - 1))
         if first is None or get_join(first, second, True) is not None:
             continue
         if is_indentation_lost(first, second, _offset_gap(first, second)):
-            fact = f"chunk {safe_repr(second.id, _ID_CHARS)} has lost its indentation, so it can't be joined"
-            return _format_message([("indentation", fact)], None)
+            return describe_problem("indentation", f"Chunk {safe_repr(second.id, _ID_CHARS)} has lost its indentation")
     return None
 
 
@@ -176,28 +165,12 @@ def _offset_gap(first: Chunk, second: Chunk) -> int | None:
 def unstored_hits_warning(
     unstored: Sequence[Chunk], total: int, remedies: Mapping[Problem, str] | None = None
 ) -> str | None:
-    """Return the sentence that says which hits the store doesn't hold; None if there are no such `unstored`."""
+    """Return the message that says which hits the store doesn't hold; None if there are no such `unstored`."""
     if not unstored:
         return None
+    which = f"{len(unstored):,} of {pluralize(total, 'retrieved chunk')}"
     first = safe_repr(unstored[0].id, _ID_CHARS)
-    which = f"{len(unstored):,} of {pluralize(total, 'hit')} (the first is {first})"
-    fact = f"the store doesn't hold {which}, so they get no neighbors"
-    return _format_message([("hit", fact)], remedies)
-
-
-def remedies_under_filter(remedies: Mapping[Problem, str] | None) -> Mapping[Problem, str]:
-    """Return `remedies` for a store that applies a filter, which may exclude everything next to the hits."""
-    answer = {**REMEDIES, **(remedies or {})}["answer"]
-    return {**(remedies or {}), "answer": f"if the filter of the search lets it through, {answer}"}
-
-
-def _format_message(
-    facts: Sequence[tuple[Problem, str]], remedies: Mapping[Problem, str] | None, suffix: str = ""
-) -> str:
-    """One message of all `facts`, with their remedies."""
-    fact = "; ".join(text for _, text in facts)
-    remedy = "; ".join((remedies or {}).get(lack) or REMEDIES[lack] for lack, _ in facts)
-    return with_remedy(fact[0].upper() + fact[1:], remedy + suffix)
+    return describe_problem("hit", f"The store doesn't contain {which} (first: {first})", remedies)
 
 
 def _hits_without_position(
@@ -236,8 +209,8 @@ def _describe_without_position(without_position: Sequence[Chunk], total: int, ke
         whose = "" if nameless == len(without_position) else f" ({nameless:,} of them)"
         lacks.append(f"neither {keys.document_id[0]} nor {keys.source[0]}{whose}")
     lacking, first = " and ".join(lacks), safe_repr(without_position[0].id, _ID_CHARS)
-    verb = "hit has" if total == 1 else "hits have"
-    return f"{len(without_position):,} of {total:,} {verb} {lacking}, so neighbors can't be joined (first: {first})"
+    verb = "chunk has" if total == 1 else "chunks have"
+    return f"{len(without_position):,} of {total:,} retrieved {verb} {lacking} (first: {first})"
 
 
 def _is_indexed_elsewhere(without_position: Iterable[Chunk], hits: Iterable[Chunk]) -> bool:

@@ -150,11 +150,9 @@ def _fetch_neighbors(
     if not returned_ids and len(chunks) < len(all_hits) and missing_neighbor(chunks, all_hits) is None:
         returned_ids = None  # they are adjacent only to copies and other hits, which are not requested from the store
     unstored = unstored_hits_warning(fetched.unstored_hits, len(chunks), policy.remedies)
-    arguments = (chunks, config.keys, returned_ids, fetched.offset_answered)
-    log.missing = unstored or diagnose(*arguments, fetched.failure, policy.remedies)
-    # A failure of the store is noted already, with its whole message.
-    note = log.missing if unstored or fetched.failure is None else diagnose(*arguments, None, policy.remedies)
-    log.notes += [note] if note else []
+    lack = unstored or diagnose(chunks, config.keys, returned_ids, fetched.offset_answered, policy.remedies)
+    log.notes += [lack] if lack else []  # a failure of the store is noted already, with its whole message
+    log.missing = "\n".join(filter(None, (lack, fetched.failure))) or None
     if log.missing is None and (doubt := unverified_gaps(chunks, returned_ids, policy.remedies)) is not None:
         log.notes.append(doubt)
     return fetched

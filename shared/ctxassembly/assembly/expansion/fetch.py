@@ -16,7 +16,7 @@ from ctxassembly.assembly.adjacency.positions import adopt_documents, assign_doc
 from ctxassembly.assembly.adjacency.shared_ids import index_by_id, scoped_id
 from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_chunks
-from ctxassembly.assembly.expansion.diagnostics import Problem, remedies_under_filter
+from ctxassembly.assembly.expansion.diagnostics import Problem, describe_problem
 from ctxassembly.assembly.expansion.mentions import find_mentioned, mention_refs
 from ctxassembly.assembly.expansion.references import index_refs, link_refs
 from ctxassembly.assembly.expansion.store_identity import StoredHits, hit_refs, is_in_documents
@@ -70,7 +70,7 @@ def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits |
         config.fetch_window(query),
         access,
         store.finds_offsets,
-        remedies_under_filter(store.remedies) if store.holds_filter else store.remedies,
+        store.remedies,
         is_filtered=bool(store.holds_filter),
         # Metadata can't tell whether another document than the hit's may be read.
         finds_titles=store.finds_titles and access is None and config.has_competing_candidates(query),
@@ -107,8 +107,8 @@ class FetchedChunks:
     """The first chunks of documents that the best hits mention by title, each with the place of the hit."""
     is_incomplete: bool = False
     """True if the store failed to answer some references."""
-    failure: tuple[Problem, str] | None = None
-    """The error of the store: it failed, or has no way to be asked."""
+    failure: str | None = None
+    """The message that says that the store failed, or has no way to be asked."""
 
 
 class _Reply(NamedTuple):
@@ -129,15 +129,20 @@ def fetch_neighbors(
         reply = yield from _ask_store(refs, config, log)
         any_came = fetcher.record(refs, reply, log)
         if reply.errors:
-            fetcher.fetched.failure = fetcher.fetched.failure or _classify_failure(reply.errors, any_came=any_came)
+            failure = _describe_failure(reply.errors, policy, any_came=any_came)
+            fetcher.fetched.failure = fetcher.fetched.failure or failure
             if not any_came:
                 break
     return fetcher.fetched
 
 
-def _classify_failure(errors: Sequence[Exception], *, any_came: bool) -> tuple[Problem, str]:
+def _describe_failure(errors: Sequence[Exception], policy: FetchPolicy, *, any_came: bool) -> str:
     unable = next((error for error in errors if isinstance(error, NotImplementedError) and not any_came), None)
-    return ("failed", describe_error(errors[0])) if unable is None else ("method", describe_error(unable))
+    if unable is None:
+        return describe_problem("failed", f"The store failed ({describe_error(errors[0])})", policy.remedies)
+    return describe_problem(
+        "method", f"The store can't find adjacent chunks ({describe_error(unable)})", policy.remedies
+    )
 
 
 class _Fetcher:

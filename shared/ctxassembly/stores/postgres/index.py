@@ -424,8 +424,8 @@ class PostgresIndex:
     def remedies(self) -> Mapping[str, str]:
         """The lines to write where neighbors can't be found."""
         if self.table.is_own:
-            return {"place": "give each Chunk its index, and call index.add(chunks)"}
-        return dict.fromkeys(("place", "answer"), "call number_stored_chunks(vectorstore) once")
+            return {"place": "index.add(number_chunks(chunks))"}
+        return dict.fromkeys(("place", "answer"), "number_stored_chunks(vectorstore)")
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter, in any order. One round trip.

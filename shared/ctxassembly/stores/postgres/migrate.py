@@ -302,17 +302,17 @@ def _with_lexeme_access(table: IndexedTable, info: TableInfo) -> IndexedTable:
     """Return `table`; warn if the user may not read its words, unless row-level security is the reason."""
     if not info.can_read_lexemes and not info.has_policies:
         lexemes_table = table.lexemes_name
-        warn(
-            with_remedy(
-                f"This user may not read {lexemes_table[:60]}: searches take longer, and misspelled words find nothing",
-                f"GRANT SELECT ON {lexemes_table}, or PostgresIndex.attach or create by its owner",
-            )
+        message = with_remedy(
+            f"This user may not read {lexemes_table[:60]}",
+            "Searches take longer, and misspelled words find nothing",
+            f"GRANT SELECT ON {lexemes_table} TO your_user",
         )
+        warn(UserWarning(message))
     return replace(table, can_read_lexemes=info.can_read_lexemes)
 
 
 def _warn_no_trigrams() -> None:
-    warn(with_remedy("There is no pg_trgm: misspelled words find nothing", "CREATE EXTENSION pg_trgm"))
+    warn(UserWarning(with_remedy("There is no pg_trgm", "Misspelled words find nothing", "CREATE EXTENSION pg_trgm")))
 
 
 def complete_changes(work: MaintenanceConnection, table: IndexedTable, changed_rows: int) -> None:

@@ -322,8 +322,8 @@ class SparseIndex:
     def remedies(self) -> Mapping[str, str]:
         """The lines to write where neighbors can't be found."""
         if self.layout.dialect == "own":
-            return {"place": "give each Chunk its index, and call index.add(chunks)"}
-        return {"place": "number_chunks(documents) before they are stored", "answer": self._made_by}
+            return {"place": "index.add(number_chunks(chunks))"}
+        return {"place": "vectorstore.add_documents(number_chunks(documents))", "answer": self._made_by}
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """Return the words of a query with their counts in the index. One round trip, two with near words."""

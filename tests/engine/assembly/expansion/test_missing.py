@@ -57,38 +57,38 @@ LINKED = Chunk("l", "D", "Linked.", next_id="m")
         (
             [UNPLACED],
             Answering(),
-            "1 of 1 hit has no chunk_",
+            "1 of 1 retrieved chunk has no chunk_",
         ),
-        ([UNPLACED], Answering(UNPLACED, BESIDE), "1 of 1 hit"),
-        ([UNPLACED, BESIDE, PLACED], None, "2 of 3 hits have no chunk_index"),
-        ([UNPLACED, BESIDE], Answering(OSError("down")), "2 of 2 hits"),
-        ([Chunk("a", "D", "Text.", start=900)], Answering(), "1 of 1 hit"),
+        ([UNPLACED], Answering(UNPLACED, BESIDE), "1 of 1 retrieved chunk"),
+        ([UNPLACED, BESIDE, PLACED], None, "2 of 3 retrieved chunks have no chunk_index"),
+        ([UNPLACED, BESIDE], Answering(OSError("down")), "2 of 2 retrieved chunks"),
+        ([Chunk("a", "D", "Text.", start=900)], Answering(), "1 of 1 retrieved chunk"),
         (
             [PLACED],
             Answering(),
-            "The store has none of the chunks next to the hits, but chunk 4 of document ",
+            "The store has no chunk next to the retrieved ones, but chunk 4 of document ",
         ),
-        ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "The store has none"),
+        ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "The store has no chunk"),
         (
             [Chunk("x", "D", "One.", index=1), Chunk("y", "D", "Zero.", index=0)],
             Answering(),
-            "The store has none of the chunks next to the hits, but chunks 1 and 0 of document 'D' are hits,",
+            "The store has no chunk next to the retrieved ones, but chunks 1 and 0 of document 'D' were retrieved,",
         ),
         (
             [LINKED],
             Answering(),
-            "The store has none of the chunks next to the hits, but chunk 'l' is linked to",
+            "The store has no chunk next to the retrieved ones, but chunk 'l' is linked to",
         ),
         (
             [Chunk("a", "D", "Text.", start=900)],
             Answering(finds_offsets=True),
-            "The store has none of the chunks next to the hits, but chunk 'a' begins at character 900",
+            "The store has no chunk next to the retrieved ones, but chunk 'a' begins at character 900",
         ),
-        ([PLACED], Answering(OSError("down")), "The store failed, so hits lack neighbors (OSError: down). Fix: "),
+        ([PLACED], Answering(OSError("down")), "The store failed (OSError: down). The text "),
         (
             [PLACED],
             Answering(NotImplementedError("no get")),
-            "The store can't be asked for neighbors (NotImplementedEr",
+            "The store can't find adjacent chunks (NotImplementedErr",
         ),
     ],
 )
@@ -97,9 +97,9 @@ def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> N
 
 
 def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers() -> None:
-    elsewhere = "other hits of the same document have one, so give the numbered chunks to every retriever"
+    elsewhere = "other chunks of the same document have an index"
     assert elsewhere in (said(UNPLACED, BESIDE, PLACED) or "")
-    assert "2 of 3 hits" in (said(UNPLACED, BESIDE, Chunk("E#4", "E", "Text four.", index=4)) or "")
+    assert "2 of 3 retrieved chunks" in (said(UNPLACED, BESIDE, Chunk("E#4", "E", "Text four.", index=4)) or "")
     assert elsewhere not in (said(UNPLACED, BESIDE, Chunk("E#4", "E", "Text four.", index=4)) or "")
 
 
@@ -143,7 +143,8 @@ def test_where_a_hit_may_be_all_of_its_document_the_trace_says_what_cannot_be_to
     context = of(FIRST, others, store=Answering(answer="write this"))
     assert context.trace.missing is None
     (note,) = context.trace.notes
-    assert note.startswith("The store finds nothing next to the hits, not even the hit at index 0 of document 'D'; if ")
+    start = "The store finds nothing next to the retrieved chunks, not even the retrieved chunk 0 of document 'D'. "
+    assert note.startswith(start)
     assert note.endswith("Fix: write this")
     assert of(FIRST, others, store=MemoryStore([FIRST, others])).trace.notes == ()
     assert of(FIRST, others, store=MemoryStore([others])).trace.notes == ()
@@ -170,8 +171,6 @@ def test_a_store_says_what_to_write() -> None:
         ("method", PLACED, (NotImplementedError(),)),
     ):
         assert (said(hit, store=Answering(*answer, **{lack: "write this"})) or "").endswith("Fix: write this")
-    held = said(PLACED, store=Answering(holds_filter=True, answer="write this"))
-    assert (held or "").endswith("Fix: if the filter of the search lets it through, write this")
 
 
 def test_hits_that_name_nothing_are_told_of_both() -> None:
@@ -206,7 +205,7 @@ def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
     (noted,) = context.trace.notes
     assert noted == "store: no neighbors (ValueError: no search), what else was asked for came"
     assert str(context.trace.missing).startswith(
-        "The store failed, so hits lack neighbors (ValueError: no search). Fix: "
+        "The store failed (ValueError: no search). The text before and after the retrieved chunks isn't added. Fix: "
     )
     assert context.trace.round_trips == len(store.asked) == 3
 
@@ -281,6 +280,6 @@ def test_a_failure_is_noted_once_beside_what_the_hits_lack() -> None:
     trace = of(UNPLACED, BESIDE, store=Answering(OSError("down"))).trace
     failure, lack = trace.notes
     assert failure == "store: no neighbors (OSError: down), the hits are kept without them"
-    assert lack.startswith("2 of 2 hits have no chunk_index or prev/next links")
+    assert lack.startswith("2 of 2 retrieved chunks have no chunk_index or prev/next links")
     assert "down" not in lack
-    assert "; the store failed, so hits lack neighbors (OSError: down). Fix: " in str(trace.missing)
+    assert str(trace.missing).split("\n")[1].startswith("The store failed (OSError: down). ")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from builders import hits_of, split, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, aassemble, assemble
-from ctxassembly.assembly.expansion.access import MetadataAccess, unseen_filter_warning
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, Trace, aassemble, assemble
+from ctxassembly.assembly.expansion.access import MetadataAccess, neighbor_warnings
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.stores.filtered import FilteredStore, ScopedStore
 
@@ -189,17 +189,21 @@ async def test_filtered_takes_a_store_that_holds_the_filter_and_needs_none():
     assert standing(assemble(hits_of([SECRET[2]]), config)) == ["A2"]
 
 
-def test_the_warning_names_the_remedy_and_the_keys():
-    assert (
-        unseen_filter_warning(read(SECRET, 2, config=AssemblyConfig(neighbors="unfiltered")).trace, "Give it") is None
-    )
-    assert unseen_filter_warning(assemble(hits_of(SECRET)).trace, "Give it") is None
+def test_the_warning_names_the_call_and_the_keys():
+    def warning(trace: Trace) -> str | None:
+        found, _ = neighbor_warnings(trace, "give(filter)")
+        return None if found is None else str(found)
+
+    assert warning(read(SECRET, 2, config=AssemblyConfig(neighbors="unfiltered")).trace) is None
+    assert warning(assemble(hits_of(SECRET)).trace) is None
     alike = read(document({}, {"acl": "open"}), 2).trace
     assert alike.unscoped == ()
-    assert "left out" not in (unseen_filter_warning(alike, "Give filter=...") or "")
-    warning = unseen_filter_warning(read(SECRET, 2).trace, "Give filter=...")
-    assert warning is not None
-    assert "match their hit's metadata; left out by 'acl'. Fix: Give filter=...; neighbors='unfiltered' if" in warning
+    assert "left out" not in (warning(alike) or "")
+    message = warning(read(SECRET, 2).trace) or ""
+    assert message.startswith(
+        "The filter of the search can't be seen; chunks with another 'acl' are left out. Adjacent"
+    )
+    assert message.endswith(" Fix: give(filter)")
 
 
 def masked(chunks: Any) -> list[Chunk]:
