@@ -98,8 +98,8 @@ def _sources(response: Any) -> list[Any]:
         )
     if any(map(_is_renumbered, ours)):
         raise InputError(
-            "the response has labeled nodes that were split and numbered again, by CitationQueryEngine; use "
-            f"{SPLIT_CALL}"
+            "the response has labeled nodes that were split and numbered again, by CitationQueryEngine. "
+            f"Use {SPLIT_CALL}"
         )
     return nodes
 

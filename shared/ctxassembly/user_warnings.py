@@ -101,7 +101,7 @@ class WarnOnce:
         self._created_at = _caller_line()
 
     def warn(self, *pending: Warning | None, key: object = None) -> None:
-        """Issue one warning for those of `pending` whose category was not issued before with the same key."""
+        """Issue one warning for each of `pending` whose category is new for this key, all of them in one message."""
         first = [each for each in pending if each is not None and self.is_first(type(each), key)]
         if first:
             category = type(first[0]) if len(first) == 1 else _BothWarning

@@ -120,8 +120,9 @@ def unverified_gaps(
     first = next(iter(_first_hits(hits)), None)
     if returned_ids is None or returned_ids or first is None:
         return None
-    where = f"not even the retrieved chunk {first.index} of document {safe_repr(first.document_id, _ID_CHARS)}"
-    return describe_problem("answer", f"The store finds nothing next to the retrieved chunks, {where}", remedies)
+    document = safe_repr(first.document_id, _ID_CHARS)
+    fact = f"The store may lack document {document}, since it doesn't find the retrieved chunk {first.index} of it"
+    return describe_problem("answer", fact, remedies)
 
 
 def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:

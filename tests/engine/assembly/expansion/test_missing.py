@@ -143,7 +143,7 @@ def test_where_a_hit_may_be_all_of_its_document_the_trace_says_what_cannot_be_to
     context = of(FIRST, others, store=Answering(answer="write this"))
     assert context.trace.missing is None
     (note,) = context.trace.notes
-    start = "The store finds nothing next to the retrieved chunks, not even the retrieved chunk 0 of document 'D'. "
+    start = "The store may lack document 'D', since it doesn't find the retrieved chunk 0 of it. "
     assert note.startswith(start)
     assert note.endswith("Fix: write this")
     assert of(FIRST, others, store=MemoryStore([FIRST, others])).trace.notes == ()
