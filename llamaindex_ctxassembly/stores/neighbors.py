@@ -56,7 +56,7 @@ class DocstoreNeighbors:
     finds_offsets = True
     remedies: ClassVar[Mapping[Problem, str]] = {
         "place": "VectorStoreIndex(number_chunks(nodes))",
-        "answer": "ContextAssemblyPostprocessor.from_index(index)",
+        "answer": "ContextAssemblyPostprocessor.from_index(index) or VectorStoreIndex(number_chunks(nodes))",
     }
     """Lines to write if neighbors can't be found."""
 

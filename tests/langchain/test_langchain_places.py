@@ -212,10 +212,9 @@ def test_the_source_names_the_document_where_nothing_else_does(make: Any) -> Non
 @pytest.mark.parametrize("make", [chroma, qdrant])
 def test_what_to_write_where_neighbors_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
     corpus = make(CORPUS)
-    remedy = VectorStoreNeighbors(corpus).remedies["answer"]
-    assert remedy.startswith("number_stored_chunks(vectorstore)")
-    assert "keys=MetadataKeys(document_id=" in remedy
-    assert "id_of=" in VectorStoreNeighbors(corpus, id_of=default_chunk_id).remedies["answer"]
+    assert VectorStoreNeighbors(corpus).remedies["answer"] == "number_stored_chunks(vectorstore)"
+    by_id = VectorStoreNeighbors(corpus, id_of=default_chunk_id)
+    assert by_id.remedies["answer"] == "vectorstore.add_documents(number_chunks(documents))"
 
 
 def test_ids_that_follow_from_the_place_are_used_where_they_are_given() -> None:

@@ -63,8 +63,8 @@ def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_ti
     (message,) = warned(lambda: invoke(made))
     found = invoke(made)  # the warning was given
 
-    assert message.startswith("20 of 20 hits have no chunk_")
-    assert message.endswith("store them again as vectorstore.add_documents(number_chunks(documents))")
+    assert message.startswith("20 of 20 retrieved chunks have no chunk_")
+    assert message.endswith(" Fix: vectorstore.add_documents(number_chunks(documents))")
     assert found[0].metadata["trace"]["missing"] == message
     assert message in found[0].metadata["trace"]["notes"]
 
@@ -108,7 +108,7 @@ def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
     made = over(stored([each.model_copy(update={"id": None}) for each in chunks]))
     (message,) = warned(lambda: invoke(made))
     assert message.startswith("The store has no chunk next to the retrieved ones, but chunk ")
-    assert "vectorstore.add_documents(number_chunks(documents)), or say under which they are" in message
+    assert message.endswith(" Fix: vectorstore.add_documents(number_chunks(documents))")
 
 
 @pytest.mark.parametrize(("hits", "warnings_"), [((0,), 0), ((0, 1), 1), ((1,), 1)])
@@ -152,7 +152,7 @@ def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) ->
         assert found.metadata["chunk_ids"] == ["a.pdf#3", "a.pdf#4", "a.pdf#5"]
     # One of one's own reads what it reads.
     (message,) = warned(lambda: invoke(ContextAssembler(config=config, store=memory_store(chunks)), chunks[4:5]))
-    assert "read them under the same keys as AssemblyConfig(keys=...)" in message
+    assert "AssemblyConfig(keys=MetadataKeys(" in message
 
 
 def test_each_store_of_a_configurable_assembler_is_told_of_once() -> None:
@@ -187,7 +187,7 @@ def test_a_vector_store_that_cannot_be_asked_is_told(invoke: Any) -> None:
     made = over(store)
     (message,) = warned(lambda: invoke(made))
     assert "WithoutIds has no get_by_ids" in message
-    assert message.endswith("ContextAssemblyRetriever.from_vectorstore(vectorstore, store=...)")
+    assert message.endswith("ContextAssemblyRetriever.from_vectorstore(vectorstore, store=MemoryStore(chunks))")
     assert invoke(made)[0].metadata["trace"]["missing"] == message
 
 

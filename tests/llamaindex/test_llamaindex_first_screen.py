@@ -142,7 +142,7 @@ def test_two_turns_print_one_warning_at_most(kind: str, where: str, of_file: boo
     assert second == []
     assert len(first) <= 1
     for each in first:
-        fact, remedy = str(each.message).split(REMEDY)
+        fact, remedy = str(each.message).split("\n")[-1].split(REMEDY)
         assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
         assert remedy
         assert each.filename == __file__

@@ -99,7 +99,7 @@ def test_the_docstore_of_an_index_over_a_vector_store_is_empty_and_that_is_told(
     labeled = run(made, hits)  # the warning was given
 
     assert message.startswith("The store has no chunk next to the retrieved ones, but chunk ")
-    assert "ContextAssemblyPostprocessor(vector_store=index.vector_store)" in message
+    assert "Fix: ContextAssemblyPostprocessor.from_index(index)" in message
     assert labeled[0].metadata["trace"]["missing"] == message
     answered = warned(lambda: run(ours(vector_store=index.vector_store), hits))
     assert [each for each in answered if not each.startswith("Pages '")] == []  # each page is a document here
@@ -111,7 +111,7 @@ def test_so_is_that_of_an_ingestion_pipeline(run: Any) -> None:
     pipeline = IngestionPipeline(transformations=[SPLITTER], docstore=docstore, docstore_strategy=strategy)
     nodes = pipeline.run(documents=pages(1))
     (message,) = warned(lambda: run(ours(docstore=docstore), scored(nodes[2])))
-    assert "build it from number_chunks(nodes)" in message
+    assert "VectorStoreIndex(number_chunks(nodes))" in message
 
 
 class NoNodes(TextVectorStore):
@@ -124,7 +124,7 @@ class NoNodes(TextVectorStore):
 def test_a_vector_store_without_get_nodes_is_told(run: Any) -> None:
     nodes = split()
     (message,) = warned(lambda: run(ours(vector_store=NoNodes()), scored(nodes[2])))
-    assert message.startswith("The store can't be asked for neighbors (NotImplementedError: get_nodes not implemented)")
+    assert message.startswith("The store can't find adjacent chunks (NotImplementedError: get_nodes not implemented)")
     assert "store_nodes_override=True" in message
 
 
@@ -150,8 +150,11 @@ def test_places_without_a_source_are_told_and_number_chunks_mends_it(
 
     nodes = numbered_by_hand()
     (message,) = warned(lambda: run(over(nodes), scored(nodes[4], nodes[7])))
-    assert "build" in message
-    assert "number_chunks(nodes), which gives each node its SOURCE" in message
+    by_store = {
+        "docstore": "VectorStoreIndex(number_chunks(nodes))",
+        "vector_store": "number_stored_chunks(vector_store)",
+    }
+    assert message.endswith(by_store[kind])
 
     numbered = number_chunks(nodes)
     (labeled,) = run(over(numbered), scored(numbered[4]))
