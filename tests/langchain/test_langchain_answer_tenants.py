@@ -311,7 +311,7 @@ def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str,
     chain = answer_chain(Scripted(), given.retriever, assembler=given.assembler, cache=InMemoryCache())
     with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: ({kind})") as warned:
         chain.invoke({"input": QUESTION, **given.input}, given.config)
-    assert len(str(warned[0].message).partition(" Give ")[0]) <= 160
+    assert len(str(warned[0].message).partition(" The model is ")[0]) <= 160
     chain.invoke({"input": QUESTION, **given.input}, given.config)
 
 

@@ -225,7 +225,7 @@ def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str,
     engine = AnswerQueryEngine(Scripted(), given.retriever, postprocessor=given.postprocessor, cache=Shelf())
     with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: {said}") as warned:
         engine.query(QUESTION)
-    assert len(str(warned[0].message).partition(" Give ")[0]) <= 160
+    assert len(str(warned[0].message).partition(" The model is ")[0]) <= 160
     engine.query(QUESTION)
 
 

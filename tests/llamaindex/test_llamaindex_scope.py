@@ -364,7 +364,7 @@ def test_where_the_filter_is_not_seen_a_neighbor_agrees_with_its_hit_and_one_war
     (warning,) = (str(each.message) for each in seen if each.category is FilterNotSeenWarning)
     assert read == [allowed_of(tenant) for tenant in (*TENANTS, *TENANTS)]
     assert "'acl'" in warning
-    assert "ContextAssemblyPostprocessor(filter=MetadataFilters(...))" in warning
+    assert "ContextAssemblyPostprocessor(filter=filters)" in warning
     assert "neighbors='unfiltered'" in warning
 
 

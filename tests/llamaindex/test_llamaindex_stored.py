@@ -142,7 +142,7 @@ def test_an_ordinary_table_is_joined_once_it_is_numbered(stored: Stored) -> None
     store = stored(Random(7).sample(nodes, len(nodes)))
     made = over(store)
     (message,) = warned(lambda: answer(store, made))
-    assert "call number_stored_chunks(vector_store) once" in message
+    assert "Fix: number_stored_chunks(vector_store)" in message
     (before,) = answer(store, made)
     assert len(before.metadata["chunk_ids"]) == 1
 
