@@ -51,7 +51,7 @@ CONTEXT_RUN = "ContextAssembler.as_context"
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
-FILTER_CALL = "ContextAssembler(filter=filter) or ContextAssembler(neighbors='unfiltered')"
+FILTER_CALL = "ContextAssembler(filter={'tenant': tenant}) or ContextAssembler(neighbors='unfiltered')"
 OTHER_STORE = "The search has no filter, but adjacent chunks come from another store"
 QUERY_KEYS = ("question", "input")
 """The keys under which chains pass the user's question, if none is named "query"."""

@@ -638,7 +638,7 @@ async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> 
         # What is made of one object in two ways is one object.
         assert len(warned(caught)) == (0 if each is many[3] else 1)
         for message in warned(caught):
-            assert "ContextAssembler(filter=filter)" in message
+            assert "ContextAssembler(filter={'tenant': tenant})" in message
             assert "neighbors='unfiltered'" in message
             assert "'acl'" in message
 
