@@ -133,7 +133,7 @@ def test_an_ordinary_table_is_joined_once_it_is_numbered(database: Database, kin
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_ordinary_table_says_what_it_lacks_once(database: Database, kind: str) -> None:
     made = over(database.store(kind, split("a.pdf", offsets=False)))
-    with pytest.warns(NothingToJoinWarning, match=r"number_stored_chunks\(vectorstore\) once"):
+    with pytest.warns(NothingToJoinWarning, match=r"number_stored_chunks\(vectorstore\)"):
         made.invoke(QUERY)
     assert "number_stored_chunks(vectorstore)" in made.invoke(QUERY)[0].metadata["trace"]["missing"]
 
