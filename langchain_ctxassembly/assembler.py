@@ -24,7 +24,7 @@ from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.assembly.expansion.access import HIDDEN_FILTER, neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
-from ctxassembly.config.hints import check_parameters, check_store, hint_for_config, hint_for_documents
+from ctxassembly.config.hints import check_store, checked_model, hint_for_documents, setting_lines
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Chunk, Hit
@@ -37,6 +37,7 @@ from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import AssemblyServices, assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
@@ -58,6 +59,7 @@ QUERY_KEYS = ("question", "input")
 INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
+@checked_model(setting_lines("config={}"))
 class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
@@ -133,24 +135,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _check_parameters(cls, values: Any) -> Any:
-        if isinstance(values, Mapping):
-            check_parameters(cls.__name__, values, cls.model_fields, "config={}")
-            config = values.get("config")
-            if not (config is None or isinstance(config, AssemblyConfig)):
-                raise ConfigError("config", "an AssemblyConfig", config, hint_for_config(config, accepts_query=False))
-        return values
-
     @model_validator(mode="after")
     def _check_settings(self) -> Self:
+        counter_for(self.config.encoding)  # a missing vocabulary is an error now
         check_store(self.store)
         if not (self.embeddings is None or _can_embed(self.embeddings)):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
         if self.config.dedup == "semantic" and self.embeddings is None:
             # Documents carry no vectors, so it can't work with any documents.
-            raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
+            raise ConfigError.missing("embeddings", "dedup='semantic'", "embeddings", "dedup='near'")
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         check_scorer(self.scorer)
         restrict_store(self.store, self.filter, None)
@@ -341,9 +334,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         documents, query, supplement, conversation = inputs, None, None, self.conversation
         if isinstance(inputs, Mapping):
             if "documents" not in inputs:
+                key = next(
+                    (key for key, value in inputs.items() if isinstance(value, (list, tuple, Retrieved))), "context"
+                )
                 raise InputError(
-                    f"{INPUT_FORMS}; got the keys {safe_repr(list(inputs))}: say which of them holds the documents, as "
-                    "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
+                    f"{INPUT_FORMS}, got the keys {safe_repr(list(inputs))}: write {{'documents': itemgetter({key!r}), "
+                    "'query': itemgetter('question')} | assembler"
                 )
             documents, query, supplement = inputs["documents"], _query_in(inputs), inputs.get("supplement")
             conversation = read_conversation(inputs.get("conversation")) or conversation

@@ -17,7 +17,7 @@ from typing_extensions import Self, override
 
 from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
-from ctxassembly.config.hints import check_parameters
+from ctxassembly.config.hints import checked_model, setting_lines
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combine_filters
@@ -29,7 +29,7 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import IndexEvidence
-from ctxassembly.runtime.retrieve import aretrieve, retrieve, to_question
+from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
 from langchain_ctxassembly.search.caller_filter import ambient_config, search_key
@@ -38,6 +38,12 @@ from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters
 
 
+@checked_model(
+    {
+        **setting_lines("assembler=ContextAssembler(config={})"),
+        **setting_lines("config={}", RetrievalConfig),
+    }
+)
 class ContextRetriever(BaseRetriever):
     """Retrieves from `index` with several signals, assembles, and returns one document per label.
 
@@ -91,15 +97,11 @@ class ContextRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     def __init__(self, index: Any = None, embeddings: Any = None, **settings: Any) -> None:
-        check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
         super().__init__(**{"index": index, "embeddings": embeddings, **settings})
 
     @model_validator(mode="after")
     def _check_settings(self) -> Self:
-        for channel, retriever in self.channels.items():
-            as_channel(channel, retriever, self.assembler.config.keys)
-        for reranker in self.rerankers:
-            as_reranker(reranker)
+        prepare_search(self.config, **self._retrieve_arguments())
         return self
 
     def with_filter(self, filter: Any) -> Self:

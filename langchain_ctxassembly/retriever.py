@@ -17,12 +17,13 @@ from typing_extensions import Self, override
 
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
-from ctxassembly.config.hints import check_parameters
+from ctxassembly.config.hints import check_query, checked_model, setting_lines
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncStore, Store
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config, current_search
@@ -30,6 +31,12 @@ from langchain_ctxassembly.search.retrievers import ScoredRetriever, SearchType,
 from langchain_ctxassembly.stores.vectorstore import NoNeighbors, make_neighbor_store
 
 
+@checked_model(
+    {
+        **setting_lines("assembler=ContextAssembler(config={})"),
+        **{name: f"assembler=ContextAssembler({name}={{}})" for name in ContextAssembler.model_fields},
+    }
+)
 class ContextAssemblyRetriever(BaseRetriever):
     r"""Retrieves with `retriever`, assembles with `assembler`, and returns one document per label.
 
@@ -68,6 +75,7 @@ class ContextAssemblyRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     @classmethod
+    @guess_names
     def from_vectorstore(
         cls,
         vectorstore: VectorStore,
@@ -139,18 +147,6 @@ class ContextAssemblyRetriever(BaseRetriever):
             should_reject_unknown=should_reject_unknown,
         )
         return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_parameters(cls, values: Any) -> Any:
-        if isinstance(values, Mapping):
-            for name in sorted(values.keys() & (ContextAssembler.model_fields.keys() - cls.model_fields.keys())):
-                raise ConfigError.unknown(cls.__name__, name, f". Did you mean assembler=ContextAssembler({name}=...)?")
-            check_parameters(cls.__name__, values, cls.model_fields, "assembler=ContextAssembler(config={})")
-            if isinstance(found := values.get("retriever"), VectorStore):
-                instead = f": write {cls.__name__}.from_vectorstore(vectorstore)"
-                raise ConfigError("retriever", "a retriever or another Runnable", found, instead)
-        return values
 
     @model_validator(mode="after")
     def _check_filter(self) -> Self:
@@ -238,6 +234,7 @@ class ContextAssemblyRetriever(BaseRetriever):
     def _search(
         self, query: str, condition: Any, config: RunnableConfig
     ) -> tuple[VisibleSearch | None, list[Document]]:
+        check_query(query)
         arguments = {} if condition is None else {"filter": condition}
         with ambient_config(config):
             search = self._visible_search(config, arguments)
@@ -246,6 +243,7 @@ class ContextAssemblyRetriever(BaseRetriever):
     async def _asearch(
         self, query: str, condition: Any, config: RunnableConfig
     ) -> tuple[VisibleSearch | None, list[Document]]:
+        check_query(query)
         arguments = {} if condition is None else {"filter": condition}
         with ambient_config(config):
             search = self._visible_search(config, arguments)

@@ -30,7 +30,7 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import IndexEvidence
-from ctxassembly.runtime.retrieve import aretrieve, retrieve, to_question
+from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_question
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.convert.models import as_query_embedding, as_reranker
 from llamaindex_ctxassembly.convert.nodes import read_nodes
@@ -118,6 +118,7 @@ class ContextRetriever(BaseRetriever):
             "rerankers": [as_reranker(one) for one in rerankers],
             "category_of": category_of,
         }
+        prepare_search(self._config, **self._retrieve_arguments)
 
     def with_filter(self, filters: Any) -> ContextRetriever:
         """Return this retriever, limited to the chunks that pass `filters`, too.

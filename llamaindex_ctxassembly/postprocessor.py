@@ -22,17 +22,20 @@ from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import check_parameters, hint_for_store
+from ctxassembly.config.hints import checked_model, setting_lines
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.messages import supplement_key
 from ctxassembly.integrations.metadata import ContextPayload
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.filtered import ScopedStore
+from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.conversation import (
@@ -41,7 +44,7 @@ from llamaindex_ctxassembly.conversation import (
     check_conversation,
     resolve_conversation,
 )
-from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, text_model
+from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, check_kind, text_model
 from llamaindex_ctxassembly.convert.nodes import (
     add_media_notes,
     as_node_list,
@@ -90,6 +93,7 @@ FilterFunction = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
 
 
+@checked_model(setting_lines("config={}"))
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Turns retrieved nodes into the context that the LLM reads: one node per label, in order.
 
@@ -198,9 +202,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Its warnings, which its copies share."""
 
     def __init__(self, *, neighbors: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
-        check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
-        _check_kind("docstore", settings.get("docstore"), BaseDocumentStore, "a docstore")
-        _check_kind("vector_store", settings.get("vector_store"), BasePydanticVectorStore, "a vector store")
+        if (docstore := settings.get("docstore")) is not None:
+            check_kind("docstore", docstore, BaseDocumentStore, "a docstore")
+        if (vector_store := settings.get("vector_store")) is not None:
+            check_kind("vector_store", vector_store, BasePydanticVectorStore, "a vector store")
         _check_filter(settings.get("filter"))
         super().__init__(**settings)
         if neighbors is not None:
@@ -214,6 +219,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._embeddings = as_embeddings(self.embeddings)
         check_scorer(self.scorer)
         check_conversation(self.conversation)
+        counter_for(self.config.encoding)  # a missing vocabulary is an error now
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
         self._check_window()
 
@@ -229,8 +235,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         Raises:
             ConfigError: `index` is no LlamaIndex index, or as the class says.
         """
-        if not isinstance(index, BaseIndex):
-            raise ConfigError("index", "a LlamaIndex index", index)
+        check_kind("index", index, BaseIndex, "a LlamaIndex index")
         vector_store = getattr(index, "vector_store", None)
         if isinstance(vector_store, BasePydanticVectorStore) and vector_store.stores_text:
             return cls(vector_store=vector_store, **settings)
@@ -245,11 +250,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         # LlamaIndex's own method drops values that can't be pickled: a copy would get the default config or no store.
         return BaseModel.__getstate__(self)
 
+    @guess_names
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Return the context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         nodes = as_node_list(nodes)
         return self.assemble_as(partial(add_media_notes, nodes=nodes), self._read(nodes, query_str))
 
+    @guess_names
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Async version of `context`."""
         nodes = as_node_list(nodes)
@@ -394,12 +401,6 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             self._warnings.warn(window_warning(llm, self.config.token_limit), key="window")
 
 
-def _check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:
-    if not (value is None or isinstance(value, kind)):
-        hint = f": write {parameter}=index.{parameter}" if hasattr(value, parameter) else hint_for_store(value)
-        raise ConfigError(parameter, allowed, value, hint)
-
-
 def _check_filter(value: object) -> None:
     """Check that a mapping is a serialized MetadataFilters. LangChain's filters are mappings of keys to values."""
     if isinstance(value, Mapping) and "filters" not in value:
@@ -408,4 +409,9 @@ def _check_filter(value: object) -> None:
 
 
 def _query_text(query_bundle: QueryBundle | None) -> str | None:
+    if not (query_bundle is None or isinstance(query_bundle, QueryBundle)):
+        raise InputError(
+            f"query_bundle must be a QueryBundle or None, got {safe_repr(query_bundle)}: write "
+            "postprocess_nodes(nodes, query_str=query)"
+        )
     return None if query_bundle is None else query_bundle.query_str

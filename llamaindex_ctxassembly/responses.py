@@ -146,7 +146,7 @@ def _stream_text(response: StreamingResponse | AsyncStreamingResponse) -> str:
         return str(text)
     if isinstance(response, AsyncStreamingResponse):
         raise InputError(
-            f"the response must be read first: say resolve(await response.get_response()), or {_READER_HINT}"
+            f"the response must be read first: write resolve(await response.get_response()), or {_READER_HINT}"
         )
     if _has_begun(response.response_gen):
         raise InputError(f"the text of the response was read from response_gen and is not kept: {_READER_HINT}")

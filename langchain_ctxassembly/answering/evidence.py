@@ -228,7 +228,7 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Retriever
         return ContextRetrieverEvidence(retriever)
     if isinstance(retriever, ContextAssemblyRetriever):
         if retriever.k is not None:
-            raise ConfigError("retriever.k", "None in an answer chain, whose modes say how much is kept", retriever.k)
+            raise ConfigError("retriever.k", "None in an answer chain, whose modes set how much is kept", retriever.k)
         return GenericRetrieverEvidence(retriever.retriever, retriever.assembler, retriever.supplement)
     if not isinstance(retriever, Runnable):
         raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)

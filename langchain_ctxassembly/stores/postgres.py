@@ -25,8 +25,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable

@@ -16,9 +16,9 @@ from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadl
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.numbering import default_chunk_id
+from ctxassembly.parameter_names import guess_names
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import (
     aget_documents,

@@ -17,14 +17,14 @@ from ctxassembly.answering.answer import Answer
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
+from llamaindex_ctxassembly.answering.query_engine import SETTINGS_OF_ASSEMBLY, AnswerQueryEngine
 from llamaindex_ctxassembly.answering.run import (
     AnswerRun,
     apieces_of,
     conversation_of,
     pieces_of,
 )
+from llamaindex_ctxassembly.convert.models import check_kind
 
 MEMORY_TOKENS = 1_000_000
 """More than a conversation has: `AnswerConfig.history_tokens`, 8,000, limits what the model reads of it.
@@ -70,8 +70,7 @@ class AnswerChatEngine(BaseChatEngine):
         filters: Any = None,
         conversation: Conversation | None = None,
     ) -> None:
-        if not isinstance(engine, AnswerQueryEngine):
-            raise ConfigError("engine", "an AnswerQueryEngine", engine)
+        check_kind("engine", engine, AnswerQueryEngine, "an AnswerQueryEngine")
         self._engine, self._filters = engine, filters
         self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
         given = given_conversation(conversation) or Conversation()
@@ -113,7 +112,7 @@ class AnswerChatEngine(BaseChatEngine):
             ConfigError: as `AnswerQueryEngine` does.
         """
         known = signature(AnswerQueryEngine.__init__).parameters
-        check_parameters(cls.__name__, settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})")
+        check_parameters(cls.__name__, settings, known, SETTINGS_OF_ASSEMBLY)
         engine = AnswerQueryEngine(llm or Settings.llm, retriever, **settings)
         chat_engine = cls(engine, memory, filters=filters, conversation=conversation)
         if chat_history:

@@ -26,6 +26,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
 from llamaindex_ctxassembly.context_retriever import ContextRetriever, configure_retriever, current_search, search_key
+from llamaindex_ctxassembly.convert.models import check_kind
 from llamaindex_ctxassembly.convert.nodes import media_notes, read_nodes
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
@@ -215,8 +216,7 @@ def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | No
         ConfigError: `retriever` is not a retriever, a postprocessor is given for a retriever that has one, or it has a
             conversation.
     """
-    if not isinstance(retriever, BaseRetriever):
-        raise ConfigError("retriever", "a LlamaIndex retriever", retriever)
+    check_kind("retriever", retriever, BaseRetriever, "a LlamaIndex retriever")
     own = postprocessor
     if isinstance(retriever, ContextRetriever):
         if postprocessor is not None:

@@ -12,9 +12,8 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.conversations.sources import get_field
-from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.models import model_info
-from llamaindex_ctxassembly.convert.models import is_blocking
+from llamaindex_ctxassembly.convert.models import check_kind, is_blocking
 
 INPUT_TOKEN_KEYS = ("prompt_tokens", "input_tokens", "prompt_token_count")
 OUTPUT_TOKEN_KEYS = ("completion_tokens", "output_tokens", "candidates_token_count")
@@ -116,8 +115,7 @@ def chat_model(llm: BaseLLM) -> SyncLLM:
     Raises:
         ConfigError: `llm` is something else.
     """
-    if not isinstance(llm, BaseLLM):
-        raise ConfigError("llm", "a LlamaIndex LLM", llm)
+    check_kind("llm", llm, BaseLLM, "a LlamaIndex LLM")
     return wrap_llm(llm, {})
 
 

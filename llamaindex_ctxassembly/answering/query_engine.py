@@ -21,7 +21,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.requests import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.config.hints import check_parameters
+from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
@@ -39,7 +39,11 @@ from llamaindex_ctxassembly.answering.run import (
     pieces_of,
 )
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
+from llamaindex_ctxassembly.convert.models import check_kind
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
+
+SETTINGS_OF_ASSEMBLY = setting_lines("postprocessor=ContextAssemblyPostprocessor(config={})")
+"""The line for each setting of the assembly, by name."""
 
 
 def check_models(llm: Any, models: Mapping[str, Any]) -> None:
@@ -49,8 +53,7 @@ def check_models(llm: Any, models: Mapping[str, Any]) -> None:
         ConfigError: one of them is no LLM.
     """
     for name, model in {"llm": llm, **{f"models[{mode!r}]": given for mode, given in models.items()}}.items():
-        if not isinstance(model, BaseLLM):
-            raise ConfigError(name, "a LlamaIndex LLM", model)
+        check_kind(name, model, BaseLLM, "a LlamaIndex LLM")
 
 
 def parameters_of(index: Any, retriever: Any) -> set[str]:
@@ -194,6 +197,8 @@ class AnswerQueryEngine(BaseQueryEngine):
             ConfigError: there are `node_postprocessors`, or a name that neither the class nor the retriever has a
                 parameter for, or as the class says.
         """
+        if isinstance(index, BaseRetriever):
+            raise ConfigError("index", "a LlamaIndex index", index, ": write AnswerQueryEngine(llm, retriever)")
         if "node_postprocessors" in settings:
             allowed = "left out: give the assembly as postprocessor=, and a retriever= that reranks or filters"
             raise ConfigError("node_postprocessors", allowed, settings["node_postprocessors"])
@@ -202,7 +207,10 @@ class AnswerQueryEngine(BaseQueryEngine):
             retriever = index.as_retriever(**settings)
             known = {*_OWN_PARAMETERS, "llm", "retriever", "postprocessor", *parameters_of(index, retriever)}
             check_parameters(
-                f"{cls.__name__}.from_args", settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})"
+                f"{cls.__name__}.from_args",
+                settings,
+                known,
+                setting_lines("postprocessor=ContextAssemblyPostprocessor(config={})"),
             )
         elif settings:
             raise ConfigError(next(iter(settings)), "left out if retriever= is given", next(iter(settings.values())))

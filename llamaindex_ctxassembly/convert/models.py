@@ -15,6 +15,7 @@ from llama_index.core.llms import ChatMessage, CustomLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
+from ctxassembly.config.hints import hint_for_store
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
@@ -45,6 +46,17 @@ class _Embeddings:
     async def aembed_query(self, text: str) -> list[float]:
         """Async version of `embed_query`."""
         return await self.model.aget_query_embedding(text)
+
+
+def check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:
+    """Check that `value` is of the class `kind`.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if not isinstance(value, kind):
+        hint = f": write {parameter}=index.{parameter}" if hasattr(value, parameter) else hint_for_store(value)
+        raise ConfigError(parameter, allowed, value, hint)
 
 
 def as_query_embedding(embed_model: Any) -> Any:

@@ -49,10 +49,8 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
         InputError: they are something else, a response, say.
     """
     if not isinstance(nodes, Iterable):
-        raise InputError(
-            f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}: write "
-            "context(retriever.retrieve(query), query)"
-        )
+        hint = hint_for_node(nodes) or ": write context(retriever.retrieve(query), query)"
+        raise InputError(f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}{hint}")
     return list(nodes)
 
 
@@ -87,7 +85,7 @@ def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult
     A labeled node of an earlier assembly gives the chunks it was made of. Images, audio and videos without text give
     none.
     """
-    texts = [scored for scored in nodes if not is_media(scored)]
+    texts = [scored for scored in as_node_list(nodes) if not is_media(scored)]
     return unpack_blocks(
         [IncomingDocument(hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)], keys
     )

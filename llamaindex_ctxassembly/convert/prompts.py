@@ -20,6 +20,7 @@ from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.label_guards import RULE
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.prompts import system_prompt, user_prompt
+from llamaindex_ctxassembly.convert.models import check_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +152,7 @@ def token_budget(
         ConfigError: `llm` is no LLM, there are no templates, or the zones leave no token for the context.
     """
     llm = Settings.llm if llm is None else llm
-    if not isinstance(llm, BaseLLM):
-        raise ConfigError("llm", "a LlamaIndex LLM", llm)
+    check_kind("llm", llm, BaseLLM, "a LlamaIndex LLM")
     if not templates:
         raise ConfigError("templates", "the engine's templates, at least one", templates)
     helper = PromptHelper.from_llm_metadata(llm.metadata)

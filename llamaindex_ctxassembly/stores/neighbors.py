@@ -28,10 +28,11 @@ from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path, with_keys
-from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import to_id
 from ctxassembly.stores.filtered import FilteredStore
+from llamaindex_ctxassembly.convert.models import check_kind
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
 
@@ -63,6 +64,9 @@ class DocstoreNeighbors:
     docstore: BaseDocumentStore
     _: KW_ONLY
     keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        check_kind("docstore", self.docstore, BaseDocumentStore, "a docstore")
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs`."""
@@ -109,6 +113,7 @@ class VectorStoreNeighbors:
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
+        check_kind("vector_store", self.vector_store, BasePydanticVectorStore, "a vector store")
         if not self.vector_store.stores_text:
             allowed = "a vector store that stores text (for another, pass the docstore of its index)"
             raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)

@@ -18,7 +18,8 @@ from sqlalchemy import Engine, Row, Table, true
 from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import guess_names
+from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable
@@ -64,6 +65,9 @@ class PGVectorNeighbors(PostgresStore):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not hasattr(self.vector_store, "_table_class"):
+            hint = ": write PGVectorNeighbors(index.vector_store)" if hasattr(self.vector_store, "vector_store") else ""
+            raise ConfigError("vector_store", "a PGVectorStore", self.vector_store, hint)
         self._chunk_table()  # a filter without a translation is an error now
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.data.citations import ContextData
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.wording.formats import shows_labels
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Context(ContextData):
         """True if a reader sees the labels."""
         return shows_labels(self.format)
 
+    @guess_names
     def to_messages(
         self,
         question: str,

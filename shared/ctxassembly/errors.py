@@ -115,18 +115,19 @@ class ConfigError(CtxAssemblyError, ValueError):
         self.parameter = parameter
 
     @classmethod
-    def unknown(cls, owner: str, parameter: str, hint: str) -> ConfigError:
-        """Return the error for a `parameter` that `owner` doesn't have; `hint` says what to write."""
-        return cls._restore(f"{owner}() has no parameter {parameter!r}{hint}", parameter)
+    def missing(cls, parameter: str, setting: str, service: str, instead: str) -> ConfigError:
+        """Return the error for a `setting` that needs a service, given as `parameter`; `instead` needs none."""
+        return cls.worded(parameter, f"{setting} needs {service}: pass {parameter}=, or write {instead}")
 
     @classmethod
-    def _restore(cls, message: str, parameter: str) -> ConfigError:
+    def worded(cls, parameter: str, message: str) -> ConfigError:
+        """Return the error for `parameter` with a `message` of another form."""
         error = cls.__new__(cls, message)
         error.parameter = parameter
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._restore, (str(self), self.parameter)
+        return self.worded, (self.parameter, str(self))
 
 
 class InputError(CtxAssemblyError, TypeError):
@@ -137,7 +138,7 @@ class InputError(CtxAssemblyError, TypeError):
     ...     assemble("gastro.pdf")
     ... except InputError as error:
     ...     print(error)
-    hits must be a sequence of Hit, got str: write Hit(Chunk(id, document_id, text), score)
+    hits must be a sequence of Hit, got str: write assemble(hits, query='gastro.pdf')
     """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -15,6 +15,19 @@ class Extra(NamedTuple):
     name: str
     modules: tuple[str, ...]
     """The modules that it brings and that the package imports."""
+
+
+def _with_guesses(value: Any) -> Any:
+    """Return a function or class that suggests the parameter that was meant; records of data stay as they are."""
+    is_service = isinstance(value, type) and "__init__" in vars(value) and not hasattr(value, "__dataclass_fields__")
+    called = value.__init__ if is_service else value
+    if not isinstance(called, FunctionType) or hasattr(called, "__wrapped__"):
+        return value
+    from ctxassembly.parameter_names import guess_names
+
+    guessing = guess_names(value)
+    setattr(sys.modules[value.__module__], value.__name__, guessing)  # where pickle finds it
+    return guessing
 
 
 def lazy_names(
@@ -40,7 +53,7 @@ def lazy_names(
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            return getattr(import_module(modules[name]), name)
+            return _with_guesses(getattr(import_module(modules[name]), name))
         except ModuleNotFoundError as error:
             from ctxassembly.errors import missing_extra
 
@@ -48,7 +61,7 @@ def lazy_names(
             if extra is None:
                 raise
             needed = {module.partition(".")[0] for module in extra.modules}
-            raise missing_extra(error, f"{package}.{name}", extra.name, needed) from error
+            raise missing_extra(error, f"{package}.{name}", extra.name, needed) from None
 
     def installed_names() -> list[str]:
         from ctxassembly.errors import is_installed

@@ -12,10 +12,9 @@ from langchain_classic.retrievers.document_compressors import DocumentCompressor
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
-from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble
-from ctxassembly.errors import InputError, StoreError
+from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.integrations import metadata as told
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
@@ -189,13 +188,13 @@ def test_anything_else_is_a_clear_error(given: Any) -> None:
 
 
 def test_wrong_parameters_are_errors_at_construction() -> None:
-    with pytest.raises(ValidationError, match=r"store must be an object with fetch\(refs\) or afetch\(refs\), got 3"):
+    with pytest.raises(ConfigError, match=r"store must be an object with fetch\(refs\) or afetch\(refs\), got 3"):
         ContextAssembler(store=3)
-    with pytest.raises(ValidationError, match="windw"):
+    with pytest.raises(ConfigError, match="windw"):
         ContextAssembler(windw=1)  # type: ignore[call-arg]
-    with pytest.raises(ValidationError, match="config"):
+    with pytest.raises(ConfigError, match="config"):
         ContextAssembler(config={"window": 1})  # type: ignore[arg-type]
-    with pytest.raises(ValidationError, match="filter must be a function"):
+    with pytest.raises(ConfigError, match="filter must be a function"):
         ContextAssembler(store=memory_store([]), filter=3)
 
 

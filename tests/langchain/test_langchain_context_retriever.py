@@ -16,7 +16,6 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from pydantic import ValidationError
 
 from ctxassembly import (
     AssemblyConfig,
@@ -269,9 +268,9 @@ class TestChannels:
         assert set(best.channels) == {"vector", "keyword"}
 
     def test_must_be_retrievers_or_functions(self) -> None:
-        with pytest.raises(ValidationError, match=r"channels\['vector'\] must be a LangChain retriever or a function"):
+        with pytest.raises(ConfigError, match=r"channels\['vector'\] must be a LangChain retriever or a function"):
             ContextRetriever(channels={"vector": 7})
-        with pytest.raises(ValidationError):
+        with pytest.raises(ConfigError):
             ContextRetriever(channels={"bm25": lambda *_: []})  # type: ignore[dict-item]
 
 
@@ -333,11 +332,11 @@ def test_boosts_move_a_category_up_and_say_so() -> None:
 
 
 def test_misuse_is_told() -> None:
-    with pytest.raises(ConfigError, match="embed must be given where strategy is 'hybrid'"):
+    with pytest.raises(ConfigError, match="strategy='hybrid' needs an embedding model"):
         ContextRetriever(index_of(CORPUS)).invoke(QUERY)
-    with pytest.raises(InputError, match="index has no find_terms"):
+    with pytest.raises(InputError, match="index must be an object with find_terms"):
         ContextRetriever(MemoryStore([]), WordEmbeddings()).invoke(QUERY)  # type: ignore[arg-type]
-    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+    with pytest.raises(ConfigError, match="greater than or equal to 1"):
         ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=0)
     with pytest.raises(ConfigError, match="limit must be an integer of at least 1, got 0"):
         ContextRetriever(index_of(CORPUS), WordEmbeddings()).invoke(QUERY, k=0)

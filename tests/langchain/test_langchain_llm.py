@@ -14,13 +14,12 @@ from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig, RunnableLambda
-from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, TokenBudget
 from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime import assemble as drive
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
 from langchain_ctxassembly.convert.models import async_text_model, text_model
@@ -177,12 +176,12 @@ def test_without_a_model_none_is_asked(answers: list[Any]) -> None:
 
 
 def test_compression_by_a_model_without_one_is_an_error_at_construction() -> None:
-    with pytest.raises(ValidationError, match="llm must be given where compress is 'llm', got None"):
+    with pytest.raises(ConfigError, match="compress='llm' needs a language model: pass llm="):
         ContextAssembler(config=COMPRESS)
 
 
 def test_what_can_not_answer_is_an_error_at_construction() -> None:
-    with pytest.raises(ValidationError, match="llm must be a Runnable or a function from a prompt to an answer"):
+    with pytest.raises(ConfigError, match="llm must be a Runnable or a function from a prompt to an answer"):
         ContextAssembler(config=COMPRESS, llm="gpt-4o")
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Hit, assemble
-from ctxassembly.errors import ConfigError, InputError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, to_messages
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, assemble
+from ctxassembly.errors import ConfigError, InputError, VocabularyError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, to_messages
 from langchain_samples import document, documents, vector_store
 
 VECTORSTORE = vector_store(documents("A"))
 SEARCH = VECTORSTORE.as_retriever()
+INDEX = MemoryIndex([Chunk("a", "a", "Rest.")])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_a_wrong_parameter_names_the_right_one(make: Any, settings: dict[str, An
 
 
 def test_an_assembler_that_has_no_query_suggests_none() -> None:
-    with pytest.raises(ValueError, match="config must be an AssemblyConfig, got 'May I drink'") as caught:
+    with pytest.raises(ValueError, match="config must be an instance of AssemblyConfig, got 'May I drink'") as caught:
         ContextAssembler(config="May I drink")  # type: ignore[arg-type]
     assert "write query" not in str(caught.value)
 
@@ -106,3 +107,73 @@ def test_an_assembler_takes_neither_pairs_nor_nodes() -> None:
         ContextAssembler().invoke([Node()])
     with pytest.raises(InputError, match=r"got \['text'\]\Z"):
         ContextAssembler().invoke(["text"])
+
+
+CONTEXT_RETRIEVER = ContextAssemblyRetriever.from_vectorstore(VECTORSTORE, neighbors="unfiltered")
+RETRIEVED = documents("A")
+
+
+class Unawaited:
+    """A coroutine that nobody awaits, without Python's warning."""
+
+    def __await__(self) -> Any:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("chain", "given", "instead"),
+    [
+        (ContextAssembler(), "May I drink?", ": write (retriever | assembler).invoke('May I drink?')"),
+        (ContextAssembler(), RETRIEVED[0], ": write [document]"),
+        (ContextAssembler(), [RETRIEVED], ": write [document for found in documents for document in found]"),
+        (ContextAssembler(), Unawaited(), ": write await before it"),
+        (
+            ContextAssembler(),
+            {"question": "May I drink?", "found": RETRIEVED},
+            "write {'documents': itemgetter('found'), 'query': itemgetter('question')} | assembler",
+        ),
+        (CONTEXT_RETRIEVER, {"question": "May I drink?"}, ": write itemgetter('question') | retriever"),
+        (CONTEXT_RETRIEVER, Unawaited(), ": write await before it"),
+        (CONTEXT_RETRIEVER, RETRIEVED, "query must be a string, got [Document("),
+    ],
+)
+def test_a_chain_names_the_input_to_write(chain: Any, given: Any, instead: str) -> None:
+    with pytest.raises(InputError, match=re.escape(instead)):
+        chain.invoke(given)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ContextAssemblyRetriever(SEARCH), r"takes its parameters by name, got .*: write retriever=\.\.\."),
+        (lambda: ContextAssembler(AssemblyConfig()), r"takes its parameters by name, got .*: write config=\.\.\."),
+        (lambda: ContextAssembler(VECTORSTORE), r"got .*: write store=VectorStoreNeighbors\(vectorstore\)"),
+        (ContextAssemblyRetriever, r"ContextAssemblyRetriever\(\) needs retriever=\Z"),
+        (lambda: ContextAssemblyRetriever(vectorstore=VECTORSTORE), r": write ContextAssemblyRetriever\.from_vectorst"),
+        (lambda: ContextAssembler(neighbors="unfilterd"), "neighbors must be 'auto', 'filtered' or 'unfiltered', got"),
+        (ContextRetriever, "strategy='hybrid' needs an index: pass index="),
+        (lambda: ContextRetriever(INDEX), r"needs an embedding model: .* config=RetrievalConfig\(strategy='keyword'\)"),
+        (lambda: ContextRetriever(INDEX, limit=3), r"Did you mean config=RetrievalConfig\(limit=3\)\?"),
+        (lambda: ContextRetriever(VECTORSTORE), r": write ContextAssemblyRetriever.from_vectorstore\(vectorstore\)"),
+        (lambda: ContextAssembler(store=MemoryStore), r": write store=MemoryStore\(\.\.\.\)"),
+        (lambda: ContextAssemblyRetriever.from_vectorstore(VECTORSTORE, hit=3), r"Did you mean hits=3\?"),
+        (
+            lambda: ContextAssemblyRetriever.from_vectorstore(VECTORSTORE, window=2),
+            r"Did you mean config=AssemblyConfig\(window=2\)\?",
+        ),
+    ],
+)
+def test_a_constructor_raises_its_own_error_at_the_call(make: Any, message: str) -> None:
+    with pytest.raises((ConfigError, InputError), match=message) as caught:
+        make()
+    assert "pydantic" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_vocabulary_that_is_missing_is_an_error_at_construction(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise VocabularyError(f"the vocabulary of {name!r} is not on this machine")
+
+    monkeypatch.setattr("langchain_ctxassembly.assembler.counter_for", missing)
+    with pytest.raises(VocabularyError, match="'o200k_base' is not on this machine"):
+        ContextAssembler(config=AssemblyConfig(encoding="o200k_base"))

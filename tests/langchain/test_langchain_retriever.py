@@ -7,7 +7,6 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
-from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
 from ctxassembly.errors import ConfigError, InputError
@@ -40,7 +39,7 @@ def test_k_counts_labels_and_a_call_may_set_its_own() -> None:
     assert [each.metadata["citation"]["label"] for each in retriever.invoke(QUERY)] == ["1", "2"]
     assert len(retriever.invoke(QUERY, k=3)) == 3
     for wrong in ({"k": 0}, {"k": -1}):
-        with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        with pytest.raises(ConfigError, match="greater than or equal to 1"):
             ContextAssemblyRetriever(retriever=retriever, **wrong)
     with pytest.raises(ConfigError, match="k must be an integer of at least 1, got 0"):
         retriever.invoke(QUERY, k=0)
@@ -48,7 +47,7 @@ def test_k_counts_labels_and_a_call_may_set_its_own() -> None:
 
 def test_unknown_parameters_are_errors() -> None:
     retriever = vector_store(CORPUS).as_retriever()
-    with pytest.raises(ValidationError, match="asembler"):
+    with pytest.raises(ConfigError, match="asembler"):
         ContextAssemblyRetriever(retriever=retriever, asembler=ContextAssembler())  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="kk"):
         ContextAssemblyRetriever(retriever=retriever).invoke(QUERY, kk=3)
@@ -138,7 +137,7 @@ async def test_k_does_not_count_it() -> None:
 
 @pytest.mark.parametrize("wrong", [7, ["Facts."]])
 def test_a_supplement_of_another_kind_is_an_error(wrong: Any) -> None:
-    with pytest.raises(ValidationError, match="supplement"):
+    with pytest.raises(ConfigError, match="supplement"):
         ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), supplement=wrong)
     retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), supplement=lambda query: wrong)
     with pytest.raises(InputError, match="supplement must be a string or a Supplement"):
@@ -319,7 +318,7 @@ async def test_the_filter_of_the_search_holds_for_the_neighbors(own_store: bool,
 
 def test_a_filter_that_the_neighbors_cannot_be_held_to_is_an_error() -> None:
     corpus = vector_store(CORPUS)
-    with pytest.raises(ValidationError, match="filter must be a function Document -> bool, or a mapping"):
+    with pytest.raises(ConfigError, match="filter must be a function Document -> bool, or a mapping"):
         ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"filter": "tenant = 'ours'"})
     with pytest.raises(ConfigError, match=r"search_kwargs must be .* unless store= is given.*\['where'\]"):
         ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"where": {"tenant": "ours"}})

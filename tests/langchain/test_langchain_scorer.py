@@ -12,9 +12,9 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import Runnable, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 from leaflet import ANSWER, LEAFLET, QUERY, WARDS
-from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, InputError, MemoryIndex, RetrievalConfig
+from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
 from langchain_samples import Tracer, chunks
 
@@ -149,7 +149,7 @@ async def test_an_answer_chain_reads_what_it_found() -> None:
 
 
 def test_what_is_no_scorer_is_an_error_at_construction() -> None:
-    with pytest.raises(ValidationError, match=r"scorer must be a model with embed_query .* SentenceTransformer\("):
+    with pytest.raises(ConfigError, match=r"scorer must be a model with embed_query .* SentenceTransformer\("):
         ContextAssembler(scorer="all-MiniLM-L6-v2")
-    with pytest.raises(ValidationError, match=r"give an object of it, Meaning\(\.\.\.\)"):
+    with pytest.raises(ConfigError, match=r"give an object of it, Meaning\(\.\.\.\)"):
         ContextAssembler(scorer=Meaning)

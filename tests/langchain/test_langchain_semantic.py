@@ -5,9 +5,9 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig
+from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, number_chunks
 from langchain_samples import Recorder, documents, vector_store
 
@@ -81,12 +81,12 @@ def test_a_function_can_embed() -> None:
 
 
 def test_semantic_without_embeddings_is_an_error_at_construction() -> None:
-    with pytest.raises(ValidationError, match="embeddings must be given where dedup is 'semantic', got None"):
+    with pytest.raises(ConfigError, match="dedup='semantic' needs embeddings: pass embeddings=, or write dedup='near'"):
         ContextAssembler(config=SEMANTIC)
 
 
 def test_what_can_not_embed_is_an_error_at_construction() -> None:
-    with pytest.raises(ValidationError, match=r"embeddings must be an object with embed_documents\(texts\)"):
+    with pytest.raises(ConfigError, match=r"embeddings must be an object with embed_documents\(texts\)"):
         ContextAssembler(embeddings="all-MiniLM-L6-v2")
 
 

@@ -21,7 +21,6 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from llama_index.vector_stores.postgres import PGVectorStore
 from llama_index.vector_stores.qdrant import QdrantVectorStore
-from pydantic import ValidationError
 from qdrant_client import QdrantClient
 from sqlalchemy import NullPool, make_url
 
@@ -371,7 +370,7 @@ READERS: dict[str, Callable[[MetadataFilters], Any]] = {
 def test_filters_beyond_the_limits_are_refused_at_once(reader: str, name: str) -> None:
     filters, words = TOO_MUCH[name]
     began = time.monotonic()
-    with pytest.raises((ConfigError, ValidationError), match=words.rstrip("$")) as caught:
+    with pytest.raises(ConfigError, match=words.rstrip("$")) as caught:
         READERS[reader](filters)
     assert time.monotonic() - began < 3
     assert "filter must be a filter of at most" in str(caught.value)

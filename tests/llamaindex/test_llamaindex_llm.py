@@ -159,7 +159,7 @@ def test_without_a_model_none_is_asked(answers: list[Any]) -> None:
 
 
 def test_compression_by_a_model_without_one_is_an_error_at_construction() -> None:
-    with pytest.raises(ConfigError, match="llm must be given where compress is 'llm', got None"):
+    with pytest.raises(ConfigError, match="compress='llm' needs a language model: pass llm="):
         ContextAssemblyPostprocessor(config=COMPRESS)
 
 
@@ -180,7 +180,7 @@ def test_the_model_is_left_out_of_json_and_handed_in_again() -> None:
     written = ContextAssemblyPostprocessor(config=COMPRESS, llm=shout).to_dict()
     assert "llm" not in written
     assert ContextAssemblyPostprocessor.from_dict(written, llm=shout).config == COMPRESS
-    with pytest.raises(ConfigError, match="llm must be given"):
+    with pytest.raises(ConfigError, match="compress='llm' needs a language model: pass llm="):
         ContextAssemblyPostprocessor.from_dict(written)
 
 

@@ -79,9 +79,9 @@ def test_the_other_classes_refuse_them_too() -> None:
         ContextAssemblyPostprocessor(docstores=index().docstore)
     with pytest.raises(ConfigError, match="Did you mean filter=3"):
         ContextAssemblyPostprocessor.from_index(index(), filters=3)
-    with pytest.raises(TypeError, match="similarity_topk"):
+    with pytest.raises(ConfigError, match="Did you mean similarity_top_k=3"):
         ContextRetriever(similarity_topk=3)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="streamed"):
+    with pytest.raises(ConfigError, match="no parameter 'streamed'"):
         AnswerQueryEngine(MockLLM(), retriever, streamed=True)  # type: ignore[call-arg]
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import hint_for_config
+from ctxassembly.config.hints import hint_for_config, not_a_hit_error
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.chunks import Hit
+from ctxassembly.data.validation import check_type
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 
@@ -69,20 +70,21 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
         ConfigError: compression by a language model without a model; neighbors="filtered" without a filter; a label
             step together with a `conversation`.
     """
-    config = AssemblyConfig() if call.config is None else call.config
-    if not isinstance(config, AssemblyConfig):
-        raise InputError(f"config must be an AssemblyConfig or None, got {safe_repr(config)}{hint_for_config(config)}")
+    if isinstance(call.hits, str):  # a query first, which explains what is wrong with the others
+        raise not_a_hit_error(call.hits)
+    check_type("config", call.config, AssemblyConfig, hint_for_config(call.config))
+    config = call.config or AssemblyConfig()
     query, store = call.query, services.store
     if query is not None and not isinstance(query, str):
         raise InputError(f"query must be a string or None, got {safe_repr(query)}")
     if not config.enabled:
         config = replace(config, **_DISABLED_SETTINGS)
     if config.compress == "llm" and not services.can_compress:
-        raise ConfigError("compress", "'none' or 'extractive' where no `llm` is given", config.compress)
+        raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
     if config.neighbors == "filtered" and store is not None and not store.holds_filter:
-        allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
-        hint = ": give filter= as the search has it, or a store that has one"
-        raise ConfigError("neighbors", allowed, config.neighbors, hint)
+        needs = "neighbors='filtered' needs the filter of the search"
+        remedy = "pass filter=, or a store with that filter, or write neighbors='auto'"
+        raise ConfigError.worded("neighbors", f"{needs}: {remedy}")
     given_conversation(call.conversation)
     # A subclass of str may change how its text is read; the text itself is asked for.
     return config, query if query is None else str.__str__(query)

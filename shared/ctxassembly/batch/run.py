@@ -17,13 +17,14 @@ from ctxassembly.assembly.selection.supplement import supplement_from_retrieval
 from ctxassembly.batch.processes import Workers
 from ctxassembly.batch.rows import BatchFile, BatchRow, BatchSummary, lines_path
 from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.data.validation import check_int
+from ctxassembly.data.validation import check_int, check_type
 from ctxassembly.errors import CtxAssemblyError, InputError
 from ctxassembly.evaluate.questions import ID_DIGITS, LabeledQuestion
 from ctxassembly.runtime.assemble import AssemblyServices, assemble, restricted_store
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.runtime.retrieve import SearchServices, check_config, retrieve
+from ctxassembly.runtime.retrieve import prepare_search, retrieve
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.serialization.plain import to_plain
 from ctxassembly.wording.unicode import make_encodable
@@ -134,16 +135,16 @@ def assemble_many(
             question has another form, or `out` has a row of another question, filter or configuration with its id.
         ConfigError: `workers` or `out` is out of range, or the index refuses to be pickled.
     """
-    if config is not None and not isinstance(config, AssemblyConfig):
-        raise InputError(f"config must be an AssemblyConfig or None, got {safe_repr(config)}")
+    check_type("config", config, AssemblyConfig)
     search = _options_of(retrieve, options)
     services = {name: value for name, value in options.items() if name not in search}
-    if unknown := services.keys() - _options_of(assemble, services).keys():
-        raise InputError(f"assemble_many takes no {', '.join(sorted(unknown))}")
+    known = (signature(assemble).parameters.keys() - _OURS) | signature(assemble_many).parameters.keys()
+    check_parameters("assemble_many", services, known, setting_lines("config={}"))
     if services.get("store") is None:
         services["store"] = index if hasattr(index, "fetch") else None
     AssemblyServices(**services)
-    pipeline = _Pipeline(check_config(retrieval), {"index": index, **search}, config or AssemblyConfig(), services)
+    retrieval = prepare_search(retrieval, index=index, **search)[0]
+    pipeline = _Pipeline(retrieval, {"index": index, **search}, config or AssemblyConfig(), services)
     return _batch(questions, pipeline, workers, out, progress=progress)
 
 
@@ -169,9 +170,9 @@ def retrieve_many(
 
     Everything else is as for `assemble_many`; `options` are arguments of `retrieve`.
     """
-    if unknown := options.keys() - _options_of(retrieve, options).keys():
-        raise InputError(f"retrieve_many takes no {', '.join(sorted(unknown))}")
-    pipeline = _Pipeline(check_config(config), {"index": index, **options}, None, {})
+    known = (signature(retrieve).parameters.keys() - _OURS) | signature(retrieve_many).parameters.keys()
+    check_parameters("retrieve_many", options, known, setting_lines("config={}", RetrievalConfig))
+    pipeline = _Pipeline(prepare_search(config, index=index, **options)[0], {"index": index, **options}, None, {})
     return _batch(questions, pipeline, workers, out, progress=progress)
 
 
@@ -186,11 +187,6 @@ def _batch(questions: Any, pipeline: _Pipeline, workers: int, out: Any, *, progr
         hint = "; df.to_dict('records') gives the rows of a DataFrame" if hasattr(questions, "columns") else ""
         raise InputError(f"questions must be an iterable of questions, got {safe_repr(questions)}{hint}")
     check_int("workers", workers, 1)
-    search = pipeline.search
-    services = SearchServices.from_arguments(
-        search["index"], search.get("embed"), search.get("channels"), search.get("rerankers", ())
-    )
-    services.capabilities(search.get("taxonomy"), search.get("category_of"))
     if out is not None:
         lines_path(out)
     pool = Workers(pipeline, workers) if workers > 1 else None

@@ -14,6 +14,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, config_class, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
+from ctxassembly.tokens.tiktoken_files import check_encoding
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.languages import LANGUAGES, Code
 
@@ -301,21 +302,26 @@ class AssemblyConfig:
                 continue
             if applies and getattr(self, parameter) != idle:
                 setting = "rank_by" if granularity == "rank" else "granularity"
-                allowed = f"{idle!r} where {setting} is {granularity!r}, which has no use for it; {hint}"
-                raise ConfigError(parameter, allowed, getattr(self, parameter))
+                useless = f"{parameter}={getattr(self, parameter)!r} has no effect with {setting}={granularity!r}"
+                raise ConfigError.worded(parameter, f"{useless}: remove it, or write {hint}")
         if self.fill and self.min_relevance != DEFAULT_MIN_RELEVANCE:
-            raise ConfigError(
-                "min_relevance", "left out with fill=True, which adds text of any relevance", self.min_relevance
+            useless = f"min_relevance={self.min_relevance!r} has no effect with fill=True"
+            raise ConfigError.worded(
+                "min_relevance", f"{useless}, which adds text of any relevance: remove one of them"
             )
 
     def _check_encoding(self) -> None:
         """Use the encoding of a model's budget by default. A different one set by the caller raises ConfigError."""
+        if isinstance(self.encoding, str):
+            check_encoding(str.__str__(self.encoding))
         if isinstance(self.max_tokens, TokenBudget):
             model_encoding = self.max_tokens.encoding
             if model_encoding and self.encoding != model_encoding:
                 if not isinstance(self.encoding, _Default):
-                    allowed = f"left out next to a TokenBudget, whose own is {model_encoding!r}"
-                    raise ConfigError("encoding", allowed, self.encoding)
+                    given = (
+                        f"encoding={self.encoding!r} contradicts the TokenBudget, which counts by {model_encoding!r}"
+                    )
+                    raise ConfigError.worded("encoding", f"{given}: remove encoding=")
                 object.__setattr__(self, "encoding", model_encoding)
 
     @classmethod
@@ -383,13 +389,13 @@ class AssemblyConfig:
 
 
 _WITHOUT_EFFECT = (
-    ("sentence", "overflow", "skip", "say granularity='chunk'"),
-    ("sentence", "compress", "none", "say granularity='chunk'"),
-    ("document", "min_relevance", DEFAULT_MIN_RELEVANCE, "say granularity='auto'"),
-    ("document", "candidate_window", None, "say window=3, or granularity='auto'"),
-    ("passage", "candidate_window", None, "say window=3, or granularity='auto'"),
-    ("rank", "min_relevance", DEFAULT_MIN_RELEVANCE, "say rank_by='query'"),
-    ("rank", "candidate_window", None, "say window=3, or rank_by='query'"),
+    ("sentence", "overflow", "skip", "granularity='chunk'"),
+    ("sentence", "compress", "none", "granularity='chunk'"),
+    ("document", "min_relevance", DEFAULT_MIN_RELEVANCE, "granularity='auto'"),
+    ("document", "candidate_window", None, "window=3, or granularity='auto'"),
+    ("passage", "candidate_window", None, "window=3, or granularity='auto'"),
+    ("rank", "min_relevance", DEFAULT_MIN_RELEVANCE, "rank_by='query'"),
+    ("rank", "candidate_window", None, "window=3, or rank_by='query'"),
 )
 """Each entry: a granularity (or "rank"), a setting that has no effect there, its default, and the settings to use
 instead."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, wraps
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ctxassembly.data.validation import guess_names
 from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import to_id
 
 _DOCLING_FILE = ("dl_meta.origin.filename", "origin.filename")

@@ -3,7 +3,7 @@
 A value out of range is an error that names the parameter, the range and the value. The fields of a record declare their
 ranges: `window: Annotated[int, Range(0, 3)] = 1`. `check_fields` checks all fields of a record, and the page of all
 settings shows the same descriptions. Settings whose types have no rule here, such as tuples and mappings, are checked
-by the record itself. A parameter that a record doesn't have is an error that suggests a similar one.
+by the record itself.
 
 A docstring under a field is what editors show where the field is written, and what the page of all settings is made of.
 Python itself drops it. So `help(AssemblyConfig)`, and a notebook's `AssemblyConfig?`, read it from the source on
@@ -16,16 +16,16 @@ import ast
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache, wraps
+from functools import cache
 from itertools import pairwise
 from textwrap import dedent, indent
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.parameter_names import SETTINGS, guess_names
 from ctxassembly.safe_repr import safe_repr
 
 MAX_INTEGER = 2**63 - 1
@@ -165,7 +165,31 @@ def check_number(
 def _check(parameter: str, rule: Rule, value: Any) -> None:
     if not rule.accepts(value):
         is_huge = isinstance(value, int) and value > MAX_INTEGER
-        raise ConfigError(parameter, rule.allowed, value, f": the most is {MAX_INTEGER:,}" if is_huge else "")
+        hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
+        raise ConfigError(parameter, rule.allowed, value, hint)
+
+
+def _hint_for_number(parameter: str, rule: Rule, value: Any) -> str:
+    """Return the hint for a number as a text, a whole float or a scalar of NumPy; empty if it isn't one that fits."""
+    if not (isinstance(value, (str, float)) or hasattr(value, "item")):
+        return ""
+    try:
+        number = float(value)
+        plain = int(number) if number.is_integer() else number
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    return f": write {parameter.rpartition('.')[2]}={plain}" if rule.accepts(plain) else ""
+
+
+def check_type(parameter: str, value: object, kind: type, hint: str = "") -> None:
+    """Check that an argument is a `kind` or None; `hint` ends the message.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not (value is None or isinstance(value, kind)):
+        article = "an" if kind.__name__[0] in "AEIO" else "a"
+        raise InputError(f"{parameter} must be {article} {kind.__name__} or None, got {safe_repr(value)}{hint}")
 
 
 def one_of(choices: Any) -> str:
@@ -186,8 +210,6 @@ def as_keys(parameter: str, value: Any, allowed: str) -> tuple[str, ...]:
 
 
 T = TypeVar("T")
-_OWNERS: dict[str, str] = {}
-"""The class that has a setting, by the setting's name: the first one that was defined."""
 
 
 class _FieldDocs:
@@ -210,50 +232,8 @@ def config_class(cls: type[T]) -> type[T]:
         The most characters (code points) of the same text, at least 1; None sets no such limit.
     """
     cls.__doc__ = _FieldDocs(cls.__doc__ or "")  # type: ignore[assignment]
-    for name in vars(cls)["__dataclass_fields__"]:
-        _OWNERS.setdefault(name, cls.__name__)
+    SETTINGS[cls.__name__] = tuple(vars(cls)["__dataclass_fields__"])
     return guess_names(cls)
-
-
-def guess_names(cls: type[T]) -> type[T]:
-    """Return the dataclass `cls` with a ConfigError for a parameter that it doesn't have, which suggests a similar one.
-
-    >>> from ctxassembly import MetadataKeys
-    >>> MetadataKeys(doc_id="file")
-    Traceback (most recent call last):
-    ctxassembly.errors.ConfigError: MetadataKeys() has no parameter 'doc_id'. Did you mean document_id='file'?
-    """
-    known: dict[str, Any] = vars(cls)["__dataclass_fields__"]
-    init = cls.__init__
-
-    @wraps(init)
-    def check_names(self: Any, *args: Any, **settings: Any) -> None:
-        for name, value in settings.items():
-            if name not in known:
-                elsewhere = {setting: f"{owner}({setting}={{}})" for setting, owner in _OWNERS.items()}
-                raise unknown_parameter(cls.__name__, name, value, known, elsewhere)
-        init(self, *args, **settings)
-
-    cls.__init__ = check_names  # type: ignore[method-assign]
-    return cls
-
-
-def unknown_parameter(
-    owner: str, name: str, value: Any, known: Iterable[str], elsewhere: Mapping[str, str]
-) -> ConfigError:
-    """Return the error for a parameter `name` that `owner` doesn't have, with the line to write.
-
-    `known` has the parameters that `owner` has. `elsewhere` has the lines for settings of other classes, by name, with
-    {} in place of the value.
-    """
-    known = set(known)
-    near = [name] if name in elsewhere else get_close_matches(name, sorted(known | elsewhere.keys()), 1)
-    if near:
-        line = f"{near[0]}={{}}" if near[0] in known else elsewhere[near[0]]
-        hint = f". Did you mean {line.format(safe_repr(value, 40))}?"
-    else:
-        hint = f". It takes {', '.join(sorted(known))}."
-    return ConfigError.unknown(owner, name, hint)
 
 
 @cache

@@ -14,6 +14,7 @@ from ctxassembly.concurrency import aiter_completed, is_async, iter_completed
 from ctxassembly.config.enrichment import EnrichmentConfig
 from ctxassembly.data.enrichment import Outline, ReadDocument
 from ctxassembly.data.requests import EmbedTexts
+from ctxassembly.data.validation import check_type
 from ctxassembly.enrichment.pipeline import PendingWork, document_flow, notes_request, pending_work, split_into_calls
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings, EnrichmentTable
@@ -107,8 +108,7 @@ class EnrichmentRun:
         """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise ConfigError("limit", "an integer from 0 or None", limit)
-        if config is not None and not isinstance(config, EnrichmentConfig):
-            raise InputError(f"config must be an EnrichmentConfig or None, got {safe_repr(config)}")
+        check_type("config", config, EnrichmentConfig)
         table = getattr(index, "enrichment", None)
         if table is None:
             known = "a PostgresIndex, QdrantIndex, MilvusIndex or MemoryIndex"

@@ -145,8 +145,8 @@ def _document_id(chunk: Chunk, position: int, keys: MetadataKeys, fallback: str 
     if not name:
         wanted = " nor ".join(repr(key) for key in (keys.document_id[0], keys.source[0]))
         raise InputError(
-            f"chunk {position} has neither {wanted} in its metadata: set one of them before splitting, or say of which "
-            "document they all are, number_chunks(..., document_id='handbook')"
+            f"chunk {position} has neither {wanted} in its metadata: set one of them before splitting, or write "
+            "number_chunks(..., document_id='handbook') for the chunks of one document"
         )
     return name
 

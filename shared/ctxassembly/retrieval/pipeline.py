@@ -32,7 +32,6 @@ def retrieve_flow(
         ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
         SearchError: no channel answered; or one failed, and `on_search_error` is "raise".
     """
-    search.check_capabilities(config, capabilities)
     log, resolution = yield from search.start_retrieval(question, capabilities, clock)
     if not question.effective_query.strip():
         log.notes.append("query: there are no words to search for")

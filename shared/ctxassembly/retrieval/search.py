@@ -166,12 +166,18 @@ def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> N
     """
     own_channels = CHANNELS_BY_STRATEGY[config.strategy] - capabilities.external_channels
     if own_channels and not capabilities.has_index:
-        named = " and ".join(sorted(own_channels))
-        raise ConfigError("index", f"given, or a retriever of your own as channel {named}", None)
+        own = ", ".join(f"{name!r}: retriever" for name in sorted(own_channels))
+        raise ConfigError.worded(
+            "index", f"strategy={config.strategy!r} needs an index: pass index= or channels={{{own}}}"
+        )
     if "vector" in own_channels and not capabilities.can_embed:
-        raise ConfigError("embed", f"given where strategy is {config.strategy!r} ('keyword' needs none)", None)
+        raise ConfigError.worded(
+            "embed",
+            f"strategy={config.strategy!r} needs an embedding model: pass one, "
+            "or write config=RetrievalConfig(strategy='keyword')",
+        )
     if config.strategy == "graph" and capabilities.taxonomy is None:
-        raise ConfigError("taxonomy", "given where strategy is 'graph'", None)
+        raise ConfigError.worded("taxonomy", "strategy='graph' needs a taxonomy: pass taxonomy=")
 
 
 def start_retrieval(

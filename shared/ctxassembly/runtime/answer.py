@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
@@ -14,6 +15,7 @@ from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, w
 from ctxassembly.answering.understand import understand_flow
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation, given_conversation
@@ -25,12 +27,13 @@ from ctxassembly.errors import InputError
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer_run import AnswerRun, AnswerServices, ChainParts, check_cache, today
+from ctxassembly.runtime.answer_run import AnswerRun, AnswerServices, ChainParts, check_cache, check_chat_model, today
 from ctxassembly.runtime.assemble import aassemble, assemble
 from ctxassembly.runtime.driver import Port, adrive, adrive_observed, drive, drive_observed
-from ctxassembly.runtime.retrieve import aretrieve, retrieve
+from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tokens.counter import counter_for
 from ctxassembly.user_warnings import WarnOnce
 
 
@@ -205,6 +208,7 @@ class AnswerChain:
     def __post_init__(self) -> None:
         if not isinstance(self.config, AnswerConfig):
             raise InputError(f"config must be an AnswerConfig, got {safe_repr(self.config)}")
+        check_chat_model(self.model)
         check_cache(self.cache)
         if self.cache is not None and not hasattr(self.source, "reach"):
             raise InputError(
@@ -229,8 +233,12 @@ class AnswerChain:
 
         `scorer` is what `assemble` takes.
         """
+        known = signature(retrieve).parameters.keys() | signature(cls.from_index).parameters.keys()
+        check_parameters("AnswerChain.from_index", retrieve_arguments, known, setting_lines("assembly={}"))
         check_scorer(scorer)
-        retrieval, assembly = retrieval or RetrievalConfig(), assembly or AssemblyConfig()
+        retrieval, *_ = prepare_search(retrieval, index=index, **retrieve_arguments)
+        assembly = assembly or AssemblyConfig()
+        counter_for(assembly.encoding)  # a missing vocabulary is an error now
         source = IndexEvidence(index, retrieval, assembly, retrieve_arguments, scorer)
         return cls(model, source, config or AnswerConfig(), cache)
 

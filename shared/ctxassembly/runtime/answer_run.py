@@ -48,6 +48,21 @@ _END = object()
 """The end of a stream. None is a piece."""
 
 
+def check_chat_model(model: Any) -> None:
+    """Check that `model` can be asked, or is None.
+
+    Raises:
+        InputError: it is neither a function nor an object with `ask` or `aask`.
+    """
+    if not (model is None or callable(model) or hasattr(model, "ask") or hasattr(model, "aask")):
+        adapters = (
+            "; for a chat model of LangChain or an LLM of LlamaIndex write model=chat_model(llm), of their packages"
+        )
+        hint = adapters if hasattr(model, "invoke") or hasattr(model, "complete") else ""
+        allowed = "a function from a request to a reply, or an object with ask(request)"
+        raise InputError(f"model must be {allowed}, got {safe_repr(model)}{hint}")
+
+
 class AnswerServices:
     """The services of one call, and the stream that it has open.
 
@@ -60,10 +75,7 @@ class AnswerServices:
         Raises:
             InputError: it is neither a function nor an object with `ask` or `aask`.
         """
-        if model is not None and not (callable(model) or hasattr(model, "ask") or hasattr(model, "aask")):
-            raise InputError(
-                f"model must be a function from a request to a reply, or have ask(request), got {safe_repr(model)}"
-            )
+        check_chat_model(model)
         self._model, self._cache = model, cache
         self._ask_port = Port.of(model, "ask")
         self._source_ports = {

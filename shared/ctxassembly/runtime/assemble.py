@@ -321,6 +321,6 @@ def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> 
         ConfigError: `llm` is something else, or is missing; the message names `allowed`.
     """
     if llm is None and config.compress == "llm":
-        raise ConfigError("llm", "given where compress is 'llm'", None)
+        raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
     if not (llm is None or callable(llm) or isinstance(llm, kind)):
         raise ConfigError("llm", allowed, llm)

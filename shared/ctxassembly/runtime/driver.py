@@ -271,5 +271,5 @@ class Port:
 
 
 def _find_method(service: object, name: str) -> Function | None:
-    method = getattr(service, name, None)
+    method = None if isinstance(service, type) else getattr(service, name, None)
     return method if callable(method) else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ctxassembly.concurrency import gather_async, gather_sync
+from ctxassembly.config.hints import hint_for_index
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.requests import (
@@ -23,12 +24,13 @@ from ctxassembly.data.requests import (
     SearchRequest,
 )
 from ctxassembly.data.retrieval import Channel, Explanation
+from ctxassembly.data.validation import check_type
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
 from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.pipeline import retrieve_flow
-from ctxassembly.retrieval.search import Capabilities, Question
+from ctxassembly.retrieval.search import Capabilities, Question, check_capabilities
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
@@ -78,8 +80,16 @@ def retrieve(
         InputError: an argument has the wrong type, or can only be awaited.
         SearchError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
-    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, rerankers)
-    capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
+    config, services, capabilities = prepare_search(
+        config,
+        index=index,
+        embed=embed,
+        taxonomy=taxonomy,
+        channels=channels,
+        rerankers=rerankers,
+        category_of=category_of,
+        on_stage=on_stage,
+    )
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
     return Retrieved.with_views(services.drive(flow, config.timeout_seconds, on_stage))
 
@@ -106,8 +116,16 @@ async def aretrieve(
     >>> [hit.chunk.id for hit in retrieved.hits]
     ['lab#0']
     """
-    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, rerankers)
-    capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
+    config, services, capabilities = prepare_search(
+        config,
+        index=index,
+        embed=embed,
+        taxonomy=taxonomy,
+        channels=channels,
+        rerankers=rerankers,
+        category_of=category_of,
+        on_stage=on_stage,
+    )
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
     return Retrieved.with_views(await services.adrive(flow, config.timeout_seconds, on_stage))
 
@@ -147,8 +165,15 @@ def explain(
     """
     if not isinstance(expect, str) or not expect.strip():
         raise InputError(f"expect must be an id or a part of a text, got {safe_repr(expect)}")
-    config, services = check_config(config), SearchServices.from_arguments(index, embed, channels, rerankers)
-    capabilities = services.capabilities(taxonomy, category_of)
+    config, services, capabilities = prepare_search(
+        config,
+        index=index,
+        embed=embed,
+        taxonomy=taxonomy,
+        channels=channels,
+        rerankers=rerankers,
+        category_of=category_of,
+    )
     flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
     return services.drive(flow, config.timeout_seconds)
 
@@ -156,15 +181,28 @@ def explain(
 Result = TypeVar("Result")
 
 
-def check_config(config: RetrievalConfig | None) -> RetrievalConfig:
-    """Return the settings, or the defaults for None.
+def prepare_search(
+    config: RetrievalConfig | None,
+    *,
+    index: Any = None,
+    embed: Any = None,
+    taxonomy: Any = None,
+    channels: Any = None,
+    rerankers: Any = (),
+    category_of: Classifier | None = None,
+    on_stage: Any = None,
+) -> tuple[RetrievalConfig, SearchServices, Capabilities]:
+    """Return the settings, services and capabilities of a retrieval, checked; `retrieve` explains the arguments.
 
     Raises:
-        InputError: `config` is something else.
+        InputError: an argument has the wrong type.
+        ConfigError: the strategy needs an index, embeddings or a taxonomy that isn't given.
     """
-    if config is not None and not isinstance(config, RetrievalConfig):
-        raise InputError(f"config must be a RetrievalConfig or None, got {safe_repr(config)}")
-    return config or RetrievalConfig()
+    check_type("config", config, RetrievalConfig)
+    config, services = config or RetrievalConfig(), SearchServices.from_arguments(index, embed, channels, rerankers)
+    capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
+    check_capabilities(config, capabilities)
+    return config, services, capabilities
 
 
 def to_question(query: str | Question, filter: Any) -> Question:
@@ -208,9 +246,9 @@ class SearchServices:
             if not callable(function):
                 raise InputError(f"{name} must be a function, got {safe_repr(function)}")
         find_terms, search = (Port.of(index, name, accepts_function=False) for name in ("find_terms", "search"))
-        for name, port in (("find_terms", find_terms), ("search", search)):
-            if index is not None and not port:
-                raise InputError(f"index has no {name}(request): {type(index).__name__} is no index")
+        if index is not None and not (find_terms and search):
+            allowed = "an object with find_terms(request) and search(request), or their async forms"
+            raise InputError(f"index must be {allowed}, got {safe_repr(index)}{hint_for_index(index)}")
         embed_port = Port.of_embedder(embed, "embed_query")
         channel_ports = {name: Port.of(function) for name, function in channels.items()}
         return cls(
@@ -225,8 +263,7 @@ class SearchServices:
         Raises:
             InputError: `taxonomy` is none.
         """
-        if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
-            raise InputError(f"taxonomy must be a Taxonomy or None, got {safe_repr(taxonomy)}")
+        check_type("taxonomy", taxonomy, Taxonomy)
         return Capabilities(
             has_index=bool(self.search),
             external_channels=frozenset(self.channels),

@@ -92,10 +92,8 @@ def load_context(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         return _load(data)
-    except Exception as error:  # broken data can raise anything: OverflowError, RecursionError, errors of a mapping
-        raise InputError(
-            f"a context can be made again of what Context.to_dict() gave, got {safe_repr(data)}"
-        ) from error
+    except Exception:  # noqa: BLE001 - broken data can raise anything: OverflowError, RecursionError, errors of a mapping
+        raise InputError(f"a context must be as Context.to_dict() gave it, got {safe_repr(data)}") from None
 
 
 def _load(data: Mapping[str, Any]) -> dict[str, Any]:

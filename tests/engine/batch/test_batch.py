@@ -118,9 +118,9 @@ class Frame:
         ([], {"workers": 0}, "workers must be an integer of at least 1, got 0"),
         ([], {"config": WORDS}, "config must be an AssemblyConfig or None"),
         ([], {"retrieval": AssemblyConfig()}, "config must be a RetrievalConfig or None"),
-        ([], {"labels": None}, "assemble_many takes no labels"),
-        ([], {"filter": {"tenant": 1}}, "assemble_many takes no filter"),
-        ([], {"index": object()}, "object is no index"),
+        ([], {"labels": None}, "assemble_many.. has no parameter 'labels'"),
+        ([], {"filter": {"tenant": 1}}, "assemble_many.. has no parameter 'filter'"),
+        ([], {"index": object()}, "index must be an object with find_terms"),
         ([], {"store": object()}, "object has no fetch"),
         ([], {"taxonomy": 7}, "taxonomy must be a Taxonomy or None"),
         ([], {"out": "contexts.csv"}, "out must be a path that ends in .jsonl or .parquet"),
@@ -132,7 +132,7 @@ def test_wrong_arguments_are_errors_at_the_call(questions: Any, options: dict[st
 
 
 def test_retrieve_many_refuses_the_arguments_of_assemble():
-    with pytest.raises(InputError, match="retrieve_many takes no store"):
+    with pytest.raises(ConfigError, match=r"retrieve_many\(\) has no parameter 'store'"):
         retrieve_many([], index=INDEX, store=INDEX)
 
 

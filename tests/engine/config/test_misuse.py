@@ -8,14 +8,23 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.config.hints import check_parameters
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.errors import ConfigError, InputError, VocabularyError
 
 CHUNK = Chunk("a", "A", "Text.")
 # As the frameworks' classes look from outside; with those themselves, the adapters' tests do the same.
 DOCUMENT = SimpleNamespace(page_content="Text.", metadata={})
 NODE = SimpleNamespace(get_content=str, metadata={})
+
+
+class Awaitable:
+    """A coroutine that nobody awaits, without Python's warning."""
+
+    def __await__(self) -> Any:
+        raise AssertionError
+
+
 LANGCHAIN = "write ContextAssembler().as_context().invoke(documents), of langchain_ctxassembly"
 LLAMAINDEX = "write ContextAssemblyPostprocessor().context(nodes), of llamaindex_ctxassembly"
 
@@ -34,6 +43,9 @@ LLAMAINDEX = "write ContextAssemblyPostprocessor().context(nodes), of llamaindex
         ([(CHUNK, 0.5)], "write Hit(chunk, score) for each pair"),
         ([Hit("text")], "write Hit(Chunk(id, document_id, text), score)"),  # type: ignore[arg-type]
         (["text"], "write Hit(Chunk(id, document_id, text), score)"),
+        ([[Hit(CHUNK)]], "write [hit for found in hits for hit in found]"),
+        ("May I drink?", "write assemble(hits, query='May I drink?')"),
+        (Awaitable(), "write await before it"),
         ([None], "write Hit(Chunk(id, document_id, text), score)"),
     ],
 )
@@ -49,7 +61,8 @@ def test_what_is_no_hit(hits: Any, instead: str):
         ("voice", ": write config=AssemblyConfig.for_use('voice')"),
         (2_000, ": write config=AssemblyConfig(max_tokens=2000)"),
         ({"window": 2, "format": "xml"}, ": write config=AssemblyConfig(window=2, format='xml')"),
-        (AssemblyConfig, ""),
+        (AssemblyConfig, ": write config=AssemblyConfig()"),
+        ([Hit(CHUNK)], ": hits come first: write assemble(hits, query=query)"),
     ],
 )
 def test_what_is_no_config(config: Any, instead: str):
@@ -61,11 +74,12 @@ def test_what_is_no_config(config: Any, instead: str):
     ("store", "instead"),
     [
         (SimpleNamespace(similarity_search=str), "write store=VectorStoreNeighbors(vectorstore)"),
-        (SimpleNamespace(as_query_engine=str), "write docstore=index.docstore"),
+        (SimpleNamespace(as_query_engine=str), "write ContextAssemblyPostprocessor.from_index(index)"),
         (SimpleNamespace(get_ref_doc_info=str), "write docstore=docstore"),
         (SimpleNamespace(stores_text=True), "write vector_store=vector_store"),
         (SimpleNamespace(invoke=str), "give its vector store or docstore"),
         ([CHUNK], "write store=MemoryStore(chunks)"),
+        (MemoryStore, "write store=MemoryStore(...)"),
     ],
 )
 def test_what_is_no_store(store: Any, instead: str):
@@ -76,9 +90,11 @@ def test_what_is_no_store(store: Any, instead: str):
 def test_a_model_is_no_encoding():
     instead = r"for that model write encoding='o200k_base', or max_tokens=TokenBudget.for_model\('gpt-4o'\)"
     with pytest.raises(VocabularyError, match=instead):
-        assemble([Hit(CHUNK)], AssemblyConfig(encoding="gpt-4o"))
+        AssemblyConfig(encoding="gpt-4o")
+    with pytest.raises(VocabularyError, match=r"unknown encoding 'cl100k'. Did you mean encoding='cl100k_base'\?"):
+        AssemblyConfig(encoding="cl100k")
     with pytest.raises(VocabularyError, match=r"unknown encoding 'nonsense'; tiktoken knows [\w, ]*\Z"):
-        assemble([Hit(CHUNK)], AssemblyConfig(encoding="nonsense"))
+        AssemblyConfig(encoding="nonsense")
 
 
 @pytest.mark.parametrize(
@@ -88,11 +104,11 @@ def test_a_model_is_no_encoding():
         ({"max_token": 2}, ". Did you mean config=AssemblyConfig(max_tokens=2)?"),
         ({"stores": 2}, ". Did you mean store=2?"),
         ({"vectorstore": SimpleNamespace(similarity_search=str)}, "write store=VectorStoreNeighbors(vectorstore)"),
-        ({"zzz": 2}, ". It takes config, store."),
+        ({"zzz": 2}, ". It takes config, store"),
     ],
 )
 def test_what_is_no_parameter(given: Any, instead: str):
     (name,) = given
     with pytest.raises(ConfigError, match=rf"^Made\(\) has no parameter '{name}'.*{re.escape(instead)}"):
-        check_parameters("Made", given, ["store", "config"], "config={}")
-    check_parameters("Made", {"store": 1, "config": 2}, ["store", "config"], "config={}")
+        check_parameters("Made", given, ["store", "config"], setting_lines("config={}"))
+    check_parameters("Made", {"store": 1, "config": 2}, ["store", "config"], setting_lines("config={}"))

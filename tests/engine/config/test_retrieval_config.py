@@ -44,7 +44,7 @@ def test_a_wrong_value_names_parameter_range_and_value(parameter: str, allowed: 
         with pytest.raises(ConfigError) as caught:
             RetrievalConfig(**{parameter: value})
         shown = value if allowed != "a number above 0" or parameter != "affinity" else value["navigate"]["a"]
-        assert str(caught.value) == f"{parameter} must be {allowed}, got {shown!r}"
+        assert str(caught.value).partition(": write")[0] == f"{parameter} must be {allowed}, got {shown!r}"
         assert caught.value.parameter == parameter
 
 

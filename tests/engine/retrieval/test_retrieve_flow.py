@@ -92,9 +92,9 @@ def test_one_channel_alone(index: MemoryIndex, strategy: Any, method: str, chann
 @pytest.mark.parametrize(
     ("config", "given", "message"),
     [
-        (RetrievalConfig(), {"embed": embed}, "index must be given, or a retriever of your own as channel keyword and"),
-        (RetrievalConfig(), {"index": MemoryIndex(CHUNKS)}, "embed must be given where strategy is 'hybrid'"),
-        (RetrievalConfig(strategy="graph"), {}, "taxonomy must be given where strategy is 'graph'"),
+        (RetrievalConfig(), {"embed": embed}, "strategy='hybrid' needs an index: pass index= or channels="),
+        (RetrievalConfig(), {"index": MemoryIndex(CHUNKS)}, "strategy='hybrid' needs an embedding model"),
+        (RetrievalConfig(strategy="graph"), {}, "strategy='graph' needs a taxonomy: pass taxonomy="),
     ],
 )
 def test_who_has_to_be_asked_has_to_be_there(config: RetrievalConfig, given: dict[str, Any], message: str):
@@ -105,7 +105,7 @@ def test_who_has_to_be_asked_has_to_be_there(config: RetrievalConfig, given: dic
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"index": object()}, "index has no find_terms"),
+        ({"index": object()}, "index must be an object with find_terms"),
         ({"embed": "minilm"}, "embed must be a function from a text to its vector"),
         ({"channels": {"bm25": len}}, "channels must be a mapping of 'vector', 'keyword' or 'questions'"),
         ({"channels": {"keyword": 3}}, "keyword must be a function"),

@@ -102,7 +102,7 @@ def test_a_model_is_counted_in_its_own_encoding():
 @pytest.mark.parametrize("encoding", [len, "o200k_harmony", "cl100k_base"])
 def test_another_encoding_beside_that_of_the_model_is_an_error(encoding: Any):
     with pytest.raises(
-        ConfigError, match=r"encoding must be left out next to a TokenBudget, whose own is 'o200k_base'"
+        ConfigError, match=r"contradicts the TokenBudget, which counts by 'o200k_base': remove encoding="
     ):
         AssemblyConfig(max_tokens=TokenBudget.for_model("gpt-4o"), encoding=encoding)
     assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral"), encoding=encoding).encoding == encoding

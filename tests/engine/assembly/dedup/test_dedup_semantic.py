@@ -142,8 +142,7 @@ def test_neither_vectors_nor_embeddings_is_an_error_before_anything_is_fetched()
     with pytest.raises(ConfigError) as caught:
         assemble(hits_of([WATER, DRINK]), SEMANTIC, store=store)
     assert str(caught.value) == (
-        "dedup must be 'exact', 'near' or 'none' where neither `embeddings` is given nor `vector` in any chunk, "
-        "got 'semantic'"
+        "dedup='semantic' needs embeddings or hits with vectors: pass embeddings=, or write dedup='near'"
     )
     assert store.round_trips == 0
 

@@ -174,8 +174,8 @@ def test_unfiltered_needs_no_agreement():
 @pytest.mark.parametrize("holds_filter", [False, None])
 def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bool | None):
     config = AssemblyConfig(neighbors="filtered")
-    message = "neighbors must be 'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
-    with pytest.raises(ConfigError, match=f"{message}, got 'filtered': give filter= as the search has it"):
+    message = "neighbors='filtered' needs the filter of the search: pass filter=, or a store with that filter"
+    with pytest.raises(ConfigError, match=message):
         assemble(hits_of(SECRET), config, store=ScopedStore(MemoryStore(SECRET), holds_filter))
 
 

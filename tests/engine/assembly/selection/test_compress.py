@@ -477,5 +477,5 @@ async def test_sync_and_async_models_give_the_same_context():
 
 
 def test_compression_by_a_model_needs_one():
-    with pytest.raises(ConfigError, match="compress must be 'none' or 'extractive' where no `llm` is given"):
+    with pytest.raises(ConfigError, match="compress='llm' needs a language model: pass llm="):
         assemble(hits_of([SHORT]), LLM)
