@@ -145,7 +145,7 @@ def _make_room(
     earlier = "\n".join(str(message.text) for message in turn.earlier_messages)
     found = (hit.chunk.text.strip() for call in turn.calls for hit in call.evidence.hits)
     seen = sum(window.count_text(text) for text in found if text in earlier and config.repeat == "never")
-    needed = min(limit // 2, sum(map(window.count_text, texts)) - seen)
+    needed = max(min(limit // 2, sum(map(window.count_text, texts)) - seen), 0)
     remaining = window.remaining([*system_messages, *turn.without_text()], limit)
     if remaining < needed:
         turn = turn.without_contexts()
@@ -201,10 +201,10 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     tools stay as they are.
 
     The prompt, tools and system message included, stays within the model's window. After the first context of a
-    conversation each gets a quarter of the window at most. Where even half of that isn't left, all earlier contexts
-    make room: the custom event `contexts_left_out` has the number of their `messages` and `tokens`, and the labels that
-    answers took from them still resolve. An unknown window is warned of, and only `max_tokens` of the assembler's
-    config holds then.
+    conversation each gets at most a quarter of the window, or 1,000 tokens. Where even half of that isn't left, all
+    earlier contexts make room: the custom event `contexts_left_out` has the number of their `messages` and `tokens`,
+    and the labels that answers took from them still resolve. An unknown window is warned of, and only `max_tokens` of
+    the assembler's config holds then.
 
     Neighbors come from the assembler's store, filtered by `filter`, or else they must agree with their hit, as
     `ContextAssembler` describes it.

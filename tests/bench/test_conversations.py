@@ -60,4 +60,4 @@ def test_the_table_of_agents_has_tokens_breaks_and_recall(
     )
     assert small[0] > small[1] > 0
     assert large[2:] == [0.0, 1.0]
-    assert small[2] == 1.0
+    assert small[2] == 2.0
