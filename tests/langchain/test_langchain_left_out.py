@@ -110,7 +110,7 @@ def test_the_budget_is_exact(max_tokens: int) -> None:
 def test_wrong_arguments_are_errors() -> None:
     with pytest.raises(ConfigError, match=r"^assembler must be a ContextAssembler"):
         left_out_tool(first_context(), assembler=FIRST)
-    with pytest.raises(InputError, match="a context can be made again"):
+    with pytest.raises(InputError, match="a context must be as "):
         left_out_tool({"text": "Drink."})
     with pytest.raises(ConfigError, match=r"^left_out must be True or False"):
         ContextMiddleware(left_out="yes")  # type: ignore[arg-type]
