@@ -25,6 +25,7 @@ from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.conversations.sources import answer_reader, get_field
 from ctxassembly.conversations.sources import resolve as resolved_over
 from ctxassembly.errors import InputError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import WarnOnce, with_remedy
 
@@ -32,6 +33,7 @@ _SOURCE_LINE = re.compile(r"Source [0-9]+:\n")
 """The line that CitationQueryEngine writes above each piece of a node."""
 
 
+@guess_names
 def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
     """Return the citations that the answer in `response` uses, the unused and the unknown ones, and its text.
 
@@ -60,6 +62,7 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
     return resolved_over(_response_text(response), sources, mode)
 
 
+@guess_names
 def citation_reader(response: Any, mode: Mode = "keep") -> AnswerReader:
     """Return a reader for the answer of a response that streams: citations settle as the pieces come, sync or async.
 

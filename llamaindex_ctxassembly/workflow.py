@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
 _NODE_CLASSES = {kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document)}
@@ -58,6 +59,7 @@ class ContextEvent(Event):
     query: str | None = None
 
 
+@guess_names
 def add_assembly_step(
     workflow: type[Workflow], postprocessor: ContextAssemblyPostprocessor | None = None, *, name: str = "assemble"
 ) -> None:

@@ -24,6 +24,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.agents.tool import conversation_in
@@ -33,6 +34,7 @@ from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config
 
 
+@guess_names
 def context_node(
     source: ContextAssembler | Runnable[str, Any],
     *,

@@ -19,6 +19,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import is_context
 from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.messages import Content, check_content, to_tool_output
@@ -88,6 +89,7 @@ class SearchInput(BaseModel):
     """LangGraph puts the agent's state here, by the name. The model doesn't see it."""
 
 
+@guess_names
 def context_tool(
     retriever: Runnable[str, Any],
     name: str = DEFAULT_NAME,

@@ -37,6 +37,7 @@ from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
 from ctxassembly.integrations.metadata import ContextPayload, answer_metadata
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime import answer_run
 from ctxassembly.runtime.answer import aunderstand, understand
@@ -278,6 +279,7 @@ def _sum_pieces(pieces: Iterable[Any]) -> Any:
     return reduce(add, pieces)
 
 
+@guess_names
 def answer_chain(
     llm: Runnable[Any, Any],
     retriever: Runnable[str, list[Document]],
@@ -348,6 +350,7 @@ def answer_chain(
     return AnswerRunnable(ChainParts(AnswerModels(llm, models or {}, structured, {}), evidence, config, answer_cache))
 
 
+@guess_names
 def understanding_chain(
     llm: Runnable[Any, Any], config: AnswerConfig | None = None, *, structured: bool = True
 ) -> Runnable[Any, QueryUnderstanding]:

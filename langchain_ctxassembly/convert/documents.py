@@ -17,6 +17,7 @@ from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, block_
 from ctxassembly.integrations.messages import check_context
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata
 from ctxassembly.integrations.numbering import IdOf, assign_numbers, default_chunk_id
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr, to_id, to_text
 
 CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"
@@ -123,6 +124,7 @@ def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> R
     )
 
 
+@guess_names
 def number_chunks(
     documents: Sequence[Document],
     *,

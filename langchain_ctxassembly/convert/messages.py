@@ -26,12 +26,14 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.messages import check_context
 from ctxassembly.integrations.search_results import SearchResult, citation_url, search_results
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization.plain import to_plain
 from ctxassembly.wording.languages import LANGUAGES
 from langchain_ctxassembly.convert.documents import CONTEXT_CALL
 
 
+@guess_names
 def to_messages(
     context: Context,
     question: str,
@@ -102,6 +104,7 @@ Content = Literal["text", "search_results"]
 """`context.text` with its labels, or the blocks of `to_search_results`."""
 
 
+@guess_names
 def to_tool_output(
     context: Context, *, content: Content = "text"
 ) -> tuple[str | list[str | dict[Any, Any]], dict[str, Any]]:

@@ -11,6 +11,7 @@ from langchain_core.vectorstores import VectorStore
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.stores.collections import ChromaRecords, QdrantRecords
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import NumberingReport, number_collection
@@ -18,6 +19,7 @@ from langchain_ctxassembly.stores.filters import Chroma, Qdrant, kind_of
 from langchain_ctxassembly.stores.identity import is_postgres
 
 
+@guess_names
 def number_stored_chunks(
     vectorstore: VectorStore,
     *,
@@ -62,6 +64,7 @@ def number_stored_chunks(
     return _number_collection(vectorstore, keys, **options)
 
 
+@guess_names
 async def anumber_stored_chunks(
     vectorstore: VectorStore,
     *,

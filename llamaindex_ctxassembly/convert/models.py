@@ -21,6 +21,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.cross_encoder import to_reranker
 from ctxassembly.integrations.messages import check_context
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import RerankedPosition, Reranker
 from ctxassembly.runtime.assemble import map_output
 
@@ -111,6 +112,7 @@ def _answer_text(answer: Any) -> Any:
     return answer.text if isinstance(answer, CompletionResponse) else answer
 
 
+@guess_names
 def to_messages(
     context: Context,
     question: str,

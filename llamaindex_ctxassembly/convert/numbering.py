@@ -11,12 +11,14 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from llamaindex_ctxassembly.convert.nodes import offsets_of, related_id, text_of
 
 _LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
 
 
+@guess_names
 def number_chunks(
     nodes: Sequence[BaseNode],
     *,

@@ -16,6 +16,7 @@ from llama_index.core.prompts.prompt_type import PromptType
 from llama_index.core.response_synthesizers.refine import DEFAULT_RESPONSE_PADDING_SIZE
 
 from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.label_guards import RULE
 from ctxassembly.wording.languages import language_of
@@ -42,6 +43,7 @@ class CitationTemplates:
     """For a chat engine's `context_refine_prompt`: has {context_msg} and {existing_answer}."""
 
 
+@guess_names
 def citation_templates(
     style: str = "grounded",
     *,
@@ -114,6 +116,7 @@ CITATION_CONTEXT_REFINE_PROMPT = _DEFAULT_TEMPLATES.context_refine
 """The same for a chat engine's further text: for `context_refine_prompt`."""
 
 
+@guess_names
 def token_budget(
     llm: BaseLLM | None = None,
     *,

@@ -10,12 +10,14 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.stores.collections import ChromaRecords, QdrantRecords
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import NumberingReport, number_collection
 from llamaindex_ctxassembly.stores.neighbors import is_chroma, is_pg_vector_store, is_qdrant
 
 
+@guess_names
 def number_stored_chunks(
     vector_store: BasePydanticVectorStore,
     *,

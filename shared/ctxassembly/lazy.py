@@ -18,16 +18,13 @@ class Extra(NamedTuple):
 
 
 def _with_guesses(value: Any) -> Any:
-    """Return a function or class that suggests the parameter that was meant; records of data stay as they are."""
+    """Return `value`; a class, other than one of data, then suggests the parameter that was meant."""
     is_service = isinstance(value, type) and "__init__" in vars(value) and not hasattr(value, "__dataclass_fields__")
-    called = value.__init__ if is_service else value
-    if not isinstance(called, FunctionType) or hasattr(called, "__wrapped__"):
-        return value
-    from ctxassembly.parameter_names import guess_names
+    if is_service and isinstance(value.__init__, FunctionType) and not hasattr(value.__init__, "__wrapped__"):
+        from ctxassembly.parameter_names import guess_names
 
-    guessing = guess_names(value)
-    setattr(sys.modules[value.__module__], value.__name__, guessing)  # where pickle finds it
-    return guessing
+        guess_names(value)
+    return value
 
 
 def lazy_names(

@@ -392,7 +392,7 @@ def test_what_is_no_evidence_is_an_error(given: Any) -> None:
 
 @pytest.mark.parametrize("given", [3, "text", [3], {"no": "context"}])
 def test_what_is_no_context_is_an_error(given: Any) -> None:
-    with pytest.raises(InputError, match=r"contexts must be of Context|a context can be made again"):
+    with pytest.raises(InputError, match=r"contexts must be of Context|a context must be as Context.to_dict"):
         add_contexts([], given)
 
 

@@ -108,6 +108,7 @@ async def test_a_hook_that_can_only_be_awaited_is_an_error_in_a_sync_chain() -> 
     with pytest.raises(ConfigError, match="transform_fetched"):
         assembler(transform_fetched="mask")
     with pytest.raises(
-        ConfigError, match="assembler must be given without config, store, neighbors, transform_fetched and labels"
+        ConfigError,
+        match="assembler must be given without config, store, neighbors, transform_fetched and conversation",
     ):
         ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler(), transform_fetched=mask)

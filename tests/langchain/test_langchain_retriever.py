@@ -167,7 +167,7 @@ def test_the_order_of_the_numbers_tells_distance_from_similarity(numbers: Any, s
     assert scores is None or all(type(score) is float for score in as_scores(numbers) or [])
 
 
-without_ids = pytest.mark.filterwarnings("ignore:The store can't be asked for neighbors")
+without_ids = pytest.mark.filterwarnings("ignore:The store can't find adjacent chunks")
 """For tests of searches, over vector stores that can do nothing else."""
 
 

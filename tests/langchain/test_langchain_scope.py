@@ -692,7 +692,7 @@ async def test_filtered_refuses_to_run_without_a_filter() -> None:
             update={"assembler": ContextAssembler(store=store, neighbors="filtered", filter=None)}
         ).invoke(hits[0].page_content),
     ):  # fmt: skip
-        with pytest.raises(ConfigError, match="neighbors must be"):
+        with pytest.raises(ConfigError, match="needs the filter of the search"):
             await asyncio.to_thread(refused)
     (found,) = retriever.invoke(hits[0].page_content, filter=is_open)
     assert found.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]

@@ -243,7 +243,12 @@ def test_wrong_arguments_are_errors() -> None:
         ContextAssemblyPostprocessor(conversation=lambda: 3).context(found(0))
     for parts in (
         (index().as_retriever(), conversing(buffer())),
-        (ContextRetriever(MemoryIndex([]), postprocessor=conversing(buffer())), None),
+        (
+            ContextRetriever(
+                MemoryIndex([]), config=RetrievalConfig(strategy="keyword"), postprocessor=conversing(buffer())
+            ),
+            None,
+        ),
     ):
         with pytest.raises(
             ConfigError, match=r"^postprocessor.conversation must be a Conversation or None in an answer engine"

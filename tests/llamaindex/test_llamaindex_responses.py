@@ -71,7 +71,7 @@ async def test_whole_streamed_and_awaited_it_is_the_same(index: VectorStoreIndex
     assert str(read) == SAID
     assert told(resolve(read)) == TOLD
     awaited = await streaming.aquery(QUESTION)
-    with pytest.raises(InputError, match=r"must be read first: say resolve\(await response.get_response\(\)\)"):
+    with pytest.raises(InputError, match=r"must be read first: write resolve\(await response.get_response\(\)\)"):
         resolve(awaited)
     assert told(resolve(await awaited.get_response())) == TOLD
     assert told(resolve(awaited)) == TOLD

@@ -61,6 +61,7 @@ def test_a_password_goes_to_workers_only_if_asked(tenants: PostgresIndex):
     url = make_url(tenants.server.url).set(password="secret").render_as_string(hide_password=False)
     index = replace(tenants, server=make_server(url, 200))
     with pytest.raises(ConfigError, match="or give pickle_password=True"):
-        assemble_many([QUESTION], index=index, workers=2)
-    assemble_many([QUESTION], index=index)
-    assemble_many([QUESTION], index=replace(index, server=make_server(url, 200, pickles_password=True)), workers=2)
+        assemble_many([QUESTION], index=index, embed=embed_query, workers=2)
+    assemble_many([QUESTION], index=index, embed=embed_query)
+    sendable = replace(index, server=make_server(url, 200, pickles_password=True))
+    assemble_many([QUESTION], index=sendable, embed=embed_query, workers=2)

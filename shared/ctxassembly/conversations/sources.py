@@ -14,6 +14,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import SentContext, merge_citations
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.errors import InputError
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization.plain import from_plain
 from ctxassembly.text.words import normalize_wording
@@ -161,6 +162,7 @@ def _source_of_document(source: Any, citation: Mapping[str, Any], metadata: Mapp
     return KnownSource([cited], text.startswith(tuple(begins)), [text])
 
 
+@guess_names
 def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed (for speech).
 

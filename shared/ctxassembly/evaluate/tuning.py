@@ -31,6 +31,7 @@ from ctxassembly.evaluate.pipeline import Pipeline, Settings
 from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.statistics import SEED, Estimate, difference
 from ctxassembly.evaluate.systems import read_result
+from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
 from ctxassembly.retrieval.fusion import fuse, rank_channels
 from ctxassembly.retrieval.search import Capabilities, Question, check_capabilities, search_channels, start_retrieval
@@ -118,6 +119,7 @@ class TuneResult:
         return "\n".join((*lines, verdict))
 
 
+@guess_names
 def tune(
     questions: Any,
     *,

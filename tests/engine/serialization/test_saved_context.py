@@ -102,7 +102,7 @@ def test_a_context_is_its_own():
 
 @pytest.mark.parametrize("data", [None, 3, "text", {}, {"text": "x"}, [], {**CONTEXT.to_dict(), "passages": {}}])
 def test_anything_else_is_an_error(data: object):
-    with pytest.raises(InputError, match=r"of what Context.to_dict\(\) gave"):
+    with pytest.raises(InputError, match=r"as Context.to_dict\(\) gave it"):
         Context.from_dict(data)  # type: ignore[arg-type]
 
 
