@@ -29,6 +29,8 @@ TABLE = "chunks"
 BATCH = 32
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 0.1
+_FORMAT = 2
+"""Counts the changes of what an index keeps in its table."""
 
 
 class DatabaseError(Exception):
@@ -93,8 +95,11 @@ def vector_store(url: URL, chunks: Sequence[Document], console: Console) -> Iter
 
 
 def fingerprint(chunks: Sequence[Document]) -> str:
-    """A digest of all that decides what the store holds: the model, and each chunk's id, metadata and text."""
-    digest = hashlib.sha256(MODEL.encode())
+    """A digest of all that decides what the store holds: the model, and each chunk's id, metadata and text.
+
+    `_FORMAT` is part of it, so that a store of an earlier version is made again.
+    """
+    digest = hashlib.sha256(f"{MODEL} {_FORMAT}".encode())
     for chunk in chunks:
         digest.update(repr((chunk.id, sorted(chunk.metadata.items()), chunk.page_content)).encode())
     return digest.hexdigest()
