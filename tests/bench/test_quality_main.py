@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import settings
 from quality import llm, measure, minilm, strategies
 from quality.__main__ import main
 from quality.filling import Strategy
@@ -289,3 +290,10 @@ def test_without_answers_the_evidence_is_the_reference(folder: Path) -> None:
 
 def test_a_model_is_named_by_module_and_function() -> None:
     assert llm.load("json:dumps") is json.dumps
+
+
+def test_what_settings_bring_is_a_row_each(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.main([str(folder)])
+    rows = capsys.readouterr().out.splitlines()[2:]
+    assert [row.split("|")[1].strip() for row in rows] == list(settings.VARIANTS)
+    assert rows[0].split("|")[-3:-1] == [" 1.000 ", rows[0].split("|")[-2]]

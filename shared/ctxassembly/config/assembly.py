@@ -90,7 +90,8 @@ class AssemblyConfig:
     enabled: bool = True
     """Whether to assemble at all. False turns assembly off: hits are rendered one per block, in the order given, within
     the budget. Nothing is fetched, joined, deduplicated or compressed, and `order` doesn't apply: if the settings
-    ask for it, a note in the trace says so. A hit that doesn't fit is left out; only the first one is cut."""
+    ask for it, a note in the trace says so. A hit that doesn't fit is left out; only the first one is cut. At 2,000
+    tokens that finds .669 of the evidence, the default .818."""
     window: Annotated[int, Range(0, 3)] = 1  # 3 is the widest window of the published five-stage rule
     """The number of neighbors on each side of a hit, 0 to 3 chunks. Without a query, neighbors are included only where
     hits leave room. Measured without a query at 8,000 tokens with 20 hits: .932 of the evidence, versus .908 for the
@@ -159,12 +160,15 @@ class AssemblyConfig:
     that need every detail. Without a query the budget is always filled."""
     overflow: Overflow = "skip"
     """The action at the first item that doesn't fit: "skip" skips it and continues, "stop" stops, "truncate" cuts it at
-    a sentence and stops. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`."""
+    a sentence and stops. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`. By chunks
+    and at 2,000 tokens all three find .80 of the evidence, "stop" with 1,836 tokens, the others with 1,950."""
     min_chunk_tokens: Annotated[int, Range(0)] = 0
-    """The minimum tokens of a chunk, at least 0. If not everything fits, shorter chunks are dropped first."""
+    """The minimum tokens of a chunk, at least 0. If not everything fits, shorter chunks are dropped first. Of the
+    evidence found by chunks at 2,000 tokens, 150 leaves .786, 0 .802."""
     relevance_floor: float | None = None
     """The minimum score of a hit. If not everything fits, hits with a lower score are dropped, with their neighbors.
-    The scale is the retriever's. Hits without a score are kept, and all are kept if none reaches the floor."""
+    The scale is the retriever's. Hits without a score are kept, and all are kept if none reaches the floor. A cosine of
+    .4 of a small embedder leaves .746 of the evidence, None .818, with 1,668 and 1,954 of 2,000 tokens."""
     max_chunk_tokens: Annotated[int, Range(1)] | None = None
     """The maximum tokens of one chunk, at least 1, if not everything fits: longer chunks are cut, or by `compress`
     reduced to their best sentences, as many as fit, or to a model's excerpt. None sets no limit; 2,000 is the published
@@ -172,7 +176,8 @@ class AssemblyConfig:
     compress: Compress = "none"
     """The method to shorten a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
     best, as many as fit; "llm" has a language model choose them first. All kept text is verbatim: a model's answer that
-    adds or changes anything is rejected."""
+    adds or changes anything is rejected. By chunks at 2,000 tokens "extractive" finds .804 of the evidence, "none"
+    .802."""
 
     # Repetition
     dedup: Dedup = "exact"
@@ -186,7 +191,8 @@ class AssemblyConfig:
     """Whether to remove repeated sentences. True removes sentences from a passage if a better-ranked passage contains
     them, too: consecutive sentences of 100 characters or more. `[...]` marks the gap, and the trace names the chunk
     that contains the sentences. Tables, lists, code, headings, whole documents and chunks marked `keep_whole` are left
-    unchanged. No effect with `dedup="none"`."""
+    unchanged. No effect with `dedup="none"`. On public sets, which have few copies, it finds .818 of the evidence at
+    2,000 tokens, as False does."""
     repeat: Repeat = "never"
     """Whether text that a conversation has is sent again. "never" leaves out what the model still sees of the earlier
     contexts in `conversation`, before anything is chosen, so that its tokens go to new text. "always" sends every
@@ -253,7 +259,8 @@ class AssemblyConfig:
     continues the numbering, from this number on; `Conversation.shared` numbers contexts assembled in parallel."""
     header_keys: tuple[str, ...] = ()
     """Metadata keys, or dotted paths, whose values are shown to the model below the header, one per line, such as
-    `author: J. Jansen`. The values come from the label's best chunk. A tiny budget leaves them out."""
+    `author: J. Jansen`. The values come from the label's best chunk. A tiny budget leaves them out. Two
+    short lines cost .01 of the evidence at 2,000 tokens."""
     summary_key: str | tuple[str, ...] = ("page_summary", "chunk_metadata.page_summary")
     """Metadata keys, or dotted paths, of a page summary. The first value found is shown above the text."""
     sanitize: bool = False
