@@ -37,6 +37,8 @@ ROWS = 2 * len(PLACES) * 2
 def per_hit_table(few: int, many: int, repeats: int, done: Callable[[], object]) -> Iterator[str]:
     """A row for each shape of documents, way to tell a place, and with and without a query."""
     rows = []
+    gc.collect()
+    gc.freeze()  # else the collector would look through all that is loaded
     for one in (True, False):
         for told in PLACES:
             for query in (None, QUERY):
@@ -45,6 +47,7 @@ def per_hit_table(few: int, many: int, repeats: int, done: Callable[[], object])
                 name = f"{documents}, {told}, {'with' if query else 'no'} query"
                 rows.append([name, shown(small), shown(large), f"{large / small:.2f}"])
                 done()
+    gc.unfreeze()
     yield from table(["µs a hit", f"among {few:,}", f"among {many:,}", "times"], rows)
 
 
@@ -71,7 +74,5 @@ def _microseconds(number: int, one: bool, told: str, query: str | None, repeats:
         hits = hits_of(number, one, told)  # anew: what was seen of the same texts is remembered
         forget()
         gc.collect()
-        gc.freeze()  # else the collector would look through all that is loaded
         best = min(best, timed(partial(assemble, hits, config, query=query))[0])
-        gc.unfreeze()
     return best / number * 1_000
