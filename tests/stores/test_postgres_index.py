@@ -385,7 +385,7 @@ def test_a_table_that_was_made_otherwise_is_an_error(database_url: str):
     PostgresIndex.create(database_url, dimensions=16)
     with pytest.raises(ConfigError, match="as in the existing table"):
         PostgresIndex.create(database_url, dimensions=17)
-    with pytest.raises(ConfigError, match="as in the existing table"):
+    with pytest.raises(ConfigError, match="as the existing table has them"):
         PostgresIndex.create(database_url, dimensions=16, language="english")
     execute(database_url, "CREATE TABLE theirs (id text)")
     with pytest.raises(ConfigError, match="a new one"):
