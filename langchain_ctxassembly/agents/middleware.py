@@ -156,8 +156,10 @@ def _make_room(
 def _left_out(turn: Turn, shrunk: Turn, window: ContextWindow) -> dict[str, int]:
     """Return the number of contexts that are left out in `shrunk`, and of their tokens; empty if there are none."""
     messages = len(turn.context_indexes) - len(shrunk.context_indexes)
+    if not messages:
+        return {}
     tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
-    return {"messages": messages, "tokens": tokens} if messages else {}
+    return {"messages": messages, "tokens": tokens}
 
 
 class ContextState(AgentState[Any]):

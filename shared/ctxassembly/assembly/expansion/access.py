@@ -185,6 +185,9 @@ def neighbor_warnings(trace: Trace, call: str, fact: str | None = HIDDEN_FILTER)
 
     `call` is the line to write for the filter; without a `fact` nothing is said of it.
     """
+    joining = None if trace.missing is None else NothingToJoinWarning(trace.missing)
+    if trace.unscoped is None or fact is None:
+        return None, joining
     excluded = f"; chunks with another {' or '.join(map(repr, trace.unscoped))} are left out" if trace.unscoped else ""
     message = with_remedy(
         f"{fact}{excluded}",
@@ -192,10 +195,7 @@ def neighbor_warnings(trace: Trace, call: str, fact: str | None = HIDDEN_FILTER)
         "read everything",
         call,
     )
-    return (
-        None if trace.unscoped is None or fact is None else FilterNotSeenWarning(message),
-        None if trace.missing is None else NothingToJoinWarning(trace.missing),
-    )
+    return FilterNotSeenWarning(message), joining
 
 
 def _to_hashable(value: Any, depth: int) -> Hashable:
