@@ -114,7 +114,7 @@ class Evaluation:
             f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: "
             f"{', '.join(missing[:5])}": missing,
             f"{pluralize(len(corpus.without_text), 'document')} of the corpus can't be put together, since offsets are "
-            "missing or begin anew on each page; pass corpus={document id: text} to check borders": corpus.without_text,
+            "missing or start over on each page; pass corpus={document id: text} to check borders": corpus.without_text,
             "without corpus=, spans are only found in results that give the offsets of their text": (
                 not corpus.texts and any(piece.kind == "span" for _, piece in pieces)
             ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
-from ctxassembly.assembly.dedup.exact import DateOf, dedup_exact, dedup_similar, shared_hashes
+from ctxassembly.assembly.dedup.exact import dedup_exact, dedup_similar, shared_hashes
 from ctxassembly.assembly.dedup.facts import compare_facts
 from ctxassembly.assembly.dedup.near import NearIndex
 from ctxassembly.assembly.dedup.semantic import Vector, VectorIndex, unit_vector
@@ -22,8 +22,6 @@ from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 from ctxassembly.tracing.decisions import Lineage
 
 Candidates = tuple[Candidate, ...]
-MatchRule = Callable[[Candidates, DateOf], dict[int, Candidate]]
-"""A function to the candidate that represents each duplicate, by the duplicate's key."""
 
 
 class Duplicates:
