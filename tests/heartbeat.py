@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig
+from ctxassembly import AssemblyConfig, serialization
 from ctxassembly.integrations import metadata
-from ctxassembly.serialization import saved_context
 
 PULSE_SECONDS = 0.005
 SLOW_SECONDS = 0.6
@@ -50,7 +49,7 @@ class Slow:
         self.config = AssemblyConfig(encoding=self._count)
         self._left: set[str] = set()
         self._slow_down(patch, metadata, "trace_to_plain")
-        self._slow_down(patch, saved_context, "to_plain")
+        self._slow_down(patch, serialization, "to_plain")
 
     async def leaves_the_loop_free(self, run: Callable[[], Awaitable[Any]], *kinds: str) -> Any:
         """What `run` gives. Checks that work of these kinds is slow there, and that the loop goes on meanwhile.

@@ -28,7 +28,7 @@ from ctxassembly.integrations.messages import check_context
 from ctxassembly.integrations.search_results import SearchResult, citation_url, search_results
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization.plain import to_plain
+from ctxassembly.serialization import to_plain
 from ctxassembly.wording.languages import LANGUAGES
 from langchain_ctxassembly.convert.documents import CONTEXT_CALL
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxassembly.data.citations import ContextData
 from ctxassembly.parameter_names import guess_names
+from ctxassembly.serialization import dump_context, load_context
 from ctxassembly.wording.formats import shows_labels
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ class Context(ContextData):
     def __post_init__(self) -> None:
         # LangGraph restores an object by calling its class with the saved values: here the values of `to_dict`.
         if isinstance(self.trace, Mapping):
-            from ctxassembly.serialization.saved_context import load_context
-
             for name, value in load_context({field.name: getattr(self, field.name) for field in fields(self)}).items():
                 object.__setattr__(self, name, value)
 
@@ -55,8 +54,6 @@ class Context(ContextData):
         Metadata values of other types become their `str`. Vectors are left out, and so is a function that counts
         tokens.
         """
-        from ctxassembly.serialization.saved_context import dump_context
-
         return dump_context(self)
 
     @classmethod
@@ -68,8 +65,6 @@ class Context(ContextData):
         """
         if isinstance(data, cls):
             return data
-        from ctxassembly.serialization.saved_context import load_context
-
         return cls(**load_context(data))  # type: ignore[arg-type]
 
     _asdict = to_dict

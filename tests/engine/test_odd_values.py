@@ -18,7 +18,7 @@ from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError, VocabularyError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization.plain import to_plain, trace_to_plain
+from ctxassembly.serialization import to_plain, trace_to_plain
 
 A = [words_of("A", n) for n in range(9)]
 STORE = MemoryStore(A)

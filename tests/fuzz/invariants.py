@@ -13,7 +13,7 @@ from builders import count
 from ctxassembly import Context, Hit
 from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization.plain import to_plain, trace_to_plain
+from ctxassembly.serialization import to_plain, trace_to_plain
 from ctxassembly.tokens.budget import TokenBudget
 from fuzz.cases import LOOKALIKES, Case
 

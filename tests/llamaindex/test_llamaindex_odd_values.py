@@ -21,7 +21,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from ctxassembly import AssemblyConfig, MemoryStore
 from ctxassembly.errors import InputError
-from ctxassembly.serialization.plain import to_plain
+from ctxassembly.serialization import to_plain
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import document, scored
 

@@ -19,7 +19,7 @@ from ctxassembly.data.citations import Citation
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.sanitize import sanitize_hit
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.serialization.plain import to_plain
+from ctxassembly.serialization import to_plain
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tracing.recorder import Stages
 

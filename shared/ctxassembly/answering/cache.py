@@ -39,7 +39,7 @@ from ctxassembly.data.filters import MAX_LEVELS, check_levels, is_filter
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.sanitize import sanitize_hit
 from ctxassembly.errors import FilterNotSeenWarning
-from ctxassembly.serialization.plain import from_plain, to_plain
+from ctxassembly.serialization import from_plain, to_plain
 from ctxassembly.user_warnings import with_remedy
 
 CACHE_FORMAT_VERSION = 2

@@ -19,7 +19,7 @@ from ctxassembly.data import retrieval as data
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.progress import RowFile, RowFormat, replace_lines
-from ctxassembly.serialization.plain import from_plain, to_plain
+from ctxassembly.serialization import from_plain, to_plain
 
 _FORMAT = RowFormat(("id", "digest", "question", "error", "context", "retrieved"), "a batch", "out")
 _ROWS_AT_ONCE = 256

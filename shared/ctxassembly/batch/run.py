@@ -26,7 +26,7 @@ from ctxassembly.runtime.assemble import AssemblyServices, assemble, restricted_
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.runtime.retrieve import prepare_search, retrieve
 from ctxassembly.safe_repr import describe_error, safe_repr
-from ctxassembly.serialization.plain import to_plain
+from ctxassembly.serialization import to_plain
 from ctxassembly.wording.unicode import make_encodable
 
 _STARTED_PER_WORKER = 4

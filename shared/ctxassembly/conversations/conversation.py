@@ -15,7 +15,7 @@ from ctxassembly.data.citations import Citation, ContextData, Source
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization.plain import from_plain, to_plain
+from ctxassembly.serialization import from_plain, to_plain
 
 MIN_FOUND_CHARS = 40
 """The shortest text that is looked for by itself: a shorter one may be in a message by chance."""

@@ -16,7 +16,7 @@ from ctxassembly.data.citations import Citation, Source
 from ctxassembly.errors import InputError
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization.plain import from_plain
+from ctxassembly.serialization import from_plain
 from ctxassembly.text.words import normalize_wording
 from ctxassembly.wording.formats import FORMATS
 

@@ -23,7 +23,7 @@ from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
 from ctxassembly.data.citations import Passage
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
-from ctxassembly.serialization.plain import from_plain, to_plain
+from ctxassembly.serialization import from_plain, to_plain
 
 _SECRET = secrets.token_bytes(16)
 """Makes the seals of this process. In another one, a supplement is read as a document without a source."""

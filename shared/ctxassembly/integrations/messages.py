@@ -15,7 +15,7 @@ from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization.plain import from_plain, to_plain
+from ctxassembly.serialization import from_plain, to_plain
 
 
 def check_context(context: Any, hint: str) -> Context:

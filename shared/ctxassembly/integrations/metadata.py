@@ -15,7 +15,7 @@ from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import RetrievalTrace
 from ctxassembly.integrations.blocks import block_pieces, seal
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.serialization.plain import to_plain, trace_to_plain
+from ctxassembly.serialization import to_plain, trace_to_plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Retrieved, explain, retrieve
 from ctxassembly.data.retrieval import StepName
 from ctxassembly.retrieval import Boost, Node, Question, Relation, RetrievalTrace, RetrievedChunk, Step, Taxonomy
-from ctxassembly.serialization.plain import to_plain
+from ctxassembly.serialization import to_plain
 
 KEYWORD = RetrievalConfig(strategy="keyword")
 

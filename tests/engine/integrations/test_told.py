@@ -8,7 +8,7 @@ import json
 from builders import words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata
-from ctxassembly.serialization.plain import trace_to_plain
+from ctxassembly.serialization import trace_to_plain
 
 CHUNKS = [words_of("A", n, metadata={"page": n, "when": dt.date(2024, 1, 2)}) for n in range(9)]
 CONTEXT = assemble([Hit(CHUNKS[5], 0.9), Hit(CHUNKS[1])], store=MemoryStore(CHUNKS))

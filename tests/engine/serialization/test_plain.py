@@ -9,7 +9,7 @@ import pytest
 
 from builders import words_of
 from ctxassembly import Chunk, Hit, MemoryStore, assemble
-from ctxassembly.serialization.plain import to_plain, trace_to_plain
+from ctxassembly.serialization import to_plain, trace_to_plain
 
 
 @pytest.mark.parametrize(

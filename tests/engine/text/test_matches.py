@@ -12,7 +12,7 @@ import pytest
 
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.serialization.plain import trace_to_plain
+from ctxassembly.serialization import trace_to_plain
 from ctxassembly.text.words import MatchedTerms, TermQuery
 from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
 

@@ -1,29 +1,157 @@
-"""A context as plain data, and back: for a checkpoint, a cache or a queue, which take none of our classes.
+"""Values, and a whole context, as plain data and back: for JSON, a cache, a queue, or the checkpoint of an agent.
 
-Many parts of a context refer to one chunk, and each chunk is written once. `passages` has the chunks, then the
+In a context many parts refer to one chunk, and each chunk is written once. `passages` has the chunks, then the
 candidates (each with the number of its chunk), then the passages (whose pieces have the numbers of their candidates).
-Hits name their chunks by number too, and blocks their citations. The text of a block is its span of the whole text.
+Hits refer to their chunks by number too, and blocks to their citations. The text of a block is its span of the text.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.data.candidates import Candidate, TextPiece
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
-from ctxassembly.data.citations import Block, Citation, Passage, Source
+from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.sanitize import make_readable
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization.plain import from_plain, to_plain
+from ctxassembly.safe_repr import MAX_INTEGER_BITS, safe_repr, to_text
+from ctxassembly.text.words import MatchedTerms
 from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of
+from ctxassembly.wording.unicode import make_encodable
 
-if TYPE_CHECKING:
-    from ctxassembly.data.citations import ContextData
+_MAX_INTEGER = 2**63
+"""Smallest integer that writers of JSON refuse."""
+
+
+def to_plain(value: Any) -> Any:
+    """Return a copy of `value` of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
+
+    So do floats that aren't finite and integers of more than 64 bits, which not every reader of JSON takes. A lone half
+    of a surrogate pair can't be sent and becomes U+FFFD. Values without an end are cut as `ctxassembly.data.sanitize`
+    describes it.
+
+    >>> to_plain({"pages": (1, 2), "score": float("inf")})
+    {'pages': [1, 2], 'score': 'inf'}
+    """
+    kind = type(value)
+    if kind in _SCALARS:
+        return _to_builtin(value)
+    if kind in (tuple, MatchedTerms):
+        return [to_plain(item) for item in value]
+    if is_dataclass(kind):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    return _to_builtin(make_readable({"": value})[0][""])
+
+
+def _to_builtin(value: Any) -> Any:
+    """Return the same for a value that is known to have an end."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else make_encodable(value)
+    if value is None or kind is bool:
+        return value
+    if kind is int:
+        return value if -_MAX_INTEGER <= value < _MAX_INTEGER else safe_repr(value, MAX_INTEGER_BITS)
+    if kind is float:
+        return value if math.isfinite(value) else str(value)
+    if kind is dict:
+        return {
+            _to_builtin(key) if type(key) is str else to_text(key) or "None": _to_builtin(value[key]) for key in value
+        }
+    if kind in (set, frozenset):
+        value = sorted(value, key=safe_repr)  # the same in every run
+    if kind in (list, tuple, set, frozenset):
+        return [_to_builtin(item) for item in value]
+    text = to_text(value)
+    return safe_repr(value) if text is None else make_encodable(text)
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def trace_to_plain(trace: Trace) -> dict[str, Any]:
+    """Return the trace as plain data, its one-line summary first."""
+    return {"summary": trace.summary, **to_plain(trace)}
+
+
+def from_plain(kind: Any, value: Any) -> Any:
+    """Return the object of type `kind` from `to_plain(value)`. Each field has the type that it declares.
+
+    A value that `to_plain` wrote as its `str` stays a string where the field takes one. A value that `to_plain` never
+    writes may raise any error.
+
+    >>> from_plain(tuple[int, ...], to_plain((1, 2)))
+    (1, 2)
+    """
+    if kind in _SCALARS:
+        return _scalar(kind, value)
+    if kind is Any or type(value) is kind:
+        return value
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _first_matching(arguments, value)
+    if origin is Literal:
+        return arguments[arguments.index(value)]
+    if origin is Mapping:
+        return {from_plain(arguments[0], name): from_plain(arguments[1], item) for name, item in dict(value).items()}
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: from_plain(hints[name], item) for name, item in dict(value).items()})
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"a list expected, got {type(value)}")
+    names = getattr(kind, "_fields", None)  # of a named tuple
+    if names:
+        return kind(*(from_plain(_hints(kind)[name], item) for name, item in zip(names, value, strict=True)))
+    many = origin in (Sequence, frozenset) or arguments[1:] == (...,)
+    kinds = arguments[:1] * len(value) if many else arguments
+    items = tuple(from_plain(one, item) for one, item in zip(kinds, value, strict=True))
+    if kind == Span and not 0 <= items[0] <= items[1]:
+        raise ValueError(f"a span expected, got {items}")
+    return frozenset(items) if origin is frozenset else items
+
+
+def _first_matching(kinds: Sequence[Any], value: Any) -> Any:
+    """Return `value` as the first of `kinds` that takes it.
+
+    Raises:
+        TypeError: none does.
+    """
+    for kind in sorted(kinds, key=lambda kind: kind is not type(value)):
+        try:
+            return from_plain(kind, value)
+        except Exception:  # noqa: BLE001, S112 - it may be of the next kind
+            continue
+    raise TypeError(f"one of {kinds} expected, got {type(value)}")
+
+
+def _scalar(kind: Any, value: Any) -> Any:
+    """Return `value` if it is of `kind`. A whole number is a float, too, and so is text of one that isn't finite.
+
+    Raises:
+        TypeError: it is of another kind.
+        ValueError: it is a text of no number, or a larger integer than `to_plain` writes.
+    """
+    if kind is float and type(value) in (int, float, str):
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{kind} expected, got {type(value)}")
+    if kind is int and not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        raise ValueError("an integer of 64 bits expected")
+    return value
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
 
 _SIMPLE_FIELDS: dict[str, Any] = {
     "token_count": int,
@@ -73,7 +201,10 @@ def dump_context(context: ContextData) -> dict[str, Any]:
         ],
         "provenance": to_plain(context.provenance),
         "passages": {
-            "chunks": [_dump_chunk(chunk) for _, chunk in chunks.values()],
+            "chunks": [
+                {field.name: to_plain(getattr(chunk, field.name)) for field in fields(chunk) if field.name != "vector"}
+                for _, chunk in chunks.values()
+            ],
             "candidates": [values for _, values in candidates.values()],
             "passages": passages,
         },
@@ -156,7 +287,3 @@ def _item_at(items: Sequence[Any], index: Any) -> Any:
     if type(index) is not int or index < 0:
         raise IndexError(index)
     return items[index]
-
-
-def _dump_chunk(chunk: Chunk) -> dict[str, Any]:
-    return {field.name: to_plain(getattr(chunk, field.name)) for field in fields(chunk) if field.name != "vector"}

@@ -1,1 +1,0 @@
-"""A context as plain data, and back."""
