@@ -11,15 +11,14 @@ from ctxassembly.lazy import Extra, lazy_names
 
 if TYPE_CHECKING:
     from langchain_ctxassembly.agents.graph import ContextChannel, add_contexts, context_node
-    from langchain_ctxassembly.agents.left_out import left_out_tool
     from langchain_ctxassembly.agents.middleware import ContextMiddleware
-    from langchain_ctxassembly.agents.tool import context_tool
+    from langchain_ctxassembly.agents.tools import context_tool, left_out_tool
     from langchain_ctxassembly.agents.turn import contexts_in
     from langchain_ctxassembly.answering.chain import answer_chain, understanding_chain
     from langchain_ctxassembly.answering.chat_model import chat_model
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.context_retriever import ContextRetriever
-    from langchain_ctxassembly.convert.documents import number_chunks, to_documents
+    from langchain_ctxassembly.convert.documents import to_documents
     from langchain_ctxassembly.convert.messages import (
         resolve_citations,
         to_messages,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
         to_tool_output,
     )
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-    from langchain_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
+    from langchain_ctxassembly.stores.numbering import anumber_stored_chunks, number_chunks, number_stored_chunks
     from langchain_ctxassembly.stores.postgres import PGVectorNeighbors
     from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbors
 
@@ -59,18 +58,17 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "langchain_ctxassembly.agents.graph": "ContextChannel add_contexts context_node",
-        "langchain_ctxassembly.agents.left_out": "left_out_tool",
         "langchain_ctxassembly.agents.middleware": "ContextMiddleware",
-        "langchain_ctxassembly.agents.tool": "context_tool",
+        "langchain_ctxassembly.agents.tools": "context_tool left_out_tool",
         "langchain_ctxassembly.agents.turn": "contexts_in",
         "langchain_ctxassembly.answering.chain": "answer_chain understanding_chain",
         "langchain_ctxassembly.answering.chat_model": "chat_model",
         "langchain_ctxassembly.assembler": "ContextAssembler",
         "langchain_ctxassembly.context_retriever": "ContextRetriever",
-        "langchain_ctxassembly.convert.documents": "number_chunks to_documents",
+        "langchain_ctxassembly.convert.documents": "to_documents",
         "langchain_ctxassembly.convert.messages": "resolve_citations to_messages to_search_results to_tool_output",
         "langchain_ctxassembly.retriever": "ContextAssemblyRetriever",
-        "langchain_ctxassembly.stores.numbering": "anumber_stored_chunks number_stored_chunks",
+        "langchain_ctxassembly.stores.numbering": "anumber_stored_chunks number_chunks number_stored_chunks",
         "langchain_ctxassembly.stores.postgres": "PGVectorNeighbors",
         "langchain_ctxassembly.stores.vectorstore": "VectorStoreNeighbors",
     }

@@ -42,7 +42,7 @@ from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
 from langchain_ctxassembly.convert.models import async_text_model, text_model
-from langchain_ctxassembly.search.caller_filter import VisibleSearch, restrict_store
+from langchain_ctxassembly.search import VisibleSearch, restrict_store
 from langchain_ctxassembly.spans import Spans, has_listeners
 from langchain_ctxassembly.stores.identity import store_key
 

@@ -32,8 +32,7 @@ from ctxassembly.runtime.answer import IndexEvidence
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
-from langchain_ctxassembly.search.caller_filter import ambient_config, search_key
-from langchain_ctxassembly.search.retrievers import as_channel
+from langchain_ctxassembly.search import ambient_config, as_channel, search_key
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters
 

@@ -26,8 +26,14 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncStore, Store
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config, current_search
-from langchain_ctxassembly.search.retrievers import ScoredRetriever, SearchType, check_arguments
+from langchain_ctxassembly.search import (
+    ScoredRetriever,
+    SearchType,
+    VisibleSearch,
+    ambient_config,
+    check_arguments,
+    current_search,
+)
 from langchain_ctxassembly.stores.vectorstore import NoNeighbors, make_neighbor_store
 
 

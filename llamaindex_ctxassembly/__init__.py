@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.context_retriever import ContextRetriever
     from llamaindex_ctxassembly.conversation import MemoryConversation
     from llamaindex_ctxassembly.convert.models import to_messages
-    from llamaindex_ctxassembly.convert.numbering import number_chunks
     from llamaindex_ctxassembly.convert.prompts import (
         CITATION_CONTEXT_PROMPT,
         CITATION_CONTEXT_REFINE_PROMPT,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.responses import citation_reader, resolve
     from llamaindex_ctxassembly.stores.neighbors import DocstoreNeighbors, VectorStoreNeighbors
-    from llamaindex_ctxassembly.stores.numbering import number_stored_chunks
+    from llamaindex_ctxassembly.stores.numbering import number_chunks, number_stored_chunks
     from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
     from llamaindex_ctxassembly.workflow import ContextEvent, RetrievedEvent, add_assembly_step
 
@@ -73,7 +72,6 @@ else:
         "llamaindex_ctxassembly.context_retriever": "ContextRetriever",
         "llamaindex_ctxassembly.conversation": "MemoryConversation",
         "llamaindex_ctxassembly.convert.models": "to_messages",
-        "llamaindex_ctxassembly.convert.numbering": "number_chunks",
         "llamaindex_ctxassembly.convert.prompts": (
             "CITATION_CONTEXT_PROMPT CITATION_CONTEXT_REFINE_PROMPT CITATION_QA_TEMPLATE CITATION_REFINE_TEMPLATE "
             "CitationTemplates citation_templates token_budget"
@@ -83,7 +81,7 @@ else:
         "llamaindex_ctxassembly.postprocessor": "ContextAssemblyPostprocessor",
         "llamaindex_ctxassembly.responses": "citation_reader resolve",
         "llamaindex_ctxassembly.stores.neighbors": "DocstoreNeighbors VectorStoreNeighbors",
-        "llamaindex_ctxassembly.stores.numbering": "number_stored_chunks",
+        "llamaindex_ctxassembly.stores.numbering": "number_chunks number_stored_chunks",
         "llamaindex_ctxassembly.stores.postgres": "PGVectorNeighbors",
         "llamaindex_ctxassembly.workflow": "ContextEvent RetrievedEvent add_assembly_step",
     }

@@ -27,11 +27,11 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import safe_repr
-from langchain_ctxassembly.agents.tool import conversation_in
+from langchain_ctxassembly.agents.tools import conversation_in
 from langchain_ctxassembly.agents.turn import all_evidence_from, last_question, merge_evidence
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config
+from langchain_ctxassembly.search import VisibleSearch, ambient_config
 
 
 @guess_names

@@ -33,7 +33,7 @@ from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.user_warnings import WarnOnce, with_remedy
-from langchain_ctxassembly.agents.left_out import make_left_out_tool
+from langchain_ctxassembly.agents.tools import make_left_out_tool
 from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
 from langchain_ctxassembly.agents.window import ContextWindow, CountMessages, budget_of, make_context_window
 from langchain_ctxassembly.assembler import (

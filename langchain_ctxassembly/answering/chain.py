@@ -48,7 +48,7 @@ from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence
 from langchain_ctxassembly.assembler import FILTER_CALL, ContextAssembler, assembler_inputs, read_conversation
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 from langchain_ctxassembly.convert.models import as_cache
-from langchain_ctxassembly.search.caller_filter import ambient_config
+from langchain_ctxassembly.search import ambient_config
 from langchain_ctxassembly.spans import has_listeners
 
 EVENT = "question_answered"

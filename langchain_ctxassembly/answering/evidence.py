@@ -31,8 +31,7 @@ from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import chunk_from, document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search.caller_filter import VisibleSearch, current_search, search_key
-from langchain_ctxassembly.search.retrievers import ScoredRetriever
+from langchain_ctxassembly.search import ScoredRetriever, VisibleSearch, current_search, search_key
 from langchain_ctxassembly.stores.filters import aget_documents, and_filters, get_documents, predicate
 
 

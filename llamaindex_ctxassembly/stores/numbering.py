@@ -1,20 +1,150 @@
-"""Numbers for the nodes of a LlamaIndex vector store, written where they are stored."""
+"""Numbers for LlamaIndex's nodes: fresh from a parser, across the pages of a document, or where they are stored."""
 
 # ruff: noqa: SLF001  the stores have no public names for their collections
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, RelatedNodeInfo
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.integrations.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
 from ctxassembly.parameter_names import guess_names
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.collections import ChromaRecords, QdrantRecords
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import NumberingReport, number_collection
+from llamaindex_ctxassembly.convert.nodes import offsets_of, related_id, text_of
 from llamaindex_ctxassembly.stores.neighbors import is_chroma, is_pg_vector_store, is_qdrant
+
+_LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
+
+
+@guess_names
+def number_chunks(
+    nodes: Sequence[BaseNode],
+    *,
+    keys: MetadataKeys | None = None,
+    document_id: str | None = None,
+    id_of: IdOf = default_chunk_id,
+) -> list[BaseNode]:
+    """Return `nodes`, as any parser leaves them, with document id, index, an id that follows from both, and links.
+
+        index = VectorStoreIndex(number_chunks(parser.get_nodes_from_documents(reader.load_data())))
+
+    >>> from llama_index.core.schema import TextNode
+    >>> parsed = [TextNode(text=text, metadata={"file_name": "gastro.pdf"}) for text in ("Drink water.", "Then rest.")]
+    >>> [node.node_id for node in number_chunks(parsed)]
+    ['gastro.pdf#0', 'gastro.pdf#1']
+
+    They are numbered per source (the file's name, else the SOURCE) in the order given, across the pages that a reader
+    makes documents of: these become one document, to which SOURCE leads. Document id and index go into the metadata
+    under the first of their `keys`, unless another has them, and are kept from embeddings and prompts, as is an overlap
+    of a few words that no offset shows (`overlap_chars`). PREVIOUS and
+    NEXT follow the numbers, all other relationships the ids that change. What is there and right stays, the ids but for
+    random ones too; so it may be called again. Inputs are never changed.
+
+    Two documents with the same file name, such as the documents of two tenants, each need a document id beforehand, in
+    `metadata["document_id"]`. Otherwise they are numbered as one, or, in two calls, get the same ids, and the index
+    replaces one with the other.
+
+    Args:
+        nodes: all nodes of each document, in reading order; of a HierarchicalNodeParser its leaves.
+        keys: under which the metadata have document id, index, source and page.
+        document_id: the document of those that name neither a document nor a source.
+        id_of: the id of the node at a place.
+
+    Raises:
+        InputError: a node names neither; indexes, ids or the order of pages contradict each other; nodes are given
+            together with their children. The message says what to do.
+    """
+    keys = MetadataKeys() if keys is None else keys
+    _check_nodes(nodes)
+    chunks = [_chunk_to_number(node, keys) for node in nodes]
+    numbers = assign_numbers(chunks, keys, document_id, id_of)
+    new_ids = {node.node_id: number.id for node, number in zip(nodes, numbers, strict=True)}
+    ids = {(number.document_id, number.index): number.id for number in numbers}
+    return [
+        node.model_copy(update=_node_update(node, number, keys, new_ids, ids))
+        for node, number in zip(nodes, numbers, strict=True)
+    ]
+
+
+def _check_nodes(nodes: Sequence[BaseNode]) -> None:
+    for node in nodes:
+        if not isinstance(node, BaseNode):
+            raise InputError(f"nodes must be a list of nodes, got {safe_repr(node)}")
+    ids = {node.node_id for node in nodes}
+    if any(related_id(node, NodeRelationship.PARENT) in ids for node in nodes):
+        raise InputError("nodes are given together with their children: number get_leaf_nodes(nodes) alone")
+
+
+def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:
+    """Return the chunk to number. A node's SOURCE is its document only if its metadata names no document and no file.
+
+    Readers make a document of each page, so the SOURCE would part the pages of a file.
+    """
+    metadata = node.metadata
+    document_id = keys.read(metadata, "document_id")
+    if document_id is None and keys.read(metadata, "source") is None:
+        document_id = related_id(node, NodeRelationship.SOURCE)
+    text = text_of(node)
+    start, _ = offsets_of(node, text, keys)
+    return Chunk(node.node_id, document_id or "", text, keys.read(metadata, "index"), start, metadata=metadata)
+
+
+def _node_update(
+    node: BaseNode,
+    number: ChunkNumber,
+    keys: MetadataKeys,
+    new_ids: Mapping[str, str],
+    ids: Mapping[tuple[str, int], str],
+) -> dict[str, Any]:
+    added: dict[str, Any] = {**number.metadata}
+    if keys.read(node.metadata, "document_id") is None:
+        added[keys.document_id[0]] = number.document_id
+    if keys.read(node.metadata, "index") is None:
+        added[keys.index[0]] = number.index
+    update: dict[str, Any] = {
+        "id_": number.id,
+        "metadata": {**node.metadata, **added},
+        "excluded_embed_metadata_keys": [*dict.fromkeys((*node.excluded_embed_metadata_keys, *added))],
+        "excluded_llm_metadata_keys": [*dict.fromkeys((*node.excluded_llm_metadata_keys, *added))],
+        "relationships": _relationships(node, number, new_ids, ids),
+    }
+    return update
+
+
+def _relationships(
+    node: BaseNode, number: ChunkNumber, new_ids: Mapping[str, str], ids: Mapping[tuple[str, int], str]
+) -> dict[NodeRelationship, Any]:
+    relationships: dict[NodeRelationship, Any] = {
+        kind: [_rename_related(info, new_ids) for info in related]
+        if isinstance(related, list)
+        else _rename_related(related, new_ids)
+        for kind, related in node.relationships.items()
+    }
+    for kind, index in zip(_LINKS, (number.index - 1, number.index + 1), strict=True):
+        if (linked_id := ids.get((number.document_id, index))) is not None:
+            is_same = related_id(node, kind) is not None and relationships[kind].node_id == linked_id
+            relationships[kind] = (
+                relationships[kind] if is_same else RelatedNodeInfo(node_id=linked_id, node_type=ObjectType.TEXT)
+            )
+    if related_id(node, NodeRelationship.SOURCE) != number.document_id:
+        relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(
+            node_id=number.document_id, node_type=ObjectType.DOCUMENT
+        )
+    return relationships
+
+
+def _rename_related(related: RelatedNodeInfo, new_ids: Mapping[str, str]) -> RelatedNodeInfo:
+    name = new_ids.get(related.node_id)
+    return related if name is None else related.model_copy(update={"node_id": name})
 
 
 @guess_names

@@ -11,7 +11,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.search.retrievers import as_scores
+from langchain_ctxassembly.search import as_scores
 from langchain_samples import Recorder, document, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B", "C", "D")

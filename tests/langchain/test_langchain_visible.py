@@ -23,8 +23,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, Vector
 from ctxassembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.search.caller_filter import VisibleSearch, ambient_config, current_search
-from langchain_ctxassembly.search.retrievers import ScoredRetriever
+from langchain_ctxassembly.search import ScoredRetriever, VisibleSearch, ambient_config, current_search
 from langchain_samples import Recorder, WordEmbeddings, document, memory_store, vector_store
 
 STORE = vector_store([])

@@ -1,1 +1,0 @@
-"""The search of a chain: its filter, and the scores of its hits."""
