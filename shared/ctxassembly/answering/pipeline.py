@@ -12,14 +12,15 @@ The answer is read as it comes: its labels are resolved piece by piece, and its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerRecorder, measure_quality
+from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerRecorder, find_weakness, measure_quality, strength
 from ctxassembly.answering.cache import CachedAnswer, cache_key
-from ctxassembly.answering.forbidden import find_forbidden
+from ctxassembly.answering.history import history_flow
 from ctxassembly.answering.requests import (
     AnswerCall,
     AskModel,
@@ -32,33 +33,20 @@ from ctxassembly.answering.requests import (
     NextPiece,
 )
 from ctxassembly.answering.search import Evidence, evidence_flow
-from ctxassembly.answering.summary import RESERVED_TOKENS, summary_flow
 from ctxassembly.answering.understand import is_standalone, understand_flow
-from ctxassembly.answering.weakness import find_weakness, strength
-from ctxassembly.answering.window import (
-    fit_context,
-    fit_history,
-    free_tokens,
-    history_limit,
-    history_messages,
-    last_exchanges,
-    window_budget,
-    with_background,
-)
+from ctxassembly.answering.window import fit_context, fit_history, window_budget, with_background
 from ctxassembly.citations.reader import AnswerReader, Resolved
-from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.config.answering import AnswerConfig, Forbidden
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import AnswerError, SearchError
 from ctxassembly.safe_repr import describe_error, safe_repr
-from ctxassembly.tokens.counter import counter_for
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import escape_labels
 from ctxassembly.wording.languages import language_of
 
 Flow = Generator[Any, Any, Answer]
-DEFAULT_ENCODING = "cl100k_base"
 _MORE_ROOM = "raise answer_tokens of the mode, or the model's own limit"
 
 
@@ -191,7 +179,7 @@ def _no_content(call: AnswerCall, config: AnswerConfig) -> str:
 
 def _withhold_forbidden(answer: Answer, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder) -> Answer:
     """Return the answer, or a refusal in its place, if it says what `config` forbids; a note has the words."""
-    if answer.context is None or (found := find_forbidden(answer.context, answer.text, config.forbidden)) is None:
+    if answer.context is None or (found := _find_forbidden(answer.context, answer.text, config.forbidden)) is None:
         return answer
     log.notes.append(f"forbidden: the answer says {safe_repr(found, 80)}")
     if config.on_forbidden == "flag":
@@ -204,6 +192,20 @@ def _withhold_forbidden(answer: Answer, call: AnswerCall, config: AnswerConfig, 
         quality=None,
         abstention_reason=log.notes[-1],
     )
+
+
+def _find_forbidden(context: Context, answer: str, forbidden: Forbidden) -> str | None:
+    """Return the words of `answer` that are forbidden; None if there are none. Labels between words don't hide them.
+
+    A function that returns True forbids the whole answer.
+    """
+    if not forbidden:
+        return None
+    texts = dict.fromkeys((answer, context.resolve(answer, "remove").text))
+    if callable(forbidden):
+        return next((text for text in texts if forbidden(text)), None)
+    matches = (re.search(pattern, text, re.IGNORECASE) for pattern in forbidden for text in texts)
+    return next((match[0] for match in matches if match), None)
 
 
 def _understand(
@@ -268,7 +270,7 @@ def _ask_model(
     """Return the model's answer, which names the parts of the question whose search failed."""
     unanswered_lines = _unanswered_lines(call, evidence)
     system, user = build_prompt(call, context, unanswered_lines, config)
-    history = yield from _history_flow(call, context, (system, user), config, log)
+    history = yield from history_flow(call, context, (system, user), config, log)
     messages = (system, *history, user)
     request = AskModel(
         "answer",
@@ -295,39 +297,6 @@ def build_prompt(
     worded = replace(context, language=call.language)
     system, user = worded.to_messages(safe_question, config.style, extra_rules=rules, template=config.template)
     return {**system, "content": with_background(system["content"], call.background, form)}, user
-
-
-def _history_flow(
-    call: AnswerCall, context: Context, prompt: tuple[Message, Message], config: AnswerConfig, log: AnswerRecorder
-) -> Generator[AskModel | Compute, Any, tuple[Message, ...]]:
-    """Return the messages of the conversation to send, and note if some are left out.
-
-    The conversation gets its zone, or what the other messages leave of the window if that is less.
-    """
-    if not call.history:
-        return ()
-    window = window_budget(call, config)
-    free = (yield Compute(partial(free_tokens, window, call, config, prompt))) if window else None
-    limit = history_limit(window, config) if free is None else max(0, min(free, history_limit(window, config)))
-    count = counter_for(context.encoding or DEFAULT_ENCODING).count
-    zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
-    trim = partial(last_exchanges, max_tokens=limit, max_exchanges=config.history_exchanges, count=count)
-    kept = trim(call.history)
-    summary: list[Message] = []
-    if len(kept) < len(call.history) and config.summarize_history and limit >= RESERVED_TOKENS:
-        trim = partial(trim, max_tokens=limit - RESERVED_TOKENS)
-        kept = trim(call.history)
-        left_out = call.history[: len(call.history) - len(kept)]
-        summary = yield from summary_flow(left_out, limit, call.mode, count, log)
-    if left_out := call.history[: len(call.history) - len(kept)]:
-        became = "summarized" if summary else "left out"
-        note = f"history: {2 * len(left_out):,} messages {became}, beyond {zone}"
-        new = left_out[len(call.history) - 1 - len(trim(call.history[:-1])) :]
-        if new:
-            lost = sum(count(message["content"]) for message in history_messages(new))
-            note += f"; {2 * len(new):,} of them, {lost:,} tokens, from this question on"
-        log.notes.append(note)
-    return (*summary, *history_messages(kept))
 
 
 def _reader(context: Context, config: AnswerConfig) -> AnswerReader:

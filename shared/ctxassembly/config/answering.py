@@ -23,8 +23,8 @@ Forbidden: TypeAlias = "tuple[str, ...] | Callable[[str], Any]"
 class Intent:
     """A class of questions, with a label and a description.
 
-    >>> Intent("off_topic", "Anything but the hospital.", answer="I can only speak of the hospital.").is_blocked
-    True
+    >>> Intent("off_topic", "Anything but the hospital.", answer="I can only speak of the hospital.").label
+    'off_topic'
     """
 
     label: Annotated[str, NonBlank()]
@@ -36,11 +36,6 @@ class Intent:
 
     def __post_init__(self) -> None:
         check_fields(self, "intent.")
-
-    @property
-    def is_blocked(self) -> bool:
-        """True if the intent ends the chain without retrieval."""
-        return self.answer is not None
 
 
 @config_class
