@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ctxassembly.config.assembly import AssemblyConfig
     from ctxassembly.config.retrieval import RetrievalConfig
     from ctxassembly.context import Context
-    from ctxassembly.conversations.conversation import Conversation
-    from ctxassembly.conversations.labels import Labels
+    from ctxassembly.conversations.conversation import Conversation, Labels
     from ctxassembly.conversations.sources import resolve
     from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
     from ctxassembly.data.citations import Block, Citation, Passage, Source
@@ -104,8 +103,7 @@ else:
         "ctxassembly.config.assembly": "AssemblyConfig",
         "ctxassembly.config.retrieval": "RetrievalConfig",
         "ctxassembly.context": "Context",
-        "ctxassembly.conversations.conversation": "Conversation",
-        "ctxassembly.conversations.labels": "Labels",
+        "ctxassembly.conversations.conversation": "Conversation Labels",
         "ctxassembly.conversations.sources": "resolve",
         "ctxassembly.data.chunks": "Chunk ChunkRef Hit",
         "ctxassembly.data.citations": "Block Citation Passage Source",

@@ -30,8 +30,7 @@ from ctxassembly.stores.ingest import (
     mark_rows,
 )
 from ctxassembly.stores.simple_words import term_counts
-from ctxassembly.stores.sparse.rows import Layout, Stored
-from ctxassembly.stores.titles import title_changes
+from ctxassembly.stores.sparse.rows import Layout, Stored, title_changes
 
 BATCH_SIZE = 256
 """Chunks, or words, a request; embeddings are asked for as many texts at once."""

@@ -1,24 +1,29 @@
 """What a collection keeps of a chunk: its own text and metadata, its place in the document, and its words.
 
 A chunk of a framework's collection has the same, under a key of ours.
+
+An engine looks up whole values. So the first words of a title are stored with the first chunk of a document, and each
+run of so many words in a text is looked up; `MemoryStore` then compares the chunks that are found with the whole texts.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.enrichment import StoredNotes
+from ctxassembly.data.enrichment import StoredNotes, sort_key
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
 from ctxassembly.stores.ingest import extras_json, with_extras
 from ctxassembly.stores.simple_words import FIELDS, term_counts, trigrams
+from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
 OWN = "ctxassembly"
 """The key with what we keep of a chunk."""
@@ -140,3 +145,49 @@ def _node_text(row: Mapping[str, Any]) -> str:
     except (AttributeError, TypeError, ValueError):
         return ""
     return text if isinstance(text, str) else ""
+
+
+TITLE_WORDS = 4
+"""The first words of a title that are stored: by fewer too many titles of a corpus begin alike."""
+MAX_BEGINNINGS = 20_000
+"""The most runs of words that are looked up, from the first text on."""
+MAX_DOCUMENTS = 256
+"""The most documents whose titles begin as they should, of which an assembly adds a few."""
+
+
+def stored_title(chunk: Chunk, keys: MetadataKeys) -> str | None:
+    """Return what is stored of the title of the document that begins with `chunk`; None if it has none.
+
+    >>> stored_title(Chunk("a", "a", "# The planet Mercury, seen from the earth", 0), MetadataKeys())
+    'the planet mercury seen'
+    """
+    return next(title_beginnings(document_title(chunk, keys), TITLE_WORDS), None)
+
+
+def mentioned_titles(texts: Iterable[str]) -> list[str]:
+    """Return what is looked up of the titles that `texts` may mention."""
+    found = dict.fromkeys(beginning for text in texts for beginning in title_beginnings(comparable(text), TITLE_WORDS))
+    return list(islice(found, MAX_BEGINNINGS))
+
+
+def title_changes(stored: Iterable[tuple[Any, Chunk, str | None]], keys: MetadataKeys) -> dict[Any, str | None]:
+    """Return the titles to store, None for one to delete, so that only the first chunk of a document has its title.
+
+    >>> chunks = [Chunk("a#1", "a", "Hot.", 1), Chunk("a#0", "a", "# Mercury", 0)]
+    >>> title_changes([(1, chunks[0], "hot"), (2, chunks[1], None)], MetadataKeys())
+    {1: None, 2: 'mercury'}
+
+    Args:
+        stored: all chunks of some documents, each with the key under which it is stored and the title stored with it.
+        keys: under which titles are read.
+    """
+    titled: dict[Any, str | None] = {}
+    firsts: dict[str, tuple[tuple[Any, ...], Any, str | None]] = {}
+    for key, chunk, title in stored:
+        if title is not None:
+            titled[key] = title
+        first = firsts.get(chunk.document_id)
+        if first is None or sort_key(chunk) < first[0]:
+            firsts[chunk.document_id] = sort_key(chunk), key, stored_title(chunk, keys)
+    wanted = {**dict.fromkeys(titled), **{key: title for _, key, title in firsts.values()}}
+    return {key: title for key, title in wanted.items() if title != titled.get(key)}

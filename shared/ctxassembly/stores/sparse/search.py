@@ -16,8 +16,7 @@ from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.memory import MemoryStore
 from ctxassembly.stores.simple_words import MIN_WORD_CHARS, NearWords, lexemes
-from ctxassembly.stores.sparse.rows import Layout, Stored, weights_by_hash
-from ctxassembly.stores.titles import MAX_DOCUMENTS, mentioned_titles
+from ctxassembly.stores.sparse.rows import MAX_DOCUMENTS, Layout, Stored, mentioned_titles, weights_by_hash
 
 Call = tuple[str, dict[str, Any]]
 """The name of a method of the client, and its arguments."""
