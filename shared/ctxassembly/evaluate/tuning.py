@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 import random
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,12 +18,10 @@ import numpy as np
 from ctxassembly.config.assembly import DEFAULT_MIN_RELEVANCE, AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
-from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.data.requests import RetrievalRequest
-from ctxassembly.data.retrieval import Channel, Retrieved, RetrievedChunk
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.retrieval import Channel, Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus
-from ctxassembly.evaluate.losses import has_whole
 from ctxassembly.evaluate.measures import Measuring
 from ctxassembly.evaluate.pipeline import Pipeline, Settings
 from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
@@ -33,10 +29,7 @@ from ctxassembly.evaluate.statistics import SEED, Estimate, difference
 from ctxassembly.evaluate.systems import read_result
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
-from ctxassembly.retrieval.fusion import fuse, rank_channels
-from ctxassembly.retrieval.search import Capabilities, Question, check_capabilities, search_channels, start_retrieval
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.runtime.retrieve import SearchServices
 from ctxassembly.safe_repr import pluralize
 
 MIN_QUESTIONS = 4
@@ -155,9 +148,7 @@ def tune(
 
     A seeded half of the questions chooses the settings: the highest recall, and of settings within one standard error
     of it the one with the fewest tokens (Breiman et al., 1984) whose evidence comes as early; the order by the evidence
-    at the beginning. The other
-    half tests them. A few dozen questions separate a weight of .3 from one of .7; .6 from .65 needs hundreds.
-    `max_tokens` is never raised: it is the limit that you set.
+    at the beginning. The other half tests them. `max_tokens` is never raised: it is the limit that you set.
 
     Args:
         questions: whatever `read_questions` reads; those without evidence or an expected answer are left out.
@@ -175,7 +166,7 @@ def tune(
 
     Raises:
         InputError: fewer than 4 questions have evidence; or as with `diagnose`.
-        SearchError: a channel failed: a weight fitted without it would be none.
+        SearchError: a channel failed: what it didn't find would pass for the effect of a setting.
     """
     pipeline = Pipeline(index, embed, retriever, store, taxonomy, channels, rerankers)
     marked = [question for question in read_questions(questions) if question.is_marked]
@@ -184,12 +175,13 @@ def tune(
     random.Random(seed).shuffle(marked)  # noqa: S311 - for a split that everybody can repeat
     middle = len(marked) // 2
     fit, test = marked[:middle], marked[middle:]
-    yours = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
+    given = retrieval or RetrievalConfig()
+    yours = Settings(replace(given, on_search_error="raise"), assembly or AssemblyConfig())
     documents = Corpus.of(corpus)
     fitted = _fit(_Sample(pipeline, documents, fit), yours)
     changes = _changes(yours, fitted)
     if not changes:
-        return TuneResult(yours.retrieval, yours.assembly, (), {}, len(fit), len(test), seed=seed)
+        return TuneResult(given, yours.assembly, (), {}, len(fit), len(test), seed=seed)
     before, after = _Sample(pipeline, documents, test).compared(yours, fitted)
     gains = tuple(
         Gain(name, float(old.mean()), float(new.mean()), difference([new], [old]))
@@ -197,7 +189,8 @@ def tune(
     )
     is_better = _is_better({gain.measure: gain.difference for gain in gains})
     kept = fitted if is_better else yours
-    return TuneResult(kept.retrieval, kept.assembly, gains, changes, len(fit), len(test), is_better, seed)
+    searched = replace(kept.retrieval, on_search_error=given.on_search_error)
+    return TuneResult(searched, kept.assembly, gains, changes, len(fit), len(test), is_better, seed)
 
 
 def _changes(yours: Settings, fitted: Settings) -> dict[str, tuple[Any, Any]]:
@@ -253,11 +246,11 @@ class _Sample:
 
 def _fit(sample: _Sample, yours: Settings) -> Settings:
     """Return the settings that are best on the questions of `sample`, fitted one after the other."""
-    current, searches, pipeline = yours, Searches(), sample.pipeline
-    if pipeline.index is not None:
+    current, searches = yours, Searches()
+    if sample.pipeline.index is not None:
         if current.retrieval.strategy == "hybrid":
-            weight = _best_weight(sample.questions, current.retrieval, pipeline)
-            current = replace(current, retrieval=replace(current.retrieval, keyword_weight=weight))
+            weights = [{"keyword_weight": weight} for weight in (0.1, 0.3, 0.5, 0.7, 0.9)]
+            current, searches = _fit_setting(sample, current, searches, "retrieval", weights, "recall")
         limits = [{"limit": limit} for limit in (10, 20, 40)]
         current, searches = _fit_setting(sample, current, searches, "retrieval", limits, "recall")
     relevance: list[dict[str, Any]] = [{"fill": False, "min_relevance": value} for value in (0.1, 0.2, 0.4)]
@@ -267,19 +260,6 @@ def _fit(sample: _Sample, yours: Settings) -> Settings:
     current, searches = _fit_setting(sample, current, searches, "assembly", budgets, "recall")
     orders = [{"order": order} for order in ("auto", "documents", "relevance", "edges")]
     return _fit_setting(sample, current, searches, "assembly", orders, "early")[0]
-
-
-def _best_weight(questions: Sequence[LabeledQuestion], config: RetrievalConfig, pipeline: Pipeline) -> float:
-    labeled = [
-        (Question(one.text, filter=one.filter), [partial(has_whole, evidence) for evidence in one.evidence])
-        for one in questions
-        if one.evidence
-    ]
-    if not labeled:
-        return config.keyword_weight
-    services = SearchServices.from_arguments(pipeline.index, pipeline.embed, pipeline.channels, ())
-    flow = weights_flow(labeled, config, services.capabilities(pipeline.taxonomy, None), time.perf_counter)
-    return services.drive(flow, config.timeout_seconds)[0].keyword_weight
 
 
 def _fit_setting(
@@ -324,60 +304,3 @@ def _is_near(differences: Any) -> bool:
     if len(differences) < 2:
         return bool(differences.mean() <= 0)
     return bool(differences.mean() <= differences.std(ddof=1) / math.sqrt(len(differences)))
-
-
-WEIGHTS = tuple(round(step / 20, 2) for step in range(21))
-"""The weights tried: 0 to 1 in steps of .05."""
-
-IsExpected = Callable[[Chunk], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class WeightTrial:
-    """A weight, and what it finds."""
-
-    keyword_weight: float
-    recall: float
-    """The share of the evidence among the best `limit` chunks, 0 to 1, as a mean over the questions."""
-    reciprocal_rank: float
-    """The mean of 1 / place of the first chunk with evidence, 0 where none is among the candidates."""
-
-
-def weights_flow(
-    labeled_questions: Sequence[tuple[Question, Sequence[IsExpected]]],
-    config: RetrievalConfig,
-    capabilities: Capabilities,
-    clock: Callable[[], float],
-) -> Generator[RetrievalRequest, Any, tuple[WeightTrial, ...]]:
-    """Return what each weight finds, the best first: by recall, then by reciprocal rank, then the nearest to now.
-
-    Each question comes with a test of the chunks for each piece of its evidence. The strategy is "hybrid".
-
-    Raises:
-        SearchError: a channel failed: a weight fitted without it would be none.
-    """
-    check_capabilities(config, capabilities)
-    strict = replace(config, on_search_error="raise")
-    weights = sorted({*WEIGHTS, config.keyword_weight})
-    sums = {weight: [0.0, 0.0] for weight in weights}
-    for question, tests in labeled_questions:
-        log, _ = yield from start_retrieval(question, capabilities, clock)
-        scored, _ = yield from search_channels(question, strict, capabilities, log)
-        ranked = rank_channels(scored, strict.candidates_per_channel, strict.min_similarity)
-        for weight in weights:
-            found = fuse(scored, ranked, replace(config, keyword_weight=weight), log.terms)
-            ranks = [place for is_expected in tests if (place := _rank_of(found, is_expected)) is not None]
-            sums[weight][0] += sum(place < config.limit for place in ranks) / len(tests)
-            sums[weight][1] += 1 / (1 + min(ranks)) if ranks else 0.0
-    number = len(labeled_questions)
-    trials = (WeightTrial(weight, *(total / number for total in sums[weight])) for weight in weights)
-
-    def quality(one: WeightTrial) -> tuple[float, float, float]:
-        return round(one.recall, 9), round(one.reciprocal_rank, 9), -abs(one.keyword_weight - config.keyword_weight)
-
-    return tuple(sorted(trials, key=quality, reverse=True))
-
-
-def _rank_of(found: Sequence[RetrievedChunk], is_expected: IsExpected) -> int | None:
-    """Return the rank of the first chunk that is expected."""
-    return next((at for at, one in enumerate(found) if is_expected(one.chunk)), None)

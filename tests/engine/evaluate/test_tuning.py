@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, RetrievalConfig
+from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, RetrievalConfig, SearchError
 from ctxassembly.evaluate import Evidence, LabeledQuestion, tune
 from ctxassembly.evaluate.statistics import Estimate
 from ctxassembly.evaluate.tuning import Score, _is_better, choose
@@ -30,6 +30,11 @@ def opposite(text: str) -> Any:
     return one_hot((number + 5) % len(NUMBERS))
 
 
+def own_vector(text: str) -> Any:
+    """The vector of the chunk that the words name."""
+    return one_hot(int(text.split("value")[1].split(maxsplit=1)[0]))
+
+
 def one_hot(number: int) -> list[float]:
     return [float(at == number) for at in NUMBERS]
 
@@ -48,6 +53,37 @@ def test_a_weight_that_is_wrong_is_fitted_and_confirmed():
     assert recall.difference.low > 0
     assert tuned.fitted["keyword_weight"] == (0.0, tuned.retrieval.keyword_weight)
     assert str(tuned).endswith("The fitted settings are better.")
+
+
+def test_where_words_mislead_vectors_weigh_more():
+    """A chunk that has all words of each question answers none."""
+    noise = Chunk("noise", "noise", " ".join(question.text for question in ASKED))
+    index = MemoryIndex([*CHUNKS, noise], [*map(one_hot, NUMBERS), [-1.0] * len(NUMBERS)])
+    config = RetrievalConfig(limit=1, keyword_weight=1.0, rescue="off")
+    tuned = tune(ASKED, index=index, embed=own_vector, retrieval=config, assembly=SMALL)
+    assert tuned.retrieval.keyword_weight < 0.9
+    assert tuned.gains[0].after == 1.0
+
+
+@pytest.mark.parametrize("weight", [0.33, 0.6])
+def test_ties_stay_at_the_present_weight(weight: float):
+    config = RetrievalConfig(limit=3, keyword_weight=weight)
+    assert tune(ASKED, index=HYBRID, embed=own_vector, retrieval=config).retrieval.keyword_weight == weight
+
+
+def test_a_channel_that_fails_is_an_error():
+    def broken(_: str) -> Any:
+        raise OSError("gone")
+
+    with pytest.raises(SearchError, match="the vector channel failed: OSError: gone"):
+        tune(ASKED, index=HYBRID, embed=broken)
+
+
+def test_the_fitted_settings_bear_failures_as_yours_do():
+    config = RetrievalConfig(limit=1, keyword_weight=0.0, rescue="off")
+    tuned = tune(ASKED, index=HYBRID, embed=opposite, retrieval=config, assembly=SMALL)
+    assert tuned.is_better
+    assert tuned.retrieval.on_search_error == config.on_search_error
 
 
 def test_no_setting_is_better_than_the_defaults():
