@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
@@ -30,17 +31,17 @@ def far_heads(
     if not inside:
         return {}
     found: dict[int, list[tuple[int, Candidate]]] = defaultdict(list)
-    known = [(key, chunk, positions[chunk.document_id, chunk.id]) for key, chunk in chunks]
-    known += [(hit.key, hit.chunk, hit.position) for hit in hits]
-    keys = {(chunk.document_id, position): key for key, chunk, position in known}
-    ends = {key: table_end(chunk.text) for key, chunk, _ in known}
+    known = {(chunk.document_id, positions[chunk.document_id, chunk.id]): (key, chunk.text) for key, chunk in chunks}
+    known |= {(hit.chunk.document_id, hit.position): (hit.key, hit.chunk.text) for hit in hits}
+    find_end = cache(table_end)
     for hit in inside:
         bar_count = hit.chunk.text.lstrip().partition("\n")[0].count("|")
         for steps in range(1, MAX_CHUNKS + 1):
-            key = keys.get((hit.chunk.document_id, hit.position - steps))
-            if key is None or ends[key].bar_count != bar_count:
+            key, text = known.get((hit.chunk.document_id, hit.position - steps), (0, ""))
+            end = find_end(text)
+            if end.bar_count != bar_count:
                 break
-            if ends[key].begins_here:
+            if end.begins_here:
                 found[key].append((steps, hit))
                 break
     return found
