@@ -29,9 +29,11 @@ MAX_ENTRY_CHARS, MAX_ENTRY_LINES, MAX_LINE_CHARS = 600, 12, 100
 MAX_RECORD_SENTENCES = 30
 """Most lines and sentences of a JSON object that is kept whole."""
 
-_ROW = re.compile(r"[ \t]*\|")
-_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]|\*\*[^*]+\*\*$|__[^_]+__$")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s")
+_SIGN = re.compile(
+    r"[ \t]*(?:(\|)|(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])(\s))"
+    r"|\s*(?:#{1,6}(?=[ \t]\s*\S)|\*\*[^*]+\*\*\s*\Z|__[^_]+__\s*\Z)()"
+)
+"""What a row, an item (up to the blank) or a heading begins with."""
 _BRACE = re.compile(r"\s*\{")
 _IN_RECORD = re.compile(r"\s*[{}\[\]\"]")
 """The beginning of a line of JSON."""
@@ -45,15 +47,49 @@ _WHOLE_LINE = 1 << 9
 _ENDS_IN_COLON = 1 << 10
 
 
+_SIGN_FORMS = (0, _ROW_LINE, _ITEM_LINE, _HEADING_LINE)
+"""The form by the number of the group of `_SIGN`."""
+
+
+class LineForms(dict[int, int]):
+    """The form of each sentence of a text by its index, read when it is first looked up."""
+
+    def __init__(self, text: str, boundaries: Sequence[int], continues: Sequence[bool]) -> None:
+        super().__init__()
+        self._text, self._boundaries, self._continues = text, boundaries, (*continues, False)
+
+    def __missing__(self, index: int) -> int:
+        """Read the form of the sentence at `index`."""
+        begin, continues, is_continued = self._boundaries[index], self._continues[index], self._continues[index + 1]
+        text = self._text[begin : self._boundaries[index + 1]]
+        stripped = text.rstrip()
+        line, break_count = stripped.lstrip(), text.count("\n", len(stripped))
+        is_short, has_stop = len(line) < MIN_PART_CHARS, is_ended(line)
+        begins_word = line[:2].isalpha() and len(line) > 1
+        form = _SHORT if is_short else _PROSE if begins_word and has_stop else 0
+        if break_count or not is_continued:
+            form |= _ENDS_PARAGRAPH | _ENDS_LINE if break_count > 1 else _ENDS_LINE
+        if not has_stop and line.rstrip("*_ ").endswith(_COLONS):
+            form |= _ENDS_IN_COLON
+        if not continues or self._text[begin - 1] == "\n":
+            form |= _BEGINS_LINE
+            if not begins_word and (sign := _SIGN.match(text)):
+                form |= _SIGN_FORMS[sign.lastindex or 0]
+            if line and not (has_stop or form & _ROW_LINE) and (break_count or continues or is_continued):
+                form |= _WHOLE_LINE | _ENTRY_LINE if len(line) <= MAX_LINE_CHARS else _WHOLE_LINE
+        self[index] = form
+        return form
+
+
 class TextLines:
-    """The forms of the sentences of a text, each read once."""
+    """The lines of a text by the indexes of its sentences, and what each of them needs."""
 
     def __init__(
         self, text: str, boundaries: Sequence[int], continues: Sequence[bool], document_ids: Sequence[str]
     ) -> None:
         self._text, self._boundaries, self._continues, self._document_ids = text, boundaries, continues, document_ids
         self._is_continued = [*continues[1:], False]
-        self._forms: dict[int, int] = {}
+        self._forms = LineForms(text, boundaries, continues)
         self._needed: dict[int, Sequence[int] | None] = {}
         self._table_starts: dict[int, int] = {}
         self._list_heads: dict[int, tuple[int, ...]] = {}
@@ -70,23 +106,23 @@ class TextLines:
 
     def introduces(self, index: int) -> bool:
         """Return True if the line at `index` introduces the next one: it ends in a colon, or is short, as a heading."""
-        form = self._form(index)
+        form = self._forms[index]
         if form & (_HEADING_LINE | _ENDS_IN_COLON):
             return True
-        is_label = form & _SHORT and form & _WHOLE_LINE and not form & _ITEM_LINE
-        return bool(is_label) and (not self._can_extend(index) or self._begins_entry(index + 1))
+        is_label = form & (_SHORT | _WHOLE_LINE | _ITEM_LINE) == _SHORT | _WHOLE_LINE
+        return is_label and not self._continues_entry(index + 1)
 
     def begins_line(self, index: int) -> bool:
         """Return True if the sentence at `index` begins a line."""
-        return bool(self._form(index) & _BEGINS_LINE)
+        return bool(self._forms[index] & _BEGINS_LINE)
 
     def is_row(self, index: int) -> bool:
         """Return True if the sentence at `index` is a row of a table with bars."""
-        return bool(self._form(index) & _ROW_LINE)
+        return bool(self._forms[index] & _ROW_LINE)
 
     def is_whole_line(self, index: int) -> bool:
         """Return True if the sentence at `index` is a line without a stop at its end, and not a row with bars."""
-        return bool(self._form(index) & _WHOLE_LINE)
+        return bool(self._forms[index] & _WHOLE_LINE)
 
     def is_part(self, index: int) -> bool:
         """Return True if the sentence at `index` is a part of an entry or a record."""
@@ -94,7 +130,7 @@ class TextLines:
 
     def entry(self, index: int) -> range:
         """Return the indexes of the lines of the entry that the line at `index` is part of; empty if it is of none."""
-        if not self._form(index) & _ENTRY_LINE:
+        if not self._forms[index] & _ENTRY_LINE:
             return range(0)
         if index not in self._entries:
             found = self._find_entry(index)
@@ -103,19 +139,19 @@ class TextLines:
 
     def table(self, index: int) -> range:
         """Return the indexes of the rows of the table that the one at `index` is a row of; empty if it is none."""
-        if not self._form(index) & _ROW_LINE:
+        if not self._forms[index] & _ROW_LINE:
             return range(0)
         first = last = index
         while self._is_next_row(first):
             first -= 1
-        while last + 1 < len(self._continues) and self._form(last + 1) & _ROW_LINE and self._is_next_row(last + 1):
+        while last + 1 < len(self._continues) and self._forms[last + 1] & _ROW_LINE and self._is_next_row(last + 1):
             last += 1
         return range(first, last + 1)
 
     def list_of(self, index: int) -> range:
         """Return the indexes of the list that the item or introduction at `index` is of; empty if it is none."""
         first = index + 1 if self._is_continued[index] and self._introduction(index + 1) == (index,) else index
-        head = self._introduction(first) if first > index or self._form(index) & _ITEM_LINE else ()
+        head = self._introduction(first) if first > index or self._forms[index] & _ITEM_LINE else ()
         if not head:
             return range(0)
         last = first
@@ -123,43 +159,16 @@ class TextLines:
             last += 1
         return range(head[0], last + 1)
 
-    def _form(self, index: int) -> int:
-        if index not in self._forms:
-            self._forms[index] = self._read_form(index)
-        return self._forms[index]
-
-    def _read_form(self, index: int) -> int:
-        text, continues, is_continued = self._sentence(index), self._continues[index], self._is_continued[index]
-        line = text.strip()
-        is_short, has_stop = len(line) < MIN_PART_CHARS, is_ended(line)
-        begins_word = line[:2].isalpha() and len(line) > 1
-        break_count = text.count("\n", len(text.rstrip()))
-        form = _SHORT if is_short else _PROSE if begins_word and has_stop else 0
-        if break_count or not is_continued:
-            form |= _ENDS_PARAGRAPH | _ENDS_LINE if break_count > 1 else _ENDS_LINE
-        if line.rstrip("*_ ").endswith(_COLONS):
-            form |= _ENDS_IN_COLON
-        if not continues or self._text[self._boundaries[index] - 1] == "\n":
-            form |= _BEGINS_LINE
-            if not begins_word:
-                form |= _ROW_LINE if _ROW.match(text) else _ITEM_LINE if _ITEM.match(text) else 0
-                form |= _HEADING_LINE if _HEADING.match(line) else 0
-            is_line = line and (break_count or continues or is_continued)
-            if is_line and not has_stop and not form & _ROW_LINE:
-                form |= _WHOLE_LINE | _ENTRY_LINE if len(line) <= MAX_LINE_CHARS else _WHOLE_LINE
-        return form
-
     def _find_needed(self, index: int) -> Sequence[int] | None:
-        form = self._form(index)
-        # Prose, as most sentences are; where it begins no line, the line may be of a record.
-        if form & _PROSE and (form & _BEGINS_LINE or not self._brace_lines):
-            return ()
+        form = self._forms[index]
+        if form & _PROSE:  # as most sentences; where it begins no line, the line may be of a record
+            return () if form & _BEGINS_LINE else self._record(index)
         if form & _ROW_LINE:
             return self._table_head(index)
         if record := self._record(index):
             return record
         if entry := self.entry(index):
-            return [*entry, *(self._introduction(entry[0]) if self._form(entry[0]) & _ITEM_LINE else ())]
+            return [*entry, *(self._introduction(entry[0]) if self._forms[entry[0]] & _ITEM_LINE else ())]
         if form & _ITEM_LINE:
             return self._introduction(index)
         if self.introduces(index):
@@ -182,12 +191,12 @@ class TextLines:
         if not (has_rule or self._continues[start]):
             return ()  # a chunk that begins inside a table
         head = [start, start + 1] if has_rule else [start]
-        is_needy = index <= head[-1] and self._is_continued[head[-1]] and self._form(head[-1] + 1) & _ROW_LINE
+        is_needy = index <= head[-1] and self._is_continued[head[-1]] and self._forms[head[-1] + 1] & _ROW_LINE
         return [*head, head[-1] + 1] if is_needy else head
 
     def _is_next_row(self, index: int) -> bool:
         """Return True if the row at `index` comes after another one of its table, in the same or in another chunk."""
-        if not index or not self._form(index - 1) & _ROW_LINE:
+        if not index or not self._forms[index - 1] & _ROW_LINE:
             return False
         return self._continues[index] or (
             self._document_ids[index] == self._document_ids[index - 1]
@@ -200,7 +209,7 @@ class TextLines:
         at = index
         while at not in self._list_heads:
             passed.append(at)
-            is_item = self._form(at) & _ITEM_LINE
+            is_item = self._forms[at] & _ITEM_LINE
             if not self._continues[at] or not (is_item or self._is_inside_item(at)):
                 self._list_heads[at] = ()
             elif is_item and not self._is_inside_item(at - 1) and self.introduces(at - 1):
@@ -212,29 +221,26 @@ class TextLines:
 
     def _is_inside_item(self, index: int) -> bool:
         """Return True if the sentence at `index` continues an item: it begins no line, or an indented one."""
-        return not self._form(index) & _BEGINS_LINE or self._sentence(index)[:1].isspace()
+        return not self._forms[index] & _BEGINS_LINE or self._text[self._boundaries[index]].isspace()
 
     def _find_entry(self, index: int) -> range:
         first = last = index
-        while self._can_extend(first - 1) and not self._begins_entry(first) and last - first < MAX_ENTRY_LINES:
+        while last - first < MAX_ENTRY_LINES and self._continues_entry(first):
             first -= 1
-        while self._can_extend(last) and not self._begins_entry(last + 1) and last - first < MAX_ENTRY_LINES:
+        while last - first < MAX_ENTRY_LINES and self._continues_entry(last + 1):
             last += 1
         is_too_long = self._boundaries[last + 1] - self._boundaries[first] > MAX_ENTRY_CHARS
         is_entry = first < last < first + MAX_ENTRY_LINES and not is_too_long
         return range(first, last + 1) if is_entry else range(0)
 
-    def _can_extend(self, index: int) -> bool:
-        """Return True if the lines at `index` and after it are of one entry, unless the second one begins another."""
+    def _continues_entry(self, index: int) -> bool:
+        """Return True if the line at `index` and the one before it are of the same entry."""
         return (
-            index >= 0
-            and self._is_continued[index]
-            and self._form(index) & (_ENTRY_LINE | _ENDS_PARAGRAPH) == _ENTRY_LINE
-            and bool(self._form(index + 1) & _ENTRY_LINE)
+            0 < index < len(self._continues)
+            and self._continues[index]
+            and self._forms[index] & (_ENTRY_LINE | _ITEM_LINE | _HEADING_LINE) == _ENTRY_LINE
+            and self._forms[index - 1] & (_ENTRY_LINE | _ENDS_PARAGRAPH) == _ENTRY_LINE
         )
-
-    def _begins_entry(self, index: int) -> bool:
-        return bool(self._form(index) & (_ITEM_LINE | _HEADING_LINE))
 
     @cached_property
     def _brace_lines(self) -> Sequence[int]:
@@ -268,7 +274,7 @@ class TextLines:
         closing = text[: text.index("{")] + "}"
         is_one_line = text.strip() != "{"
         while last - first < MAX_RECORD_SENTENCES:
-            if (is_one_line and self._form(last) & _ENDS_LINE) or self._sentence(last).startswith(closing):
+            if (is_one_line and self._forms[last] & _ENDS_LINE) or self._sentence(last).startswith(closing):
                 return range(first, last + 1) if last >= index else ()
             if not self._is_continued[last]:
                 break
@@ -278,7 +284,7 @@ class TextLines:
     def _line_start(self, index: int) -> int:
         """Return the index of the first sentence of the line of the one at `index`, at most 12 sentences before."""
         for at in range(index, max(index - MAX_ENTRY_LINES, 0), -1):
-            if self._form(at) & _BEGINS_LINE:
+            if self._forms[at] & _BEGINS_LINE:
                 return at
         return max(index - MAX_ENTRY_LINES, 0)
 
