@@ -63,21 +63,6 @@ INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'qu
 class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
-    Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "...", "conversation": ...}`, of
-    which only the first is required. A `Retrieved`, or hits, may take the place of the documents. A supplement (text or
-    a `Supplement`) holds what no document does: facts from a graph or a database. A conversation is a `Conversation`,
-    or the messages of one: what the model still sees in them isn't sent again. Without a "query", a text under
-    "question" or "input" is taken for it. Other keys, such as the rest of a graph's state, are ignored.
-
-    Parameters: `config` has the settings; `store` has the chunks next to a hit; `filter`, `neighbors` and
-    `transform_fetched` limit which of these chunks may be read; `conversation` is the one of all runs;
-    `dedup="semantic"` uses `embeddings` and `compress="llm"` uses `llm`; `scorer` scores how relevant sentences are,
-    in addition to the words of the query.
-
-    Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
-    never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
-    Each stage is a run below it, `ctxassembly.expand` or `ctxassembly.budget`, whose outputs are counts.
-
     >>> from langchain_core.documents import Document
     >>> said = Document("Drink water until two hours before.", id="gastro#0", metadata={"source": "gastro.pdf"})
     >>> [document] = ContextAssembler().invoke([said])
@@ -87,48 +72,58 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     >>> document.metadata["citation"]["label"]
     '1'
 
-    Filters. The store fetches neighbors itself, past the filter of the search that found the documents. So they are
-    filtered again:
+    **Input**: a list of documents, or a dict with these keys, of which other keys are ignored:
 
-    - to `filter`, or to the filter of `store`;
-    - in a `ContextAssemblyRetriever`, also to the filter of its search;
-    - behind a pipe, `retriever | assembler`, the assembler can't see the search. Without `filter`, a neighbor has to
-      agree with its hit on all metadata but those that vary within a document, and the first run gives a
-      `FilterNotSeenWarning`. With one tenant, write `neighbors="unfiltered"`.
+    - `documents`: documents, hits or a `Retrieved`. Required.
+    - `query`: the question. Without it, a text under "question" or "input" is used.
+    - `supplement`: text or a `Supplement` that is in no document, such as facts from a graph or a database.
+    - `conversation`: a `Conversation`, or messages. What the model still sees in them isn't sent again.
 
-    A search that is seen to have no filter clears only neighbors from its own vector store (the same object, table or
-    collection). Those from another store have to agree with their hit as behind a pipe: the search may be in the
-    collection of one tenant, and the store hold everybody's. The first run in which some are left out warns.
+    **Output**: one document per label, in order, as `to_documents` returns them; none for no documents. Inputs are
+    never changed. Each run sends the custom event `context_assembled`, with citations and trace as plain dicts. Each
+    stage is a run below it, such as `ctxassembly.expand`, whose outputs are counts.
 
-    Masks. A step before the assembler that masks or removes text has seen the documents, but not their neighbors: give
-    it as `transform_fetched`, too.
+    **Parameters**, by what they are for:
+
+    - Settings: `config`.
+    - Neighbors: `store` has them; `filter`, `neighbors` and `transform_fetched` limit which of them may be read.
+    - Models, all optional: `embeddings`, `llm`, `scorer`.
+    - Conversations: `conversation`.
+
+    **Filters.** The store fetches neighbors past the filter of the search that found the documents. So they must pass
+    `filter`, and the filter of `store`. In a `ContextAssemblyRetriever` they must also pass the filter of its search.
+    Behind a pipe the assembler can't see the search: without a `filter`, a neighbor must match its hit's metadata (but
+    for what varies within a document), and the first run gives a `FilterNotSeenWarning`. With one tenant, write
+    `neighbors="unfiltered"`.
+
+    A search without a filter clears only neighbors from its own vector store (the same object, table or collection).
+    Neighbors from another store must match their hit's metadata: the search may be in the collection of one tenant,
+    and the store may hold everybody's. The first run that leaves some out warns.
     """
 
     config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
+    """The settings of the assembly."""
     store: SkipValidation[Store | AsyncStore | None] = None
-    """The store of neighbors, any object with `fetch(refs)` or `afetch(refs)`. None fetches none."""
-    embeddings: Any = None
-    """For `dedup="semantic"`, which needs it: an `Embeddings`, or a function from texts to vectors."""
-    llm: Any = None
-    """For `compress="llm"`, which needs it: a Runnable that takes a string, or a function from a prompt to an answer.
-
-    A Runnable's runs are below the assembler's run, and get its config."""
-    scorer: Any = None
-    """Scores how well sentences answer the query, in addition to its words: an `Embeddings`, a cross-encoder, or a
-    function from the query and sentences to scores, called or awaited. `assemble` says when it is asked."""
+    """The store of neighbors: any object with `fetch(refs)` or `afetch(refs)`. None adds no neighbors."""
     filter: Any = None
-    """The retriever's filter (tenant, access group), in the form of the vector store of `store`. No neighbor that it
-    excludes is added, and in an `answer_chain` no hit. It may be configurable:
-    `configurable_fields(filter=ConfigurableField(id="filter"))`."""
+    """The filter that neighbors must pass, in an `answer_chain` hits too, in the form of the vector store of `store`.
+    It may be configurable: `configurable_fields(filter=ConfigurableField(id="filter"))`."""
     neighbors: Neighbors | None = None
     """Replaces `config.neighbors`: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
     transform_fetched: Callable[[Sequence[Chunk]], Any] | None = None
-    """A function from fetched chunks to those that may be used, called before anything else sees them: a mask, say. It
-    may be async, for the async methods."""
+    """A function from fetched chunks to those that may be used, called or awaited. Masks belong here, too: steps before
+    the assembler don't see neighbors."""
+    embeddings: Any = None
+    """Required for `dedup="semantic"`: an `Embeddings`, or a function from texts to vectors."""
+    llm: Any = None
+    """Required for `compress="llm"`: a function from a prompt to an answer, or a Runnable that takes a string. Runs of
+    a Runnable are below the assembler's run, and get its config."""
+    scorer: Any = None
+    """Scores how well sentences answer the query, in addition to its words: an `Embeddings`, a cross-encoder, or a
+    function from the query and sentences to scores, called or awaited."""
     conversation: InstanceOf[Conversation] | None = None
     """The conversation of all runs. A conversation in the input of a run takes its place. With
-    `Conversation(labels=Labels())` each run takes the next labels; without any a run begins with `config.first_label`.
-    """
+    `Conversation(labels=Labels())` each run takes the next labels; without any it begins with `config.first_label`."""
 
     _warnings: WarnOnce = PrivateAttr(default_factory=WarnOnce)
     """Its warnings. Copies share it; so does an assembler that is made from the config of a call."""

@@ -106,15 +106,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     >>> node.metadata["citation"]["label"]
     '1'
 
-    Output. The nodes joined by a blank line, as `compact` joins them, are exactly `Context.text`. The metadata
-    of each node has the citation, the chunk ids and the scores; the metadata of the first node also has the trace. If
-    labels begin with 1, `source_nodes[i - 1]` is label i; after a leading supplement, `source_nodes[i]` is.
+    **Output**: the nodes joined by a blank line, as `compact` joins them, are exactly `Context.text`. The metadata of
+    each node has the citation, the chunk ids and the scores; the metadata of the first node also has the trace. If
+    labels begin with 1, `source_nodes[i - 1]` is label i; after a leading supplement, `source_nodes[i]` is. Each stage
+    is a span below the postprocessor's, such as `ctxassembly.expand`; its result has counts.
 
-    Order. It must be the last postprocessor. Nothing that splits or numbers nodes again may follow: in a
-    CitationQueryEngine, which does, it warns. `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE` ask any other
-    engine for labels, and `resolve(response)` returns its citations. Postprocessors before it see the hits, not their
-    neighbors: a mask isn't applied to these, and a dropped node comes back as the neighbor of one that was kept. So a
-    step that masks or drops nodes has to do the same to chunks, in `transform_fetched`:
+    **Order**: it must be the last postprocessor, and nothing may split or number its nodes again. In a
+    CitationQueryEngine, which does, it warns. In other engines `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE`
+    ask for labels, and `resolve(response)` returns the citations. Postprocessors before it see the hits, not their
+    neighbors: what they mask or drop comes back with a neighbor. So do the same in `transform_fetched`:
 
         def mask(text): return re.sub(NAMES, "[NAME]", text)
 
@@ -122,13 +122,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
         ContextAssemblyPostprocessor(docstore=index.docstore, transform_fetched=mask_chunks)
 
-    Neighbors come from one of `docstore`, `vector_store` (which has to store text) and `store` (any object with
-    fetch(refs) or afetch(refs)); without one of them the hits have none. `transform_fetched` takes the fetched chunks
-    and returns those that may be used; it may be async, for `apostprocess_nodes`.
-
-    Filters. A postprocessor can't see the filter of the retriever, so give it as `filter`: MetadataFilters, or, if they
-    differ from call to call, a function from the query (None if there is none) to the filters of this call, or None. No
-    neighbor that they exclude gets into the context, and from Postgres none is read.
+    **Filters**: a postprocessor can't see the filter of the retriever, so give it as `filter`. If it differs from call
+    to call, give a function. No neighbor that it excludes gets into the context, and from Postgres none is read:
 
         user = ContextVar("user")
 
@@ -136,45 +131,47 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
         ContextAssemblyPostprocessor(vector_store=vector_store, filter=mine)
 
-    Without a filter a neighbor has to agree with its hit on all metadata but those known to vary within a document
-    (`AssemblyConfig.varying_keys` adds to them). The first run in which that matters gives a FilterNotSeenWarning.
-    `neighbors="unfiltered"` lets everybody read everything; `neighbors="filtered"` refuses to run without a filter.
-    Both replace `config.neighbors`. If the retriever restricts its search by `node_ids` or `vector_store_kwargs`,
-    restrict the neighbors in `transform_fetched`.
+    Without a filter, a neighbor must match its hit's metadata, but for what varies within a document
+    (`AssemblyConfig.varying_keys` adds to that). The first run in which that matters gives a `FilterNotSeenWarning`. If
+    the retriever restricts its search by `node_ids` or `vector_store_kwargs`, restrict the neighbors in
+    `transform_fetched`.
 
-    `supplement` holds what no node does, facts from a graph or a database: text, a `Supplement`, or a function from the
-    query (None if there is none) to one of them or None.
-
-    Excluded metadata. A key in `excluded_llm_metadata_keys` of a node is in no header: not under `header_keys`, and not
-    as a summary, a section or a page. A label then names the next source that it may, else "unknown". Citations have
-    all keys, since the LLM doesn't read them. SimpleDirectoryReader excludes `file_name` from all its documents,
+    **Excluded metadata**: a key in `excluded_llm_metadata_keys` of a node is in no header: not under `header_keys`, and
+    not as a summary, a section or a page. The label then names the next source that it may, else "unknown". Citations
+    have all keys, since the LLM doesn't read them. SimpleDirectoryReader excludes `file_name` from all its documents,
     together with sizes and dates, and labels name it all the same; for others write `MetadataKeys(source="title")`.
 
-    Nodes with an image, audio or video and no text follow the labeled ones, with their metadata kept out of the
-    prompt, and a note in the trace names them. An image with a caption is read by its caption, and its label's node is
-    an ImageNode with its path: `as_query_engine(multimodal=True)` shows a model both.
+    **Media**: nodes with an image, audio or video and no text follow the labeled ones, with their metadata kept out of
+    the prompt, and a note in the trace names them. An image with a caption is read by its caption, and its label's node
+    is an ImageNode with its path: `as_query_engine(multimodal=True)` shows a model both.
 
-    `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
-    function. It gets the texts of nodes without an embedding, in one batch.
-
-    `conversation` is the conversation of an agent's memory, `MemoryConversation(memory)`: text that the memory still
-    holds isn't sent again, and documents keep their labels. A function without arguments may return the current one, or
-    None. A plain `Conversation` is taken as it is, and nothing is added to it. With `Conversation(labels=Labels())`
-    each run takes the next labels: the engines of a SubQuestionQueryEngine share one, and all their sources have
-    different labels. Without any each run begins with `config.first_label`.
-
-    `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. If the
-    context may be longer than the window of `llm`, or else of `Settings.llm`, a warning says so. An LLM that only the
-    query engine has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
-
-    `scorer` scores how well sentences answer the query, in addition to its words: a LlamaIndex embedding model, a
-    cross-encoder, or a function from the query and sentences to scores, called or awaited. `assemble` says when it is
-    asked.
-
-    Each stage is a span below the postprocessor's, `ctxassembly.expand` or `ctxassembly.budget`; its result has counts.
-
-    `to_dict` and `to_json` leave out stores, models, conversation, hook and supplement: pass them to
+    **Serialization**: `to_dict` and `to_json` leave out stores, models, conversation, hook and supplement: pass them to
     `from_dict` again. A function as `filter` can't be written as JSON.
+
+    Args:
+        config: the settings of the assembly.
+        docstore: the store of neighbors: a docstore. Give at most one of the three; without any, hits have none.
+        vector_store: the same, a vector store that stores text.
+        store: the same, any object with `fetch(refs)` or `afetch(refs)`.
+        filter: the filter that neighbors must pass: MetadataFilters, or a function from the query (None if there is
+            none) to the filters of this call, or None.
+        neighbors: replaces `config.neighbors`: "auto", "filtered" (no run without a filter) or "unfiltered" (everybody
+            may read everything).
+        transform_fetched: a function from fetched chunks to those that may be used; async for `apostprocess_nodes`.
+        supplement: text that is in no node, such as facts from a graph or a database: text, a `Supplement`, or a
+            function from the query (None if there is none) to one of them or None.
+        embeddings: required for `dedup="semantic"`: a LlamaIndex embedding model, anything with
+            `embed_documents(texts)`, or a function. It gets the texts of nodes without an embedding, in one batch.
+        llm: required for `compress="llm"`: a LlamaIndex LLM, or a function from a prompt to an answer. A warning says
+            if the context may exceed the window of `llm`, or else of `Settings.llm`. An LLM that only the query engine
+            has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
+        scorer: scores how well sentences answer the query, in addition to its words: a LlamaIndex embedding model, a
+            cross-encoder, or a function from the query and sentences to scores, called or awaited.
+        conversation: the conversation of an agent's memory, `MemoryConversation(memory)`: text that the memory still
+            holds isn't sent again, and documents keep their labels. A function without arguments may return the current
+            one, or None. A plain `Conversation` is read only. With `Conversation(labels=Labels())` each run takes the
+            next labels, so that the engines of a SubQuestionQueryEngine can share one. Without any, each run begins
+            with `config.first_label`.
 
     Raises:
         ConfigError: more than one store is given; a store, hook, llm, scorer or embeddings have the wrong type;

@@ -86,7 +86,11 @@ def test_each_basic_setting_has_a_row_with_what_was_measured():
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\| .*\|$", table, re.MULTILINE)
     ]
-    assert all(len(row) == 4 and row[3] for row in rows)
+    assert all(len(row) == 3 and row[2] for row in rows)
+    defaults = dict(re.findall(r"#AssemblyConfig\.(\w+)\) \(([^)]+)\)", table))
+    for name, default in defaults.items():
+        value = getattr(AssemblyConfig(), name)
+        assert value is None or str(value).removeprefix("0") == default.replace(",", "")
     named = set(re.findall(r"#AssemblyConfig\.(\w+)", table))
     assert set(" ".join(re.findall(r"<!-- settings: AssemblyConfig (.*?) -->", basic)).split()) <= named
 
