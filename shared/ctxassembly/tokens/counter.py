@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -174,7 +174,7 @@ class TokenCounter:
             known = self._counts.get(text)
         return self._counts.put(text, self._count(text)) if known is None else known
 
-    def measure(self, text: str, cuts: Sequence[int] = ()) -> TokenSpan:
+    def measure(self, text: str, cuts: Iterable[int] = ()) -> TokenSpan:
         """Return `text` with its inner tokens counted.
 
         At `cuts`, ascending, it is divided if that is safe: the parts may have been counted before.
@@ -246,11 +246,11 @@ class TokenCounter:
         self._measures.clear()
         self._lower_bounds.clear()
 
-    def _measure(self, text: str, cuts: Sequence[int]) -> TokenSpan:
+    def _measure(self, text: str, cuts: Iterable[int]) -> TokenSpan:
         head, inside, tail = _split_at_boundaries(text)
-        if cuts and inside:
-            begin, end = len(head), len(head) + len(inside)
-            places = [begin, *(cut for cut in cuts if begin < cut < end and _SAFE.match(text, cut)), end]
+        begin, end = len(head), len(head) + len(inside)
+        places = [begin, *(cut for cut in cuts if begin < cut < end and _SAFE.match(text, cut)), end]
+        if len(places) > 2:
             inner = sum([self.count(text[first:last]) for first, last in pairwise(places)])
         else:
             inner = self._count(inside) if inside else 0

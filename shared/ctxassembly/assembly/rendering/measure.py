@@ -74,7 +74,7 @@ class SizeMeter:
 
     def __init__(self, config: AssemblyConfig, counter: TokenCounter, renderer: Renderer, parts: Parts | None) -> None:
         self._counter = counter
-        self._sentence_starts = parts.sentence_starts if parts else {}
+        self._token_starts = (parts or Parts({})).token_starts
         self._renderer = renderer
         self._cite = config.cite
         self._order = effective_order(config, parts)
@@ -178,7 +178,7 @@ class SizeMeter:
         """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
         counter, is_first = self._counter, not previous.characters
         parts = self._renderer.passage(passage, is_first=is_first)
-        pieces = [counter.measure(part.text, self._cuts(part) if self._sentence_starts else ()) for part in parts]
+        pieces = [counter.measure(part.text, self._cuts(part)) for part in parts]
         verbatim = sum(
             [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
         )
@@ -192,10 +192,9 @@ class SizeMeter:
         tokens = counter.tokens(whole)
         return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
 
-    def _cuts(self, part: RenderedPart) -> Sequence[int]:
+    def _cuts(self, part: RenderedPart) -> Iterable[int]:
         """Return the offsets of sentences in the text of `part`."""
-        starts = self._sentence_starts.get(part.candidate.key, ()) if part.candidate else ()
-        return [start - part.start for start in starts if part.start < start < part.end]
+        return self._token_starts(part.candidate.key, part.start, part.end) if part.candidate else ()
 
 
 def _best_in_passage(passage: JoinedPassage) -> Candidate:

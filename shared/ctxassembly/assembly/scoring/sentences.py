@@ -17,7 +17,7 @@ import math
 import re
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, takewhile
@@ -223,20 +223,36 @@ class ScoredSentences:
 
         return np.diff(np.array(self.boundaries, dtype=np.int64))
 
-    @cached_property
-    def token_starts(self) -> Sequence[int]:
-        """Where the tokens of each sentence begin, then the end of the text.
+    def token_start(self, index: int) -> int:
+        """Return where the tokens of a sentence begin; after the last sentence it is the end of the text.
 
         That is before the blanks between a sentence and the one that it continues: tokens mostly end there
         (`tokens/counter.py`), so the counts of sentences in a row add up.
         """
-        text = self.text
-        return [
-            begin + len(text[begin:end].rstrip(" ")) if continues and text[end - 1] == " " else end
-            for begin, end, continues in zip(
-                (0, *self.boundaries), self.boundaries, (*self.continues, False), strict=False
-            )
-        ]
+        start = self.boundaries[index]
+        if index == len(self.continues) or not self.continues[index] or self.text[start - 1] != " ":
+            return start
+        before = self.boundaries[index - 1]
+        return before + len(self.text[before:start].rstrip(" "))
+
+    def token_starts(self, key: int, start: int, end: int) -> Iterator[int]:
+        """Yield where the tokens of sentences begin inside the slice `[start:end]` of a candidate's chunk.
+
+        The offsets are relative to `start`; there are none for a candidate that has no sentences here.
+        """
+        if span := self._spans_by_key.get(key):
+            begin, stop = span.start + start, span.start + end
+            first = max(bisect_right(self.boundaries, begin), span.sentence_range.start)
+            for index in range(first, span.sentence_range.stop):
+                at = self.token_start(index)
+                if at >= stop:
+                    break
+                if at > begin:
+                    yield at - begin
+
+    @cached_property
+    def _spans_by_key(self) -> Mapping[int, CandidateSpan]:
+        return {span.candidate.key: span for span in self.candidate_spans}
 
     def below_cutoff(self) -> set[int]:
         """Return the keys of the candidates all of whose sentences are below the cutoff."""

@@ -64,7 +64,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
     text_tokens = float(chars[-1:].sum()) / chars_per_token  # none if the conversation has all that is relevant
     if max_tokens < MIN_TOKENS or text_tokens < MIN_TEXT_TOKENS:
-        return Parts(document_ranks, sentence_starts=_sentence_starts(sentences))
+        return Parts(document_ranks, token_starts=sentences.token_starts)
     included, companions = set(ranked), Companions(sentences)
     whole = [span.sentence_range for span in sentences.candidate_spans if must_keep_whole(span.candidate, config)]
 
@@ -78,7 +78,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
         best_chunks = _best_chunks(sentences, (), max_chars)
         # A table that goes on in another chunk is read with it.
         chunk_parts = _chunk_parts(key for key, own in best_chunks if undivided(own) >= own)
-        return Parts(document_ranks, sentence_starts=_sentence_starts(sentences), chunk_parts=chunk_parts)
+        return Parts(document_ranks, token_starts=sentences.token_starts, chunk_parts=chunk_parts)
     costs = TokenCosts(layout, sentences, chars_per_token)
     best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
     first = undivided(pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes)
@@ -91,15 +91,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
         if sentences.lines.is_row(index):
             sentence_parts |= dict.fromkeys(set(companions.of(index)) - included, number)
     spans_by_part = _spans_by_part(sentences, sentence_parts, len(parts))
-    return Parts(document_ranks, spans_by_part, sentence_parts, _sentence_starts(sentences))
-
-
-def _sentence_starts(sentences: ScoredSentences) -> dict[int, Sequence[int]]:
-    """Return the offsets at which the tokens of its sentences begin in each candidate's text, by key."""
-    return {
-        candidate.key: [at - start for at in sentences.token_starts[places.start : places.stop]]
-        for candidate, start, _, places in sentences.candidate_spans
-    }
+    return Parts(document_ranks, spans_by_part, sentence_parts, sentences.token_starts)
 
 
 def _with_lists(indexes: set[int], included: set[int], sentences: ScoredSentences) -> set[int]:

@@ -64,8 +64,8 @@ class TokenCosts:
     def _estimate(self, index: int) -> float:
         if not self._counter.additive:
             return int(self._sentences.lengths[index]) / self._chars_per_token
-        starts = self._sentences.token_starts
-        return self._counter.count(self._sentences.text[starts[index] : starts[index + 1]])
+        begin, end = self._sentences.token_start(index), self._sentences.token_start(index + 1)
+        return self._counter.count(self._sentences.text[begin:end])
 
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""
