@@ -28,9 +28,9 @@ from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.filters import as_predicate, check_size, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.collections import scroll_points
 from ctxassembly.stores.ingest import batches
 from ctxassembly.stores.memory import MemoryStore
+from ctxassembly.stores.numbering import scroll_points
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.identity import is_langchain_class
 

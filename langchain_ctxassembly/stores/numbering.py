@@ -17,9 +17,8 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.numbering import IdOf, assign_numbers, default_chunk_id
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.collections import ChromaRecords, QdrantRecords
 from ctxassembly.stores.framework_rows import LANGCHAIN
-from ctxassembly.stores.numbering import NumberingReport, number_collection
+from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
 from langchain_ctxassembly.stores.filters import Chroma, Qdrant, kind_of
 from langchain_ctxassembly.stores.identity import is_postgres
 

@@ -16,9 +16,8 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.collections import ChromaRecords, QdrantRecords
 from ctxassembly.stores.framework_rows import LLAMAINDEX
-from ctxassembly.stores.numbering import NumberingReport, number_collection
+from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
 from llamaindex_ctxassembly.convert.nodes import offsets_of, related_id, text_of
 from llamaindex_ctxassembly.stores.neighbors import is_chroma, is_pg_vector_store, is_qdrant
 

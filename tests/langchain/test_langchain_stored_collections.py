@@ -131,7 +131,7 @@ def test_a_second_run_and_a_dry_run_change_nothing(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_interrupted_is_completed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctxassembly.stores.numbering.BATCH_SIZE", 8)
-    monkeypatch.setattr("ctxassembly.stores.collections.BATCH_SIZE", 8)
+    monkeypatch.setattr("ctxassembly.stores.numbering.BATCH_SIZE", 8)
     documents = split("a.pdf")
     store, whole = stored(kind, documents), stored(kind, documents)
     number_stored_chunks(whole)

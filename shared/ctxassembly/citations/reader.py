@@ -261,8 +261,10 @@ class AnswerReader:
         self._is_closed, self._is_blank = False, True
         self._used: dict[str, str] = {}
         self._unknown: dict[str, None] = {}
-        self._marks: list[Mark] = []
-        self._code: list[Span] = []
+        self.marks: list[Mark] = []
+        """The markers so far, in order."""
+        self.code: list[Span] = []
+        """Spans of code, in the answer as it was given."""
         self._pending: list[str] = []
         self._emitted: list[str] = []
 
@@ -295,19 +297,9 @@ class AnswerReader:
             citations=tuple(self._citations[label] for label in self._used),
             unknown=tuple(self._unknown),
             unused=tuple(self._citations[label] for label in self._own if label not in self._used),
-            is_unlabeled=self._has_labels and bool(self._citations) and not self._marks and not self._is_blank,
-            marks=tuple(self._marks),
+            is_unlabeled=self._has_labels and bool(self._citations) and not self.marks and not self._is_blank,
+            marks=tuple(self.marks),
         )
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """The markers so far, in order."""
-        return tuple(self._marks)
-
-    @property
-    def code(self) -> tuple[Span, ...]:
-        """Spans of code, in the answer as it was given."""
-        return tuple(self._code)
 
     def _read(self) -> str:
         while self._position < len(self._text):
@@ -446,7 +438,7 @@ class AnswerReader:
                 known.append(label)
             else:
                 self._unknown[label] = None
-        self._marks.append(Mark((self._base + at, self._base + end), tuple(known)))
+        self.marks.append(Mark((self._base + at, self._base + end), tuple(known)))
 
     def _renumbered(self, inner: str) -> str:
         return relabel(inner, lambda label: self._used.get(label, label)) if self._mode == "renumber" else inner
@@ -468,7 +460,7 @@ class AnswerReader:
         return end
 
     def _emit_code(self, end: int) -> int:
-        self._code.append((self._base + self._position, self._base + end))
+        self.code.append((self._base + self._position, self._base + end))
         return self._emit(end)
 
 

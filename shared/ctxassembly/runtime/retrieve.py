@@ -82,16 +82,8 @@ def retrieve(
         InputError: an argument has the wrong type, or can only be awaited.
         SearchError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
-    config, services, capabilities = prepare_search(
-        config,
-        index=index,
-        embed=embed,
-        taxonomy=taxonomy,
-        channels=channels,
-        rerankers=rerankers,
-        category_of=category_of,
-        on_stage=on_stage,
-    )
+    given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
+    config, services, capabilities = prepare_search(config, *given)
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
     return Retrieved.with_views(services.drive(flow, config.timeout_seconds, on_stage))
 
@@ -119,16 +111,8 @@ async def aretrieve(
     >>> [hit.chunk.id for hit in retrieved.hits]
     ['lab#0']
     """
-    config, services, capabilities = prepare_search(
-        config,
-        index=index,
-        embed=embed,
-        taxonomy=taxonomy,
-        channels=channels,
-        rerankers=rerankers,
-        category_of=category_of,
-        on_stage=on_stage,
-    )
+    given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
+    config, services, capabilities = prepare_search(config, *given)
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
     return Retrieved.with_views(await services.adrive(flow, config.timeout_seconds, on_stage))
 
@@ -169,15 +153,8 @@ def explain(
     """
     if not isinstance(expect, str) or not expect.strip():
         raise InputError(f"expect must be an id or a part of a text, got {safe_repr(expect)}")
-    config, services, capabilities = prepare_search(
-        config,
-        index=index,
-        embed=embed,
-        taxonomy=taxonomy,
-        channels=channels,
-        rerankers=rerankers,
-        category_of=category_of,
-    )
+    given = (index, embed, taxonomy, channels, rerankers, category_of)
+    config, services, capabilities = prepare_search(config, *given)
     flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
     return services.drive(flow, config.timeout_seconds)
 
@@ -187,7 +164,6 @@ Result = TypeVar("Result")
 
 def prepare_search(
     config: RetrievalConfig | None,
-    *,
     index: Any = None,
     embed: Any = None,
     taxonomy: Any = None,

@@ -16,8 +16,8 @@ from qdrant_client import models
 
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.stores.collections import scroll_points
 from ctxassembly.stores.ingest import Row, Vector, metadata_json
+from ctxassembly.stores.numbering import scroll_points
 from ctxassembly.stores.qdrant.filters import engine_filter, own_key
 from ctxassembly.stores.sparse.ingest import BATCH_SIZE, Changed
 from ctxassembly.stores.sparse.rows import (
