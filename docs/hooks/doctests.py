@@ -1,4 +1,7 @@
-"""Examples in docstrings as blocks of code: mkdocstrings knows them only below a heading of their own."""
+"""What the reference shows of the code: examples in docstrings as blocks of code, and no methods that are ours alone.
+
+mkdocstrings knows examples only below a heading of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,26 @@ from typing import Any
 
 import griffe
 
+_INTERNAL = frozenset(
+    {
+        *("aassemble_as", "aassemble_context", "arguments", "assemble_as", "assemble_context", "call_filter"),
+        *("call_filters", "evidence_source", "filtered_assembler", "filtered_postprocessor", "neighbor_store", "reach"),
+        *("reach_parts", "share_warnings_with", "start_run", "turn", "aturn"),
+    }
+)
+"""Methods of public classes that only the adapters call, from one module to another."""
 _EXAMPLE = re.compile(r"^(?P<indent> *)>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
 class Doctests(griffe.Extension):
-    """A fence around each run of lines that begins with `>>>`, up to the next blank line."""
+    """A fence around each run of lines that begins with `>>>`, up to the next blank line; internal methods hidden."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Fence the examples of a module, a class, a function or an attribute."""
         if obj.docstring:
             obj.docstring.value = fenced(obj.docstring.value)
+        if obj.name in _INTERNAL and obj.parent and obj.parent.is_class:
+            obj.docstring = None  # what has none isn't shown
 
 
 def fenced(docstring: str) -> str:
