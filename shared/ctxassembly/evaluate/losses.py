@@ -71,26 +71,7 @@ def has_whole(evidence: Evidence, chunk: Chunk) -> bool:
         return chunk.id == evidence.chunk_id
     if evidence.quotation is not None:
         return without_blanks(evidence.quotation) in without_blanks(chunk.text)
-    return evidence.start is None or has_all(evidence, [chunk])
-
-
-def has_all(evidence: Evidence, chunks: Iterable[Chunk]) -> bool:
-    """Return True if `chunks`, all of one document, have all of a span or a quotation together.
-
-    >>> parts = [Chunk("a#0", "a", "Drink water until"), Chunk("a#1", "a", "two hours before.")]
-    >>> has_all(Evidence(quotation="water until two hours"), parts)
-    True
-    """
-    wanted = without_blanks(evidence.quotation or "")
-    most = 0 if wanted else MAX_STRIPPED_CHARS
-    spans = [span for chunk in chunks if (span := held_span(evidence, wanted, chunk))]
-    end = len(wanted) if evidence.end is None else evidence.end
-    reached = evidence.start or 0
-    for first, last in sorted(spans):
-        if first > reached + most:
-            return False
-        reached = max(reached, last)
-    return reached >= end and bool(spans)
+    return evidence.start is None or bool(parts_of(evidence, [chunk]))
 
 
 def held_span(evidence: Evidence, wanted: str, chunk: Chunk) -> Span | None:
@@ -122,12 +103,21 @@ def holders_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[Chunk]:
     return [chunk for chunk in chunks if has_whole(evidence, chunk)]
 
 
-def parts_of(evidence: Evidence, chunks: Sequence[Chunk]) -> list[tuple[Chunk, Span]]:
-    """Return the chunks of one document that have all of a span or a quotation together, each with the part it has."""
-    if evidence.kind not in ("span", "quotation") or not has_all(evidence, chunks):
-        return []
+def parts_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[tuple[Chunk, Span]]:
+    """Return the chunks of one document that have all of a span or a quotation together, each with the part it has.
+
+    >>> parts = [Chunk("a#0", "a", "Drink water until"), Chunk("a#1", "a", "two hours before.")]
+    >>> [(chunk.id, span) for chunk, span in parts_of(Evidence(quotation="water until two hours"), parts)]
+    [('a#0', (0, 10)), ('a#1', (10, 18))]
+    """
     wanted = without_blanks(evidence.quotation or "")
-    return [(chunk, span) for chunk in chunks if (span := held_span(evidence, wanted, chunk))]
+    parts = [(chunk, span) for chunk in chunks if (span := held_span(evidence, wanted, chunk))]
+    most, reached = 0 if wanted else MAX_STRIPPED_CHARS, evidence.start or 0
+    for first, last in sorted(span for _, span in parts):
+        if first > reached + most:
+            return []
+        reached = max(reached, last)
+    return parts if reached >= (len(wanted) if evidence.end is None else evidence.end) else []
 
 
 _RETRIEVAL_LAYERS: dict[str | None, Layer] = {
