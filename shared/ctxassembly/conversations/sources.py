@@ -26,16 +26,9 @@ def is_context(value: Any) -> bool:
     return isinstance(value, Context) or (isinstance(value, Mapping) and "passages" in value and "trace" in value)
 
 
-def iter_contexts(source: Any) -> Iterator[Context]:
-    """Yield the contexts in `source`, in order: a context, its dict, a message with one, or a list of these."""
-    artifact = getattr(source, "artifact", None)
-    if artifact is not None:
-        yield from iter_contexts(artifact)
-    elif is_context(source):
-        yield Context.from_dict(source)
-    elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
-        for one in source:
-            yield from iter_contexts(one)
+def iter_contexts(sources: Any) -> Iterator[Context]:
+    """Yield the contexts in `sources`, in order: a context, its dict, a message with one, or a list of these."""
+    return (Context.from_dict(source) for source in _iter_sources(sources) if is_context(source))
 
 
 def get_field(source: Any, name: str) -> Any:
@@ -65,21 +58,14 @@ def sent_in(sources: Any) -> Iterator[tuple[SentContext, int]]:
 
     Of what isn't a context, only the labels are known. A context's dict is only looked into.
     """
-    unwrapped = _unwrap(sources)
-    if is_context(unwrapped):
-        sent = _sent_context(unwrapped)
-        yield sent, max([int(citation.label) for citation in sent.citations], default=0)
-    elif (
-        isinstance(unwrapped, Sequence)
-        and not isinstance(unwrapped, (str, bytes))
-        and get_field(sources, "additional_kwargs") is None
-    ):
-        for one in unwrapped:
-            yield from sent_in(one)
-    elif not isinstance(unwrapped, str):
-        for source in known_in(sources):
-            labels = [source.last_label, *(int(citation.label) for citation in source.citations)]
-            yield SentContext("", tuple(source.citations), ()), max(labels)
+    for source in _iter_sources(sources):
+        if is_context(source):
+            sent = _sent_context(source)
+            yield sent, max([int(citation.label) for citation in sent.citations], default=0)
+        elif not isinstance(source, str):
+            for known in known_in(source):
+                labels = [known.last_label, *(int(citation.label) for citation in known.citations)]
+                yield SentContext("", tuple(known.citations), ()), max(labels)
 
 
 def _sent_context(context: Any) -> SentContext:
@@ -101,29 +87,38 @@ def known_in(sources: Any) -> Iterator[KnownSource]:
     Raises:
         InputError: there is something else in it.
     """
+    for source in _iter_sources(sources):
+        item = get_field(source, "node") or source
+        metadata = get_field(item, "metadata")
+        if is_context(source):
+            context = Context.from_dict(source)
+            yield KnownSource(context.citations, context.has_labels, [passage.text for passage in context.passages])
+        elif (message_data := _message_data(source)) is not None:
+            yield _source_of_message(message_data)
+        elif isinstance(metadata, Mapping):
+            citation = metadata.get("citation")
+            if isinstance(citation, Mapping) and "label" in citation:
+                yield _source_of_document(item, citation, metadata)
+        elif get_field(source, "content") is None:  # messages without sources are skipped
+            raise InputError(
+                f"sources must be contexts, or documents or nodes with their metadata, got {safe_repr(source)}"
+            )
+
+
+def _iter_sources(sources: Any) -> Iterator[Any]:
+    """Yield the single contexts, messages and documents in `sources`, and whatever else is there, in order."""
     unwrapped = _unwrap(sources)
-    if is_context(unwrapped):
-        unwrapped = Context.from_dict(unwrapped)
-        yield KnownSource(unwrapped.citations, unwrapped.has_labels, [passage.text for passage in unwrapped.passages])
-        return
-    message_data = get_field(get_field(sources, "additional_kwargs") or {}, MESSAGE_KEY)
-    if message_data is not None:
-        yield _source_of_message(message_data)
-        return
-    if isinstance(unwrapped, Sequence) and not isinstance(unwrapped, (str, bytes)):
+    if not is_context(unwrapped) and _message_data(sources) is not None:
+        yield sources
+    elif isinstance(unwrapped, Sequence) and not isinstance(unwrapped, (str, bytes)):
         for one in unwrapped:
-            yield from known_in(one)
-        return
-    source = get_field(unwrapped, "node") or unwrapped
-    metadata = get_field(source, "metadata")
-    if isinstance(metadata, Mapping):
-        citation = metadata.get("citation")
-        if isinstance(citation, Mapping) and "label" in citation:
-            yield _source_of_document(source, citation, metadata)
-    elif get_field(source, "content") is None:  # messages without sources are skipped
-        raise InputError(
-            f"sources must be contexts, or documents or nodes with their metadata, got {safe_repr(sources)}"
-        )
+            yield from _iter_sources(one)
+    else:
+        yield unwrapped
+
+
+def _message_data(source: Any) -> Any:
+    return get_field(get_field(source, "additional_kwargs") or {}, MESSAGE_KEY)
 
 
 def _unwrap(sources: Any) -> Any:
