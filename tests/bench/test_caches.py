@@ -21,7 +21,7 @@ SMALL = 256 * 1024
 BOUNDS = {
     "ctxassembly.assembly.scoring.features._CACHE": 2 * SMALL,
     "ctxassembly.assembly.selection.repeated_sentences._FINGERPRINTS": 2 * SMALL,
-    "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
+    "ctxassembly.assembly.rendering.render._REPLACEMENTS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
     "ctxassembly.data.metadata_keys.key_category": 2 * MIB,
     "ctxassembly.data.metadata_keys.normalize_key": 2 * MIB,
@@ -36,7 +36,7 @@ LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> TokenCounter:
     counter = counter_for(ENCODING)
-    caches = [features._CACHE, repeated_sentences._FINGERPRINTS, render._HARMLESS]
+    caches = [features._CACHE, repeated_sentences._FINGERPRINTS, render._REPLACEMENTS]
     for cache in (*caches, counter._counts, counter._measures, counter._lower_bounds):
         cache.clear()
         monkeypatch.setattr(cache, "_generation_bytes", SMALL // 2)

@@ -20,7 +20,7 @@ from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.rendering.cite import CitedText, cite
 from ctxassembly.assembly.rendering.earlier import Earlier, SentChunk
-from ctxassembly.assembly.rendering.groups import Joins
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.already_sent import Unsent, known_labels, leave_out_sent

@@ -48,8 +48,8 @@ class TextCache(Generic[T]):
         if len(text) <= MAX_TEXT_CHARS:
             # The figure of `getsizeof`, in a twentieth of its time.
             size = text.__sizeof__() + ENTRY_BYTES + self._bytes_of(value)
-            if text not in self.recent:
-                self._bytes += size
+            known = self.recent.get(text)
+            self._bytes += size if known is None else self._bytes_of(value) - self._bytes_of(known)
             if self._bytes > self._generation_bytes:
                 self._old, self.recent, self._bytes = self.recent, {}, size
             self.recent[text] = value

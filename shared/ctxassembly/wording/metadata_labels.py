@@ -61,7 +61,7 @@ class MetadataReader:
         if name == "page":
             return next(iter(self.pages([chunk])), None)
         value = self._keys.read(self._metadata(chunk), name)
-        return value if _is_number(value) else _number(self.line(chunk, name))
+        return value if value is None or _is_number(value) else _number(self.line(chunk, name))
 
     def pages_of(self, chunk: Chunk) -> tuple[int | str, ...]:
         """Return the pages of `chunk` as they come, each a whole number counted from 1, else a line."""
@@ -90,17 +90,17 @@ class MetadataReader:
                 return line
         return self._unknown
 
-    def reference(self, chunk: Chunk, pages: tuple[int | str, ...]) -> str:
-        """Return the source of `chunk` with section, sheet and row, or with `pages` if it has none; on one line."""
-        row = self.number(chunk, "row_number")
-        section, sheet = self.line(chunk, "section") or "", self.line(chunk, "sheet") or ""
-        heading = Heading(1, self.source(chunk), pages, section, sheet, "" if row is None else str(row))
+    def reference(self, heading: Heading) -> str:
+        """Return the source of `heading` with section, sheet and row, or with its pages if it has none; on one line."""
         return reference_text(heading, self._words)
 
     def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
         """Return the pages of `chunks`, each once: whole numbers first and ascending, others as they come."""
-        found = {page: None for chunk in chunks for page in self.pages_of(chunk)}
-        return tuple(sorted(found, key=lambda page: page if isinstance(page, int) else math.inf))
+        found = dict.fromkeys([page for chunk in chunks for page in self.pages_of(chunk)])
+        if len(found) < 2:
+            return tuple(found)
+        numbers = sorted([page for page in found if isinstance(page, int)])
+        return (*numbers, *[page for page in found if not isinstance(page, int)])
 
 
 def _line(value: Any, name: str) -> str | None:

@@ -7,13 +7,15 @@ reader sees as n, and every verbatim character leads back to its document withou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ctxassembly.data.candidates import Candidate, CitationBlock, RenderedPart
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage, Source
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.data.trace import Shortened
+from ctxassembly.wording.formats import Heading
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 SNIPPET_CHARS = 200
@@ -42,85 +44,78 @@ def cite(
     `metadata_reader` reads the metadata, as it does for the headers; `shortened` has, by key, the candidates that are
     included in part. `numbers` are the numbers of the labels.
     """
-    text = separator.join("".join(part.text for part in block) for _, block in blocks)
+    text = separator.join(["".join([part.text for part in parts]) for _, parts in blocks])
     cited_blocks: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
     begin, remaining = 0, iter(numbers)
     for label, parts in blocks:
-        end = begin + sum(len(part.text) for part in parts)
-        block_text, block_span = text[begin:end], (begin, end)
-        if label is None:
-            cited_blocks.append(Block(block_text, block_span, None))
-        else:
-            sources = _sources(parts, begin)
+        end = begin + sum([len(part.text) for part in parts])
+        block_span, citation = (begin, end), None
+        if label is not None:
+            verbatim = _verbatim_spans(parts, begin)
             # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
-            span = (sources[0].span[0], sources[-1].span[1]) if sources else block_span
-            cited_blocks.append(
-                Block(block_text, block_span, _citation(label, next(remaining), span, metadata_reader, shortened))
-            )
-            passages += _passages(label, _span_by_candidate(parts, begin), span)
-            provenance += sources
+            span = (verbatim[0].start, verbatim[-1].end) if verbatim else block_span
+            citation = _citation(label, next(remaining), span, metadata_reader, shortened)
+            passages += _passages(label, verbatim, span)
+            provenance += map(_source, verbatim)
+        cited_blocks.append(Block(text[begin:end], block_span, citation))
         begin = end + len(separator)
     return CitedText(text, tuple(cited_blocks), tuple(passages), tuple(provenance))
 
 
-def _sources(parts: Sequence[RenderedPart], begin: int) -> list[Source]:
+class _VerbatimSpan(NamedTuple):
+    """A stretch of the context that is a slice of a candidate's chunk, and the beginning of that slice."""
+
+    start: int
+    end: int
+    candidate: Candidate
+    chunk_start: int
+
+
+def _verbatim_spans(parts: Sequence[RenderedPart], begin: int) -> list[_VerbatimSpan]:
     """Return the verbatim stretches of a block that begins at `begin`; contiguous parts make one."""
-    sources: list[Source] = []
-    at = begin
+    spans: list[_VerbatimSpan] = []
     for part in parts:
+        end = begin + len(part.text)
         if part.candidate is not None:
-            source = _source(part, part.candidate, at)
-            previous = sources[-1] if sources else None
-            if previous and previous.chunk_id == source.chunk_id and _is_contiguous(previous, source):
-                span, chunk_span = (previous.span[0], source.span[1]), (previous.chunk_span[0], source.chunk_span[1])
-                sources[-1] = replace(source, span=span, start=previous.start, chunk_span=chunk_span)
+            last = spans[-1] if spans else None
+            if (
+                last
+                and last.candidate.key == part.candidate.key
+                and (last.end, last.chunk_start + last.end - last.start) == (begin, part.start)
+            ):
+                spans[-1] = last._replace(end=end)
             else:
-                sources.append(source)
-        at += len(part.text)
-    return sources
-
-
-def _span_by_candidate(parts: Sequence[RenderedPart], begin: int) -> dict[int, Span]:
-    """Return the span from the first to the last verbatim character of each candidate in a block, by its key."""
-    spans: dict[int, Span] = {}
-    at = begin
-    for part in parts:
-        end = at + len(part.text)
-        if part.candidate is not None:
-            first, _ = spans.get(part.candidate.key, (at, at))
-            spans[part.candidate.key] = (first, end)
-        at = end
+                spans.append(_VerbatimSpan(begin, end, part.candidate, part.start))
+        begin = end
     return spans
 
 
-def _passages(label: CitationBlock, spans: Mapping[int, Span], whole: Span) -> Iterator[Passage]:
+def _passages(label: CitationBlock, verbatim: Sequence[_VerbatimSpan], whole: Span) -> Iterator[Passage]:
     """Yield the passages of a label, each with the span of its candidates; `whole` if none has verbatim text."""
+    by_key: dict[int, list[_VerbatimSpan]] = {}
+    for found in verbatim:
+        by_key.setdefault(found.candidate.key, []).append(found)
     for pieces in label.passages:
-        found = [spans[piece.candidate.key] for piece in pieces if piece.candidate.key in spans]
         # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
-        span = (min(found)[0], max(end for _, end in found)) if found else whole
+        own = [found for piece in pieces for found in by_key.get(piece.candidate.key, ())]
+        span = (min([found.start for found in own]), max([found.end for found in own])) if own else whole
         yield Passage(pieces[0].candidate.chunk.document_id, pieces, span)
 
 
-def _is_contiguous(first: Source, second: Source) -> bool:
-    """Return True if `second` continues where `first` ends, in the text as in their chunk."""
-    return first.span[1] == second.span[0] and first.chunk_span[1] == second.chunk_span[0]
-
-
-def _source(part: RenderedPart, candidate: Candidate, text_start: int) -> Source:
-    """Return the source of a verbatim part at `text_start`."""
-    chunk = candidate.chunk
+def _source(verbatim: _VerbatimSpan) -> Source:
+    start, end, candidate, chunk_start = verbatim
+    chunk, chunk_end = candidate.chunk, chunk_start + end - start
     # An offset that counts in a page or a section says nothing of the document.
     offset = chunk.start if chunk.origin is None or not chunk.origin.section else None
     return Source(
-        span=(text_start, text_start + len(part.text)),
-        chunk_id=chunk.id,
-        document_id=chunk.document_id,
-        start=None if offset is None else offset + part.start,
-        end=None if offset is None else offset + part.end,
-        chunk_span=(part.start, part.end),
+        (start, end),
+        chunk.id,
+        chunk.document_id,
+        None if offset is None else offset + chunk_start,
+        None if offset is None else offset + chunk_end,
+        (chunk_start, chunk_end),
     )
 
 
@@ -128,28 +123,31 @@ def _citation(
     label: CitationBlock, number: int, span: Span, metadata_reader: MetadataReader, shortened: Mapping[int, Shortened]
 ) -> Citation:
     pieces = [piece for passage in label.passages for piece in passage]
+    chunks = {piece.candidate.key: piece.candidate.chunk for piece in pieces}
     best = next(piece for piece in pieces if piece.candidate is label.best_candidate)
     chunk = label.best_candidate.chunk
-    candidates = dict.fromkeys(piece.candidate.key for piece in pieces)
-    pages = metadata_reader.pages(piece.candidate.chunk for piece in pieces)
+    pages = metadata_reader.pages(chunks.values())
+    source, row = metadata_reader.source(chunk), metadata_reader.number(chunk, "row_number")
+    section, sheet = metadata_reader.line(chunk, "section"), metadata_reader.line(chunk, "sheet")
+    heading = Heading(number, source, pages, section or "", sheet or "", "" if row is None else str(row))
     return Citation(
         label=str(number),
         document_id=chunk.document_id,
-        chunk_ids=tuple(dict.fromkeys(piece.candidate.chunk.id for piece in pieces)),
+        chunk_ids=tuple(dict.fromkeys([cited.id for cited in chunks.values()])),
         span=span,
         snippet=_snippet(best.text.strip()),
         best_chunk_id=chunk.id,
         score=label.best_candidate.score,
-        source=metadata_reader.source(chunk),
-        section=metadata_reader.line(chunk, "section"),
-        sheet=metadata_reader.line(chunk, "sheet"),
-        row=metadata_reader.number(chunk, "row_number"),
+        source=source,
+        section=section,
+        sheet=sheet,
+        row=row,
         start_line=metadata_reader.number(chunk, "start_line"),
         page=metadata_reader.number(chunk, "page"),
         pages=pages,
         metadata=copy_metadata(chunk.metadata),
-        shortened=tuple(shortened[key] for key in candidates if key in shortened),
-        reference=metadata_reader.reference(chunk, pages),
+        shortened=tuple([shortened[key] for key in chunks if key in shortened]),
+        reference=metadata_reader.reference(heading),
     )
 
 

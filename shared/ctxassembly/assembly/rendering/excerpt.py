@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 from ctxassembly.data.candidates import GAP, Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
@@ -37,25 +39,42 @@ def build_document_texts(
 class DocumentText:
     """The text that chunks make together, and the beginning of each chunk in it."""
 
+    __slots__ = ("_length", "_parts", "_pieces", "last_chunk", "members", "sizes")
+
     def __init__(self, first: Candidate) -> None:
         self.members = [(0, first)]
         """The candidates, each with its beginning in the text; ascending, except for one that another contains."""
         self.last_chunk = first.chunk
-        """The chunk that reaches farthest."""
+        """The chunk that reaches farthest: a later chunk continues this one or none."""
+        self.sizes: dict[object, Any] = {}
+        """Cached measures of its passage, which stays as it is, whatever joins other texts."""
         self._parts = [first.chunk.text]
         self._length = len(first.chunk.text)
+        self._pieces: tuple[TextPiece, ...] | None = None
 
     @property
     def text(self) -> str:
         """The whole text, put together."""
         return "".join(self._parts)
 
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The candidates, in the order in which they were added."""
+        return [candidate for _, candidate in self.members]
+
+    @property
+    def pieces(self) -> tuple[TextPiece, ...]:
+        """The passage that is kept of the text; nothing if that is blank. It is asked for when the text is complete."""
+        if self._pieces is None:
+            self._pieces = _kept_pieces(self)
+        return self._pieces
+
     def add(self, candidate: Candidate, found_join: Join) -> None:
         """Place `candidate` on the line, where it meets the chunk that reaches farthest."""
-        chunk = candidate.chunk
-        if found_join.overlap < len(chunk.text):
-            begin = self._length + len(found_join.separator) - found_join.overlap
-            self._parts += (found_join.separator, chunk.text[found_join.overlap :])
+        chunk, (overlap, separator) = candidate.chunk, found_join
+        if overlap < len(chunk.text):
+            begin = self._length + len(separator) - overlap
+            self._parts += (separator, chunk.text[overlap:])
             self._length = begin + len(chunk.text)
             self.last_chunk = chunk
         else:
@@ -72,7 +91,8 @@ def _offset_in(inner: Chunk, outer: Chunk) -> int:
     return outer.text.find(inner.text)
 
 
-class _KeptSlice(NamedTuple):
+@dataclass(slots=True)
+class _KeptSlice:
     """A span of the line that belongs to one candidate."""
 
     start: int
@@ -82,6 +102,13 @@ class _KeptSlice(NamedTuple):
     """The beginning of the candidate's chunk in the line."""
     shared_chars: int
     """Characters that the candidate keeps but that belong to others; on its first slice only."""
+    separator: str = ""
+
+    @property
+    def piece(self) -> TextPiece:
+        """The slice as a piece of a passage."""
+        start, end = self.start - self.chunk_start, self.end - self.chunk_start
+        return TextPiece(self.candidate, start, end, self.separator, self.shared_chars)
 
 
 def _kept_slices(line: DocumentText) -> list[_KeptSlice]:
@@ -89,14 +116,19 @@ def _kept_slices(line: DocumentText) -> list[_KeptSlice]:
     taken: list[Span] = []
     slices: list[_KeptSlice] = []
     for chunk_start, candidate in line.members:
-        spans = [(chunk_start + start, chunk_start + end) for start, end in candidate.spans]
-        free = [rest for span in spans for rest in subtract_spans(span, taken)]
-        shared_chars = sum(end - start for start, end in spans) - sum(end - start for start, end in free)
-        for start, end in free:
-            insort(taken, (start, end))
-            slices.append(_KeptSlice(start, end, candidate, chunk_start, shared_chars))
-            shared_chars = 0  # the first slice has it for all
-    return sorted(slices, key=lambda part: part.start)
+        shared_chars, own = 0, len(slices)
+        for first, last in candidate.spans:
+            start, end = chunk_start + first, chunk_start + last
+            shared_chars += end - start
+            # Most candidates have nothing of what those before them keep.
+            is_free = not taken or taken[-1][1] <= start
+            for span in ((start, end),) if is_free else tuple(subtract_spans((start, end), taken)):
+                insort(taken, span)
+                slices.append(_KeptSlice(*span, candidate, chunk_start, 0))
+                shared_chars -= span[1] - span[0]
+        if own < len(slices):
+            slices[own].shared_chars = shared_chars
+    return sorted(slices, key=attrgetter("start"))
 
 
 def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
@@ -117,47 +149,40 @@ def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
         yield start, end
 
 
-def kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
-    """Return the slices of the line as pieces; none if they are all blank."""
+def _kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
+    """Return the kept slices of the line as pieces, without blank lines before them and white space after them."""
     text = line.text
-    pieces: list[TextPiece] = []
-    ends: list[int] = []
-    for kept_slice in _kept_slices(line):
-        start, separator = kept_slice.start, ""
-        gap_text = text[ends[-1] : start] if pieces else ""
-        if gap_text.strip():
+    kept: list[_KeptSlice] = []
+    for new in _kept_slices(line):
+        gap_text = text[kept[-1].end : new.start] if kept else ""
+        if gap_text and not gap_text.isspace():
             # Text is left out: white space on both sides of it gives way to the marker.
-            start += _leading_blank_length(gap_text, text[start : kept_slice.end])
-            _strip_end(pieces, ends)
-            separator = gap_marker(text, ends[-1], start) if pieces else ""
+            new.start += _leading_blank_length(gap_text, text[new.start : new.end])
+            _strip_end(kept, text)
+            new.separator = gap_marker(text, kept[-1].end, new.start) if kept else ""
         elif gap_text:
-            separator = "\n" if "\n" in gap_text else " "
-        if start < kept_slice.end:
-            pieces.append(
-                TextPiece(
-                    kept_slice.candidate,
-                    start - kept_slice.chunk_start,
-                    kept_slice.end - kept_slice.chunk_start,
-                    separator,
-                    kept_slice.shared_chars,
-                )
-            )
-            ends.append(kept_slice.end)
-    _strip_end(pieces, ends)
-    return tuple(pieces)
+            new.separator = "\n" if "\n" in gap_text else " "
+        if new.start < new.end:
+            kept.append(new)
+    _strip_end(kept, text)
+    if kept:
+        kept[0].start += blank_lines_length(text[kept[0].start : kept[0].end])
+    return tuple([kept_slice.piece for kept_slice in kept])
 
 
-def _strip_end(pieces: list[TextPiece], ends: list[int]) -> None:
-    """Strip the white space at the end of `pieces`, and remove those at the end that have nothing else."""
-    while pieces:
-        text = pieces[-1].text
-        if blank := len(text) - len(text.rstrip()):
-            pieces[-1] = pieces[-1]._replace(end=pieces[-1].end - blank)
-            ends[-1] -= blank
-        if blank < len(text):
+def _strip_end(kept: list[_KeptSlice], text: str) -> None:
+    """Strip the white space at the end of what is `kept`, and remove the slices at the end that have nothing else."""
+    while kept:
+        last = kept[-1]
+        last.end = last.start + len(text[last.start : last.end].rstrip())
+        if last.end > last.start:
             return
-        pieces.pop()
-        ends.pop()
+        kept.pop()
+
+
+def blank_lines_length(text: str) -> int:
+    """Return the length of the blank lines that `text` begins with: the indentation of its first line stays."""
+    return text[: _indent_length(text)].rfind("\n") + 1
 
 
 def _leading_blank_length(gap_text: str, text: str) -> int:

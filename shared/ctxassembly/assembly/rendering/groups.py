@@ -16,10 +16,13 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
-from ctxassembly.assembly.rendering.excerpt import DocumentText, build_document_texts, gap_marker
-from ctxassembly.assembly.rendering.join import JoinedPassage, find_join, join, trim_passage
+from ctxassembly.assembly.rendering.excerpt import (
+    DocumentText,
+    blank_lines_length,
+    build_document_texts,
+    gap_marker,
+)
 from ctxassembly.assembly.rendering.order import SortKeys
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.tokens.counter import TokenSpan
@@ -30,24 +33,6 @@ GetRank = Callable[[Candidate], tuple[int, ...]]
 """The sort key of a chunk by relevance; smaller comes first."""
 GroupKey = tuple[int, str | int]
 """The part of the context in which a group is read, and its document, or the rank of a hit that is passed through."""
-
-
-class Joins:
-    """The joints between pairs of chunks under one config, each searched once."""
-
-    def __init__(self, config: AssemblyConfig) -> None:
-        self._config = config
-        # By the identity of chunks, which are kept alive with the joint.
-        self._found: dict[tuple[int, int, bool], tuple[Chunk, Chunk, Join | None]] = {}
-
-    def __call__(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
-        """Return the joint at which `second` continues `first`; None if there is a gap between them."""
-        key = (id(first), id(second), is_adjacent)
-        if key not in self._found:
-            config = self._config
-            found = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
-            self._found[key] = first, second, found
-        return self._found[key][2]
 
 
 def document_texts(candidates: Iterable[Candidate], get_join: GetJoin) -> Iterator[DocumentText]:
@@ -130,7 +115,7 @@ class DocumentGroup:
     def __init__(
         self,
         key: GroupKey,
-        passages: list[JoinedPassage],
+        passages: list[DocumentText],
         relevance: tuple[int, int],
     ) -> None:
         self.key = key
@@ -139,7 +124,7 @@ class DocumentGroup:
         """Rank and distance of its best candidate; with parts, the part and the rank of its document."""
         # A beginning of a text that is cut may have nothing but blanks, and then no passage.
         first_candidates = (passage.pieces[0].candidate for passage in passages if passage.pieces)
-        first = next(first_candidates, passages[0].candidates[0])
+        first = next(first_candidates, passages[0].members[0][1])
         self.document_id = first.chunk.document_id
         self.sort_key = relevance, self.document_id, first.position
         """Its place in the order of relevance."""
@@ -151,7 +136,7 @@ class DocumentGroup:
     def candidates(self) -> list[Candidate]:
         """All of them."""
         if self._candidates is None:
-            self._candidates = [candidate for passage in self.passages for candidate in passage.candidates]
+            self._candidates = [candidate for passage in self.passages for _, candidate in passage.members]
         return self._candidates
 
 
@@ -183,32 +168,32 @@ def extend_group(
     `relevance` is the sort key of `new`.
     """
     if group is None:
-        return DocumentGroup(key, join(new, get_join), relevance)
+        return DocumentGroup(key, build_document_texts(new, get_join), relevance)
     # The stretches [begin:end] are joined again with `new`: those between them, and those they meet on either side.
     existing = group.passages
     end = bisect(existing, reading_key(new[-1]), key=_reading_start)
     begin = bisect(existing, reading_key(new[0]), hi=end, key=_reading_start)
     if begin and (
-        reading_key(new[0]) < reading_key(existing[begin - 1].candidates[-1])
+        reading_key(new[0]) < reading_key(existing[begin - 1].members[-1][1])
         or _can_join(existing[begin - 1], new[0], get_join)
     ):
         begin -= 1
     while True:
-        members = [*(candidate for passage in existing[begin:end] for candidate in passage.candidates), *new]
-        passages = join(sorted(members, key=reading_key), get_join)
-        if end == len(existing) or not _can_join(passages[-1], existing[end].candidates[0], get_join):
+        members = [*(candidate for passage in existing[begin:end] for _, candidate in passage.members), *new]
+        passages = build_document_texts(sorted(members, key=reading_key), get_join)
+        if end == len(existing) or not _can_join(passages[-1], existing[end].members[0][1], get_join):
             break
         end += 1
     all_passages = [*existing[:begin], *passages, *existing[end:]]
     return DocumentGroup(key, all_passages, min(group.relevance, relevance))
 
 
-def _reading_start(passage: JoinedPassage) -> tuple[int, int]:
-    return reading_key(passage.candidates[0])
+def _reading_start(passage: DocumentText) -> tuple[int, int]:
+    return reading_key(passage.members[0][1])
 
 
-def _can_join(passage: JoinedPassage, after: Candidate, get_join: GetJoin) -> bool:
-    is_adjacent = after.position == passage.candidates[-1].position + 1
+def _can_join(passage: DocumentText, after: Candidate, get_join: GetJoin) -> bool:
+    is_adjacent = after.position == passage.members[-1][1].position + 1
     return get_join(passage.last_chunk, after.chunk, is_adjacent) is not None
 
 
@@ -335,11 +320,21 @@ def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str, ge
                 if piece.text.strip():
                     pieces_by_candidate.setdefault(piece.candidate.key, []).append(piece)
         label_passages = [
-            [_strip_leading_blank(trim_passage(_separate_pieces(pieces)))] for pieces in pieces_by_candidate.values()
+            [_strip_leading_blank(_trim_passage(_separate_pieces(pieces)))] for pieces in pieces_by_candidate.values()
         ]
     return [
         CitationBlock(passages_of_label, best_candidate(passages_of_label), "") for passages_of_label in label_passages
     ]
+
+
+def _trim_passage(pieces: list[TextPiece]) -> tuple[TextPiece, ...]:
+    """Return the pieces without the blank lines before and the white space after them; at least one has other text."""
+    while len(pieces) > 1 and not pieces[-1].text.strip():
+        pieces.pop()
+    first, last = pieces[0], pieces[-1]
+    pieces[-1] = last._replace(end=last.start + len(last.text.rstrip()))
+    pieces[0] = pieces[0]._replace(start=first.start + blank_lines_length(first.text))
+    return tuple(pieces)
 
 
 def _assign_shared_text(passage: Sequence[TextPiece], order: str, get_rank: GetRank) -> Sequence[TextPiece]:

@@ -1,4 +1,4 @@
-"""Chunks of one document -> passages: overlap stripped, gaps kept apart, every piece a verbatim slice.
+"""Joints of two chunks of one document: the overlap to be stripped, or the gap between them.
 
 Where two chunks meet, their offsets are believed first, and only where the text agrees: splitters get them wrong.
 Without offsets the longest text that ends the first chunk and begins the second is the overlap, if it is long enough to
@@ -8,91 +8,33 @@ be no accident and if it can be meant in one way only (`adjacency/overlap.py`). 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 from ctxassembly.assembly.adjacency.indentation import is_indentation_lost
 from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
 from ctxassembly.assembly.adjacency.shared_ids import has_shared_index
-from ctxassembly.assembly.rendering.excerpt import build_document_texts, kept_pieces
-from ctxassembly.data.candidates import Candidate, Join, TextPiece
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Join
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 
 
-class JoinedPassage:
-    """Candidates that continue each other, in reading order, and the passage they make."""
+class Joins:
+    """The joints between pairs of chunks under one config, each searched once."""
 
-    __slots__ = ("cache", "candidates", "last_chunk", "pieces")
+    def __init__(self, config: AssemblyConfig) -> None:
+        self._config = config
+        # By the identity of chunks, which are kept alive with the joint.
+        self._found: dict[tuple[int, int, bool], tuple[Chunk, Chunk, Join | None]] = {}
 
-    def __init__(self, candidates: list[Candidate], pieces: tuple[TextPiece, ...], last_chunk: Chunk) -> None:
-        self.candidates = candidates
-        self.pieces = pieces
-        """Empty if nothing but blanks is kept."""
-        self.last_chunk = last_chunk
-        """The chunk that reaches farthest: a later chunk continues this one or none."""
-        self.cache: dict[object, Any] = {}
-        """Cached measures of the passage, which stays as it is, whatever joins other stretches."""
-
-
-def join(candidates: Sequence[Candidate], get_join: Callable[[Chunk, Chunk, bool], Join | None]) -> list[JoinedPassage]:
-    """Return the stretches of `candidates`, which are of one document and sorted by position.
-
-    `get_join(a, b, is_adjacent)` is how b continues a; None begins a new stretch. A chunk that adds nothing has no
-    piece. Blank lines around a passage and white space after it belong to no piece. Of a shortened candidate only the
-    kept slices are written, with a marker where text is left out.
-    """
-    # Shortened chunks take the longer way: what is kept of each is cut out of the line they make together.
-    if any(candidate.kept_spans is not None for candidate in candidates):
-        lines = build_document_texts(candidates, get_join)
-        found = [(line, kept_pieces(line)) for line in lines]
-        return [
-            JoinedPassage(
-                [candidate for _, candidate in line.members], trim_passage(pieces) if pieces else (), line.last_chunk
-            )
-            for line, pieces in found
-        ]
-    passages: list[JoinedPassage] = []
-    members: list[Candidate] = []
-    pieces: list[TextPiece] = []
-    position = 0
-    for candidate in candidates:
-        chunk = candidate.chunk
-        found_join = get_join(pieces[-1].candidate.chunk, chunk, candidate.position == position + 1) if pieces else None
-        position = candidate.position
-        if found_join is None:
-            if pieces:
-                passages.append(JoinedPassage(members, trim_passage(pieces), pieces[-1].candidate.chunk))
-            members, pieces = [candidate], [TextPiece(candidate, 0, len(chunk.text), "")]
-            continue
-        members.append(candidate)
-        # A chunk that lies in the one before adds no piece.
-        if found_join.overlap < len(chunk.text):
-            pieces.append(
-                TextPiece(candidate, found_join.overlap, len(chunk.text), found_join.separator, found_join.overlap)
-            )
-    if pieces:
-        passages.append(JoinedPassage(members, trim_passage(pieces), pieces[-1].candidate.chunk))
-    return passages
-
-
-def trim_passage(pieces: Sequence[TextPiece]) -> tuple[TextPiece, ...]:
-    """Return the pieces without the blank lines before and the white space after them; at least one has other text."""
-    kept = list(pieces)
-    while len(kept) > 1 and not kept[-1].text.strip():
-        kept.pop()
-    last = kept[-1]
-    end = last.start + len(last.text.rstrip())
-    if end != last.end:
-        kept[-1] = last._replace(end=end)
-    first = kept[0]
-    text = first.text
-    # Whole blank lines go, the indentation of the first line stays.
-    blank = text[: len(text) - len(text.lstrip())].rfind("\n") + 1
-    if blank:
-        kept[0] = first._replace(start=first.start + blank)
-    return tuple(kept)
+    def __call__(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
+        """Return the joint at which `second` continues `first`; None if there is a gap between them."""
+        key = (id(first), id(second), is_adjacent)
+        known = self._found.get(key)
+        if known is None:
+            config = self._config
+            found = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+            known = self._found[key] = first, second, found
+        return known[2]
 
 
 def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None) -> Join | None:

@@ -30,12 +30,12 @@ from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
     GetJoin,
     GroupKey,
-    Joins,
     MeasuredGroup,
     Size,
     added_lengths,
     added_texts,
 )
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, PlacedRun, Typesetter
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.rendering.render import Renderer

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
     GetJoin,
@@ -24,7 +25,6 @@ from ctxassembly.assembly.rendering.groups import (
     rank_key,
     reading_key,
 )
-from ctxassembly.assembly.rendering.join import JoinedPassage
 from ctxassembly.assembly.rendering.order import arrange
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATORS, Renderer
@@ -124,7 +124,7 @@ class SizeMeter:
         total = _sum_sizes(sizes)
         return MeasuredGroup(total, separator_tokens, total.tokens - max(separator_tokens, 0))
 
-    def _preamble(self, passages: Sequence[JoinedPassage], summary: str) -> str:
+    def _preamble(self, passages: Sequence[DocumentText], summary: str) -> str:
         """Return the text before the first of `passages`.
 
         Where each label has a header of its own, that text is the summary, which belongs below the first one.
@@ -136,7 +136,7 @@ class SizeMeter:
         header, self._footer = self._renderer.header_and_footer(1, label)
         return _parts_text(self._renderer.header_parts(header, label))
 
-    def _passage_size(self, passage: JoinedPassage, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
+    def _passage_size(self, passage: DocumentText, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
         """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
 
         Also the tokens of it that go if nothing comes after the separator.
@@ -144,15 +144,15 @@ class SizeMeter:
         if self._cite != "document":
             preamble, is_last = preamble or "", True
         key = (preamble, is_last)
-        if key not in passage.cache:
+        if key not in passage.sizes:
             if self._cite == "document":
                 size, separator = self._block_size(passage.pieces, preamble, is_last=is_last)
             else:
                 size, separator = self._labels_size(passage.pieces, preamble or "")
-            if len({piece.candidate.key for piece in passage.pieces}) != len(passage.candidates):
+            if len({piece.candidate.key for piece in passage.pieces}) != len(passage.members):
                 size = size._replace(contained_count=1)
-            passage.cache[key] = size, separator
-        cached: tuple[Size, int] = passage.cache[key]
+            passage.sizes[key] = size, separator
+        cached: tuple[Size, int] = passage.sizes[key]
         return cached
 
     def _block_size(self, passage: tuple[TextPiece, ...], preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
@@ -197,14 +197,14 @@ class SizeMeter:
         return self._token_starts(part.candidate.key, part.start, part.end) if part.candidate else ()
 
 
-def _best_in_passage(passage: JoinedPassage) -> Candidate:
-    if "best" not in passage.cache:
-        passage.cache["best"] = best_candidate([passage.pieces])
-    best: Candidate = passage.cache["best"]
+def _best_in_passage(passage: DocumentText) -> Candidate:
+    if "best" not in passage.sizes:
+        passage.sizes["best"] = best_candidate([passage.pieces])
+    best: Candidate = passage.sizes["best"]
     return best
 
 
-def _best_in_passages(passages: Sequence[JoinedPassage]) -> Candidate:
+def _best_in_passages(passages: Sequence[DocumentText]) -> Candidate:
     return min(map(_best_in_passage, passages), key=rank_key) if len(passages) > 1 else _best_in_passage(passages[0])
 
 

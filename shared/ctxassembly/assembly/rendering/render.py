@@ -42,14 +42,18 @@ SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n
 PASSAGE_MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
 CACHE_BYTES = 8 * 1024 * 1024
-"""Bytes of the texts that are cached as harmless: some 4,000 of 1,500 characters."""
+"""Bytes of the cached texts and of what is replaced in them: some 4,000 of 1,500 characters."""
 MAX_CONTINUATION_CHARS = 500
 """Characters after a piece that decide whether they complete a form that the piece ends with."""
-MAX_VARIANTS = 4
-"""Most ways to read a text that are cached: by format, and by whether it begins a line and continues."""
+_REPLACEMENT_BYTES = 200
+"""Bytes of a cached replacement, and of a way to read a text."""
 
-_HARMLESS = TextCache[tuple[tuple[str, bool, bool, bool], ...]](CACHE_BYTES)
-"""The ways to read each text in which nothing of it is replaced."""
+Replacements = Mapping[int, tuple[int, str]]
+"""What is replaced in a text: start -> (end, replacement)."""
+_REPLACEMENTS = TextCache[dict[tuple[str, bool, bool, bool], Replacements]](
+    CACHE_BYTES, lambda found: _REPLACEMENT_BYTES * sum(1 + len(replaced) for replaced in found.values())
+)
+"""The replacements in each text, by format, by whether it begins a line and continues, and by `sanitize`."""
 
 
 class Renderer:
@@ -62,7 +66,6 @@ class Renderer:
         self._guard = build_guard(self._format_name)
         self._language = LANGUAGES[config.language]
         self.particulars = MetadataReader(config.keys, config.language, for_header=True)
-        self._slices: dict[tuple[int, int, int, bool, bool], tuple[list[RenderedPart], bool]] = {}
         self._headings: dict[tuple[int, tuple[int | str, ...]], str] = {}
         # By identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._passages: dict[tuple[int, bool], tuple[Sequence[TextPiece], list[RenderedPart]]] = {}
@@ -230,22 +233,13 @@ class Renderer:
         The next piece is at the index `after` of `passage`.
         """
         text, is_continued = piece.text, after < len(passage) and "\n" not in passage[after].separator
-        key = (piece.candidate.key, piece.start, piece.end, is_line_start, is_continued)
-        if key not in self._slices:
-            replaced = self._replacements(text, is_line_start, is_continued)
-            is_unfinished = is_continued and replaced and replaced != self._replacements(text, is_line_start, False)
-            if is_unfinished:
-                replaced = self._completed(replaced, text, is_line_start, _rest_of_line(islice(passage, after, None)))
-            parts = _split_parts(text, replaced, piece.candidate, piece.start)
-            rendered = parts, is_continued and is_line_start_after(text, at_line=is_line_start)
-            if is_unfinished:  # the next piece may be another one next time
-                return rendered
-            self._slices[key] = rendered
-        return self._slices[key]
+        replaced = self._replacements(text, is_line_start, is_continued)
+        if is_continued and replaced and replaced != self._replacements(text, is_line_start, False):
+            replaced = self._completed(replaced, text, is_line_start, _rest_of_line(islice(passage, after, None)))
+        parts = _split_parts(text, replaced, piece.candidate, piece.start)
+        return parts, is_continued and is_line_start_after(text, at_line=is_line_start)
 
-    def _completed(
-        self, replaced: Mapping[int, tuple[int, str]], text: str, is_line_start: bool, continuation: str
-    ) -> Mapping[int, tuple[int, str]]:
+    def _completed(self, replaced: Replacements, text: str, is_line_start: bool, continuation: str) -> Replacements:
         """Return the changes among `replaced` in `text` that are needed if `continuation` completes its line."""
         is_cut = len(continuation) == MAX_CONTINUATION_CHARS
         known = self._replacements(text + continuation, is_line_start, is_cut)
@@ -256,18 +250,22 @@ class Renderer:
         """Return `text` of no chunk as parts, with our replacements between."""
         return _split_parts(text, self._replacements(text, True, False))
 
-    def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Mapping[int, tuple[int, str]]:
-        """Return the replacements in `text`; that there are none, as in most texts, is cached across assemblies."""
+    def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Replacements:
+        """Return the replacements in `text`, which are cached across assemblies."""
         sanitize = self.config.sanitize
         variant = (self._format_name, is_line_start, is_continued, sanitize)
-        harmless = _HARMLESS.get(text)
-        if harmless is not None and variant in harmless:
-            return {}
-        found = escape_replacements(
-            text, self._format_name, at_line=is_line_start, continued=is_continued, guard=self._guard, sanitize=sanitize
-        )
-        if not found and len(harmless or ()) < MAX_VARIANTS:
-            _HARMLESS.put(text, (*(harmless or ()), variant))
+        known = _REPLACEMENTS.get(text) or {}
+        found = known.get(variant)
+        if found is None:
+            found = escape_replacements(
+                text,
+                self._format_name,
+                at_line=is_line_start,
+                continued=is_continued,
+                guard=self._guard,
+                sanitize=sanitize,
+            )
+            _REPLACEMENTS.put(text, {**known, variant: found})
         return found
 
     def _clean_line(self, text: str) -> str:
@@ -278,7 +276,7 @@ class Renderer:
 
 
 def _split_parts(
-    text: str, replaced: Mapping[int, tuple[int, str]], candidate: Candidate | None = None, start: int = 0
+    text: str, replaced: Replacements, candidate: Candidate | None = None, start: int = 0
 ) -> list[RenderedPart]:
     """Return `text`, at `start` in the candidate's text, as verbatim parts with the replacements between."""
     if not replaced:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ctxassembly.assembly.rendering.earlier import NOTHING_EARLIER, Earlier
-from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.rendering.groups import document_texts
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.tables import raise_tables
 from ctxassembly.assembly.scoring.titles import raise_linked

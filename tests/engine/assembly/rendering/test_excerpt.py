@@ -7,7 +7,8 @@ from itertools import combinations
 import pytest
 
 from builders import candidate_of
-from ctxassembly.assembly.rendering.join import find_join, join
+from ctxassembly.assembly.rendering.excerpt import build_document_texts
+from ctxassembly.assembly.rendering.join import find_join
 from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
 from ctxassembly.data.candidates import Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk
@@ -37,7 +38,7 @@ def written(*candidates: Candidate) -> str:
 
 
 def pieces(*candidates: Candidate) -> list[tuple[TextPiece, ...]]:
-    return [stretch.pieces for stretch in join(candidates, JOINT) if stretch.pieces]
+    return [stretch.pieces for stretch in build_document_texts(candidates, JOINT) if stretch.pieces]
 
 
 def expected(numbers: set[int]) -> str:
@@ -77,7 +78,7 @@ def test_where_a_chunk_inside_another_stands_is_told_by_offsets_that_are_right(s
         Chunk("a", "A", "Yes. No. Yes. Wait.", 0, 0),
         candidate_of(Chunk("b", "A", "Yes.", 1, start), 1, position=1),
     )
-    (stretch,) = join([reduced(outer, 1), inner], lambda *_: Join(4, ""))
+    (stretch,) = build_document_texts([reduced(outer, 1), inner], lambda *_: Join(4, ""))
     assert "".join(each.separator + each.text for each in stretch.pieces) == text
 
 

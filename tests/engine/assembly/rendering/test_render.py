@@ -11,7 +11,8 @@ import pytest
 from builders import candidate_of, count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.rendering import render
-from ctxassembly.assembly.rendering.join import find_join, join
+from ctxassembly.assembly.rendering.excerpt import build_document_texts
+from ctxassembly.assembly.rendering.join import find_join
 from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
 from ctxassembly.data.candidates import CitationBlock, HeaderDetail
@@ -355,7 +356,7 @@ def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: HeaderDetail = He
         whole = candidate_of(part, 0, position=part.index or 0)
         found = candidate_sentences(whole)
         candidates += [whole] if numbers is None else build_excerpts([found[number] for number in numbers])
-    stretches = join(candidates, partial(find_join, min_chars=20, max_chars=None))
+    stretches = build_document_texts(candidates, partial(find_join, min_chars=20, max_chars=None))
     passages = [stretch.pieces for stretch in stretches]
     written = Renderer(AssemblyConfig(**options)).block(1, CitationBlock(passages, candidates[0], ""), level)
     return "".join(part.text for part in written)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MetadataKeys, assemble
-from ctxassembly.assembly.rendering.groups import Joins
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.tokens.counter import counter_for

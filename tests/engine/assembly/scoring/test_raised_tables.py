@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.assembly.rendering.groups import Joins
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.tables import raise_tables

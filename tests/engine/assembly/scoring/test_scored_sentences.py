@@ -9,7 +9,8 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import Chunk
-from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.rendering.groups import document_texts
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences, minimum_at
 from ctxassembly.assembly.scoring.weights import WEIGHTS

@@ -28,7 +28,8 @@ from ctxassembly import (
     aassemble,
     assemble,
 )
-from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.rendering.groups import document_texts
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.weights import TOP_SCORES, normalize_scores
 from ctxassembly.assembly.selection.scorer import MAX_SENTENCES, best_texts

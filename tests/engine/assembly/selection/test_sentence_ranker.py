@@ -6,7 +6,8 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.rendering.groups import Joins, document_texts
+from ctxassembly.assembly.rendering.groups import document_texts
+from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.shorten import CandidateSentence, candidate_sentences, sentence_ranker
