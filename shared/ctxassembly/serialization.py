@@ -41,13 +41,13 @@ def to_plain(value: Any) -> Any:
     >>> to_plain({"pages": (1, 2), "score": float("inf")})
     {'pages': [1, 2], 'score': 'inf'}
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _SCALARS:
         return _to_builtin(value)
     if kind in (tuple, MatchedTerms):
         return [to_plain(item) for item in value]
-    if is_dataclass(kind):
-        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if names := _field_names(kind):
+        return {name: to_plain(getattr(value, name)) for name in names}
     return _to_builtin(make_readable({"": value})[0][""])
 
 
@@ -102,14 +102,11 @@ def from_plain(kind: Any, value: Any) -> Any:
         return arguments[arguments.index(value)]
     if origin is Mapping:
         return {from_plain(arguments[0], name): from_plain(arguments[1], item) for name, item in dict(value).items()}
-    if isinstance(kind, type) and is_dataclass(kind):
-        hints = _hints(kind)
-        return kind(**{name: from_plain(hints[name], item) for name, item in dict(value).items()})
+    if names := _field_names(kind):
+        values = zip(names, value, strict=True) if isinstance(value, (list, tuple)) else dict(value).items()
+        return kind(**{name: from_plain(_hints(kind)[name], item) for name, item in values})
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"a list expected, got {type(value)}")
-    names = getattr(kind, "_fields", None)  # of a named tuple
-    if names:
-        return kind(*(from_plain(_hints(kind)[name], item) for name, item in zip(names, value, strict=True)))
     many = origin in (Sequence, frozenset) or arguments[1:] == (...,)
     kinds = arguments[:1] * len(value) if many else arguments
     items = tuple(from_plain(one, item) for one, item in zip(kinds, value, strict=True))
@@ -146,6 +143,14 @@ def _scalar(kind: Any, value: Any) -> Any:
     if kind is int and not -_MAX_INTEGER <= value < _MAX_INTEGER:
         raise ValueError("an integer of 64 bits expected")
     return value
+
+
+def _field_names(kind: Any) -> Sequence[str]:
+    """Return the names of the fields of a dataclass or a named tuple; none for any other type."""
+    if is_dataclass(kind):
+        return [field.name for field in fields(kind)]
+    names: Sequence[str] = getattr(kind, "_fields", ()) if tuple in getattr(kind, "__mro__", ()) else ()
+    return names
 
 
 @cache

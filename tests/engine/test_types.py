@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -20,8 +20,9 @@ CONTEXT = assemble([Hit(words_of("A", 1), 0.5)])
     ids=lambda value: type(value).__name__,
 )
 def test_everything_is_frozen_and_slotted(value: Any):
-    with pytest.raises(FrozenInstanceError):
-        setattr(value, fields(value)[0].name, None)
+    name = value._fields[0] if isinstance(value, tuple) else fields(value)[0].name
+    with pytest.raises(AttributeError):
+        setattr(value, name, None)
     assert not hasattr(value, "__dict__")
 
 

@@ -158,8 +158,7 @@ class OffsetRange(NamedTuple):
     """The id that groups the pages, for a store that keeps each page as a document of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRef:
+class ChunkRef(NamedTuple):
     """A request to a store: for one chunk by index or by id, or, with neither, for all chunks of the document.
 
     With `around_offset` it asks for the chunks next to an offset, and with `named_in` for the first chunk of each other
@@ -171,7 +170,7 @@ class ChunkRef:
     """
 
     document_id: str
-    index: int | None = None
+    index: int | None = None  # type: ignore[assignment]  # it hides the method of tuples
     chunk_id: str | None = None
     around_offset: OffsetRange | None = None
     named_in: str | None = None

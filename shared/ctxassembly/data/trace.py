@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ctxassembly.data.candidates import LEFT_OUT, Reason, Shortening
 from ctxassembly.safe_repr import pluralize
@@ -27,8 +27,7 @@ class Shortened:
     tokens_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The outcome for one chunk, and the reason.
 
     >>> from ctxassembly import Chunk, Hit, assemble

@@ -36,7 +36,7 @@ def adopt_documents(chunks: Iterable[Chunk], refs: Iterable[ChunkRef]) -> list[C
     document_by_link = {ref.chunk_id: ref.document_id for ref in reversed(tuple(refs)) if ref.chunk_id is not None}
     return [
         replace(chunk, document_id=document_by_link[chunk.id])
-        if has_no_document(chunk) and chunk.id in document_by_link
+        if chunk.id in document_by_link and has_no_document(chunk)
         else chunk
         for chunk in chunks
     ]
@@ -100,7 +100,7 @@ def chunk_section(chunk: Chunk) -> SectionKey:
 
 def is_facts(chunk: Chunk) -> bool:
     """Return True if `chunk` has a graph's facts about another one, which have no position in the document."""
-    return any(name == FACTS_KEY for name, _ in chunk_section(chunk))
+    return FACTS_KEY in dict(chunk_section(chunk))
 
 
 def offset_of(chunk: Chunk) -> int | None:

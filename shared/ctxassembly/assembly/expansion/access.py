@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
@@ -43,12 +43,11 @@ _FIXED_FIELDS = ("source", "url", "page_base")
 """The particulars that all chunks of a document share, and `page_base`, which is no key. All others may vary freely."""
 
 
-class Signature(NamedTuple):
-    """The metadata of a chunk that its neighbors have to share: equal if two chunks agree, but for the rank."""
-
-    fixed: FixedValues
-    rank: float | None = None
-    """The number under `rank`. A retriever writes it into its hits, so it may be missing on one side."""
+Signature = tuple[FixedValues, "float | None"]
+"""The metadata that the neighbors of a chunk have to share, and the number under `rank`, if it has one. A retriever
+writes that into its hits, so it may be missing on one side."""
+NearHit = tuple[int, Candidate]
+"""A hit, and the steps from it to a chunk."""
 
 
 class MetadataAccess:
@@ -77,8 +76,8 @@ class MetadataAccess:
     def add_hits(self, hits: Iterable[Chunk]) -> None:
         """Admit chunks that agree with any of `hits`, too."""
         for hit in hits:
-            signature = self.signature(hit)
-            self._hit_signatures.setdefault(hit.document_id, {}).setdefault(signature.fixed, set()).add(signature.rank)
+            fixed, rank = self.signature(hit)
+            self._hit_signatures.setdefault(hit.document_id, {}).setdefault(fixed, set()).add(rank)
 
     def allows(self, chunk: Chunk) -> bool:
         """Return True if `chunk` agrees with any hit of its document; else it is counted as left out."""
@@ -90,16 +89,16 @@ class MetadataAccess:
         self._record_exclusion(fixed, hits)
         return False
 
-    def filter_agreeing(self, chunk: Chunk, near: Sequence[tuple[int, Candidate]]) -> list[tuple[int, Candidate]]:
-        """Return the hits in `near` that `chunk` agrees with, and their distances. If none, count it as left out."""
+    def filter_agreeing(self, chunk: Chunk, near: Sequence[NearHit]) -> list[NearHit]:
+        """Return the hits in `near` that `chunk` agrees with. If there are none, it is counted as left out."""
         fixed, rank = self.signature(chunk)
-        found = []
+        found: list[NearHit] = []
         for steps, hit in near:
-            other = self.signature(hit.chunk)
-            if fixed == other.fixed and (rank is None or other.rank is None or rank == other.rank):
+            other, other_rank = self.signature(hit.chunk)
+            if fixed == other and (rank is None or other_rank is None or rank == other_rank):
                 found.append((steps, hit))
-        if near and not found:
-            self._record_exclusion(fixed, (self.signature(hit.chunk).fixed for _, hit in near))
+        if not found:
+            self._record_exclusion(fixed, (self.signature(hit.chunk)[0] for _, hit in near))
         return found
 
     def signature(self, chunk: Chunk) -> Signature:
@@ -115,48 +114,49 @@ class MetadataAccess:
         self.differing_keys |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
 
     def _make_signature(self, chunk: Chunk) -> Signature:
-        # A fast pass over plain values whose keys are known by now; anything else takes the full rules below.
-        plain: list[tuple[str, Hashable]] = []
-        for key, value in chunk.metadata.items():
-            kind = self._categories.get(key)
-            if type(value) not in _SCALARS or value != value:  # noqa: PLR0124 - NaN isn't itself
-                break
-            if kind == "fixed":
-                plain.append((key, value))
-            elif kind != "free" and (kind != "number" or type(value) is not int):
-                break
-        else:  # so are nearly all, once another chunk with the same keys was read
-            return Signature(frozenset(plain))
-        found = _MetadataParts({}, {}, {})
-        self._collect(chunk.metadata, "", MAX_DEPTH, chunk.document_id, found)
-        fixed = found.fixed if "element" in found.special else found.fixed | found.parents
-        return Signature(frozenset(fixed.items()), found.special.get("rank"))
+        fixed: dict[str, Hashable] = {}
+        special: dict[KeyCategory, Any] = {}
+        self._collect(chunk.metadata, "", MAX_DEPTH, chunk.document_id, fixed, special)
+        if "parent" in special and "element" not in special:
+            fixed |= special["parent"]
+        return frozenset(fixed.items()), special.get("rank")
 
     def _collect(
-        self, metadata: Mapping[Any, Any], prefix: str, depth: int, document_id: str, found: _MetadataParts
+        self,
+        metadata: Mapping[Any, Any],
+        prefix: str,
+        depth: int,
+        document_id: str,
+        fixed: dict[str, Hashable],
+        special: dict[KeyCategory, Any],
     ) -> None:
-        """Enter each value of `metadata` in `found` under its path, by its kind; None is as good as missing."""
+        """Enter each value that has to be shared in `fixed`, by its path, and elements, parents and ranks in `special`.
+
+        None is as good as missing.
+        """
+        categories = self._categories
         for key, value in metadata.items():
-            if value is None:
-                continue
             path = prefix + key if type(key) is str else f"{prefix}{key!r}"
-            is_scalar = type(value) in _SCALARS  # nearly all are, and asking whether one is a Mapping takes its time
-            if not is_scalar and depth and isinstance(value, Mapping):
-                self._collect(value, f"{path}.", depth - 1, document_id, found)
+            kind = categories.get(path) or self._category(path, key)
+            if type(value) in _SCALARS:  # nearly all are, and asking whether one is a Mapping takes its time
+                if kind == "fixed":
+                    fixed[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
+                    continue
+            elif value is None:
                 continue
-            kind = self._categories.get(path) or self._category(path, key)
-            if kind == "fixed" and is_scalar:
-                found.fixed[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
-            elif kind == "free" or (kind == "number" and is_number(value)):
+            elif depth and isinstance(value, Mapping):
+                self._collect(value, f"{path}.", depth - 1, document_id, fixed, special)
                 continue
-            elif kind == "element" or (kind == "rank" and isinstance(value, (int, float))):
-                found.special[kind] = value
+            if kind == "free" or (kind == "number" and is_number(value)):
+                continue
+            if kind == "element" or (kind == "rank" and isinstance(value, (int, float))):
+                special[kind] = value
             elif kind == "parent":
-                found.parents[path] = _to_hashable(value, MAX_DEPTH)
+                special.setdefault(kind, {})[path] = _to_hashable(value, MAX_DEPTH)
             elif not (
                 (kind == "words" and is_known_word(key, value)) or (kind == "document" and to_id(value) == document_id)
             ):
-                found.fixed[path] = _to_hashable(value, MAX_DEPTH)
+                fixed[path] = _to_hashable(value, MAX_DEPTH)
 
     def _category(self, path: str, key: Any) -> KeyCategory:
         kind = self._own_categories.get(path) or (
@@ -166,15 +166,6 @@ class MetadataAccess:
             kind = "number"
         self._categories[path] = kind
         return kind
-
-
-class _MetadataParts(NamedTuple):
-    """The metadata of one chunk by path, sorted by what they mean for its neighbors."""
-
-    fixed: dict[str, Hashable]
-    parents: dict[str, Hashable]
-    special: dict[KeyCategory, Any]
-    """The chunk's element id and its rank, if it has them."""
 
 
 HIDDEN_FILTER = "The filter of the search can't be seen"

@@ -169,7 +169,7 @@ def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: As
     for hit in hits:
         own = renumber_document(hit, 1, taken) if id(hit) in unstored_ids else hit
         separated.append(without_adjacency(own) if own is not hit and hit.document_id in contested else own)
-    return [*disambiguate_documents(separated, lambda hit: MetadataAccess(config).signature(hit).fixed)]
+    return [*disambiguate_documents(separated, lambda hit: MetadataAccess(config).signature(hit)[0])]
 
 
 def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[Chunk]:

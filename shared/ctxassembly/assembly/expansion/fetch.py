@@ -19,9 +19,9 @@ from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_chunks
 from ctxassembly.assembly.expansion.diagnostics import Problem, describe_problem
 from ctxassembly.assembly.expansion.mentions import find_mentioned, mention_refs
 from ctxassembly.assembly.expansion.references import index_refs, link_refs
-from ctxassembly.assembly.expansion.store_identity import StoredHits, hit_refs, is_in_documents
+from ctxassembly.assembly.expansion.store_identity import StoredHits, is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
+from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
@@ -77,10 +77,6 @@ def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits |
     )
 
 
-RefKey = tuple[str, "int | None", "str | None", "OffsetRange | None"]
-"""The fields of a `ChunkRef`, which are quicker to look up."""
-
-
 @dataclass(slots=True)
 class FetchedChunks:
     """All that the store returned for one assembly, and how it was asked."""
@@ -93,7 +89,7 @@ class FetchedChunks:
     """The lookup ids of the documents that came whole."""
     offset_answered: set[str] = field(default_factory=set)
     """The ids of the chunks whose surroundings were asked for by offset."""
-    refused_refs: set[RefKey] = field(default_factory=set)
+    refused_refs: set[ChunkRef] = field(default_factory=set)
     """References that databases refuse, each once, however many round trips it was wanted in."""
     unstored_hits: list[Chunk] = field(default_factory=list)
     """The hits that the store doesn't hold, although it has chunks of a document with the id of theirs."""
@@ -157,8 +153,8 @@ class _Fetcher:
         self._hits, self._known = _known_chunks(hits, admitted)
         self._stored_hits = StoredHits(self._hits)
         self._without_index = [hit for hit in self._hits if hit.index is None]
-        self._requested: set[RefKey] = set()
-        self._answered: set[RefKey] = set()
+        self._requested: set[ChunkRef] = set()
+        self._answered: set[ChunkRef] = set()
         if policy.access is not None:
             policy.access.add_hits(self._hits)
 
@@ -168,7 +164,7 @@ class _Fetcher:
         if not self._requested:  # all around an index is known beforehand
             wanted = index_refs(self._hits, self._policy.window, self._known.values())
         if self._without_index:
-            absent = {chunk_id for _, _, chunk_id, _ in self._answered if chunk_id} - self._known.keys()
+            absent = {ref.chunk_id for ref in self._answered if ref.chunk_id} - self._known.keys()
             wanted += link_refs(
                 self._without_index,
                 self._known,
@@ -180,62 +176,64 @@ class _Fetcher:
         # Titles are asked for once, together with the hits: whether the store holds these is known from its answer.
         mentions: tuple[ChunkRef, ...] = ()
         if not self._requested:
-            wanted += hit_refs(self._hits, wanted)
+            wanted += self._stored_hits.refs(wanted)
             if wanted and self._policy.finds_titles:
                 mentions = mention_refs(self._hits, self._config.keys)
-        refs = _drop_unstorable([ref for ref in wanted if _ref_key(ref) not in self._requested], self.fetched)
-        self._requested.update(map(_ref_key, refs))
+        refs = _drop_unstorable([ref for ref in wanted if ref not in self._requested], self.fetched)
+        self._requested.update(refs)
         return (*refs, *mentions) if refs else ()
 
     def record(self, refs: Sequence[ChunkRef], reply: _Reply, log: TraceRecorder) -> bool:
         """Keep what `reply` has of `refs`; True if it has anything."""
         fetched, access = self.fetched, self._policy.access
         if any(ref.named_in is not None for ref in refs):
-            by_place = [chunk for chunk in reply.chunks if _is_requested(chunk, self._requested)]
-            others = [chunk for chunk in reply.chunks if not _is_requested(chunk, self._requested)]
+            by_place, others = list[Chunk](), list[Chunk]()
+            for chunk in reply.chunks:
+                (by_place if _is_requested(chunk, self._requested) else others).append(chunk)
             self._update_unstored((*by_place, *reply.empty))
             fetched.mentioned, others = find_mentioned(others, self._hits, fetched.known_documents, self._config.keys)
             reply = reply._replace(chunks=[*by_place, *others], refs=[*filter(_is_by_place, reply.refs)])
             refs = [*filter(_is_by_place, refs)]
-        self._answered.update(map(_ref_key, reply.refs))
+        self._answered.update(reply.refs)
         found = _only_requested(adopt_documents(reply.chunks, refs), self._requested, log)
         returned = (*found, *reply.empty)
-        self._update_unstored(returned)
+        are_stored_hits = self._update_unstored(returned)
         # A document of which the store holds no hit is another one, whatever its id.
         documents = fetched.known_documents
         near = [
-            chunk for chunk in found if is_in_documents(chunk, documents) and not self._stored_hits.is_stored_hit(chunk)
+            chunk
+            for chunk, is_stored_hit in zip(found, are_stored_hits, strict=False)
+            if not is_stored_hit and is_in_documents(chunk, documents)
         ]
         empty = [chunk for chunk in reply.empty if is_in_documents(chunk, documents)]
         fetched.empty.extend(chunk for chunk in empty if access is None or access.allows(chunk))
         _add_new(near, self._known, fetched, access)
         # A whole document, or what is around an offset, has the hits in it anyway.
         is_wide_request = any(ref.index is None and ref.chunk_id is None for ref in refs)
+        fetched.has_others = fetched.has_others or bool(returned and is_wide_request) or not all(are_stored_hits)
         for chunk in returned:
             fetched.returned_ids.setdefault(chunk.document_id, set()).add(chunk.id)
-            fetched.has_others = fetched.has_others or is_wide_request or not self._stored_hits.is_stored_hit(chunk)
         if self._without_index:
             self._record_complete(returned, reply.refs)
         fetched.is_incomplete = fetched.is_incomplete or bool(reply.errors)
         return bool(returned)
 
-    def _update_unstored(self, returned: Iterable[Chunk]) -> None:
-        """Enter the hits that the store holds, and go on without the others."""
+    def _update_unstored(self, returned: Sequence[Chunk]) -> list[bool]:
+        """Enter the hits that the store holds, and go on without the others; see `StoredHits.record`."""
         own, fetched = self._stored_hits, self.fetched
-        own.record(returned)
+        are_stored_hits = own.record(returned)
         fetched.known_documents, fetched.unstored_hits = own.known_documents(), own.unstored_hits()
         for hit in fetched.unstored_hits:
             if self._known.get(hit.id) is hit:  # another hit's neighbor may have the same id
                 del self._known[hit.id]
         strangers = {*map(id, fetched.unstored_hits)}
         self._without_index = [hit for hit in self._without_index if id(hit) not in strangers]
+        return are_stored_hits
 
     def _record_complete(self, returned: Iterable[Chunk], refs: Iterable[ChunkRef]) -> None:
         """Record the documents and offsets that the store answered in full: what it didn't return doesn't exist."""
         lookup_ids = {chunk.lookup_id for chunk in returned}
-        self.fetched.complete_documents.update(
-            name for name in lookup_ids if (name, None, None, None) in self._answered
-        )
+        self.fetched.complete_documents.update(name for name in lookup_ids if ChunkRef(name) in self._answered)
         offsets = {
             (ref.document_id, ref.around_offset.start, ref.around_offset.section) for ref in refs if ref.around_offset
         }
@@ -330,21 +328,21 @@ def _add_new(
 
 def _drop_unstorable(refs: Sequence[ChunkRef], fetched: FetchedChunks) -> tuple[ChunkRef, ...]:
     """Return `refs` without those that databases refuse, which would fail the request; record these in `fetched`."""
-    names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
+    names = {ref.document_id for ref in refs} | {ref.chunk_id for ref in refs if ref.chunk_id}
     unstorable = {name for name in names if not is_storable(name)}
     if not unstorable:
         return tuple(refs)
     storable = tuple(ref for ref in refs if ref.document_id not in unstorable and ref.chunk_id not in unstorable)
-    fetched.refused_refs.update({*map(_ref_key, refs)} - {*map(_ref_key, storable)})
+    fetched.refused_refs.update({*refs} - {*storable})
     return storable
 
 
-def _only_requested(chunks: Sequence[Chunk], requested: Collection[RefKey], log: TraceRecorder) -> list[Chunk]:
+def _only_requested(chunks: Sequence[Chunk], requested: Collection[ChunkRef], log: TraceRecorder) -> list[Chunk]:
     """Return the chunks among `chunks` that were asked for; one note counts all others."""
     unrequested = [chunk for chunk in chunks if not _is_requested(chunk, requested)]
     if unrequested:
         # Only the store knows which chunks are next to an offset: all chunks of that document count as requested.
-        by_offset = {beside.document_id or document_id for document_id, _, _, beside in requested if beside is not None}
+        by_offset = {ref.around_offset.document_id or ref.document_id for ref in requested if ref.around_offset}
         unrequested = [
             chunk for chunk in unrequested if chunk.lookup_id not in by_offset and chunk.document_id not in by_offset
         ]
@@ -357,14 +355,11 @@ def _only_requested(chunks: Sequence[Chunk], requested: Collection[RefKey], log:
     return [chunk for chunk in chunks if id(chunk) not in unrequested_ids]
 
 
-def _is_requested(chunk: Chunk, requested: Collection[RefKey]) -> bool:
+def _is_requested(chunk: Chunk, requested: Collection[ChunkRef]) -> bool:
     document_id = chunk.document_id if chunk.origin is None else chunk.lookup_id
+    # Plain tuples equal references of the same fields.
     return (
-        (document_id, chunk.index, None, None) in requested
-        or (document_id, None, chunk.id, None) in requested
-        or (document_id, None, None, None) in requested
+        (document_id, chunk.index, None, None, None) in requested
+        or (document_id, None, chunk.id, None, None) in requested
+        or (document_id, None, None, None, None) in requested
     )
-
-
-def _ref_key(ref: ChunkRef) -> RefKey:
-    return ref.document_id, ref.index, ref.chunk_id, ref.around_offset

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from ctxassembly.assembly.adjacency.hierarchy import missing_relatives
 from ctxassembly.assembly.adjacency.positions import chunk_section, page_key
 from ctxassembly.assembly.adjacency.shared_ids import find_by_id
-from ctxassembly.assembly.expansion.access import MetadataAccess
+from ctxassembly.assembly.expansion.access import MetadataAccess, NearHit
 from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS, far_heads
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
@@ -153,31 +154,33 @@ def score_neighbors(
     document id and chunk id. A neighbor's score is its best hit's times `decay` per step. It is never above the hit's
     own, as half of a negative score would be. With a `access` a neighbor has to agree with its hit.
     """
-    by_position: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
-    for hit in hits:
-        by_position[hit.chunk.document_id, hit.position].append(hit)
-    # Looked up by position, so the cost grows with the chunks and not with chunks times hits.
-    steps_away = range(-window, window + 1)
+    near: dict[str, dict[int, list[NearHit]]] = {}
+    """The hits near each position of a document."""
+    places = [(near.setdefault(hit.chunk.document_id, {}), hit.position, hit) for hit in hits]
+    for steps in range(-window, window + 1):
+        for by_position, position, hit in places:
+            by_position.setdefault(position - steps, []).append((abs(steps), hit))
     heads = far_heads(hits, chunks, positions)
-    result: list[Candidate] = []
+    decays = [decay**steps for steps in range(max(window, MAX_CHUNKS) + 1)]
+    found: list[tuple[int, int, str, int, Candidate]] = []
     for key, chunk in chunks:
         document_id = chunk.document_id
         position = positions[document_id, chunk.id]
-        nearby_hits = [*heads.get(key, ())]
-        for steps in steps_away:
-            for hit in by_position.get((document_id, position + steps), ()):
-                nearby_hits.append((abs(steps), hit))  # noqa: PERF401 - a comprehension in each of thousands takes longer
-        if access is not None:
-            nearby_hits = access.filter_agreeing(chunk, nearby_hits)
+        nearby = near[document_id].get(position, []) if document_id in near else []
+        if key in heads:
+            nearby = [*heads[key], *nearby]
+        if access is not None and nearby:
+            nearby = access.filter_agreeing(chunk, nearby)
         nearest: tuple[int, int] | None = None
         best: float | None = None
-        for steps, hit in nearby_hits:
+        for steps, hit in nearby:
             if nearest is None or (steps, hit.rank) < nearest:
                 nearest = steps, hit.rank
-            if hit.score is not None:
-                score = min(hit.score, hit.score * decay**steps)
-                best = score if best is None else max(best, score)
+            score = hit.score
+            if score is not None:
+                score = score * decays[steps] if score > 0 else score
+                best = score if best is None or score > best else best
         if nearest is not None:
-            distance, rank = nearest
-            result.append(Candidate(key, chunk, rank, best, max(distance, 1), position))
-    return tuple(sorted(result, key=lambda c: (c.distance, c.rank, c.chunk.document_id, c.position)))
+            distance, rank = max(nearest[0], 1), nearest[1]
+            found.append((distance, rank, document_id, position, Candidate(key, chunk, rank, best, distance, position)))
+    return tuple(entry[4] for entry in sorted(found, key=itemgetter(0, 1, 2, 3)))

@@ -9,23 +9,11 @@ document, the document's chunks are left out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from ctxassembly.assembly.adjacency.positions import chunk_section, is_facts
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.text.words import is_same_text
-
-
-def hit_refs(hits: Iterable[Chunk], wanted: Iterable[ChunkRef]) -> tuple[ChunkRef, ...]:
-    """Return references to `hits` themselves, if other chunks of their document are requested in the same way."""
-    asked = {
-        (ref.document_id, ref.index is None) for ref in wanted if ref.index is not None or ref.chunk_id is not None
-    }
-    return tuple(_hit_ref(hit) for hit in hits if (hit.lookup_id, hit.index is None) in asked and not is_facts(hit))
-
-
-def _hit_ref(hit: Chunk) -> ChunkRef:
-    return ChunkRef(hit.lookup_id, chunk_id=hit.id) if hit.index is None else ChunkRef(hit.lookup_id, hit.index)
 
 
 class StoredHits:
@@ -33,30 +21,49 @@ class StoredHits:
 
     def __init__(self, hits: Iterable[Chunk]) -> None:
         self._hits = [hit for hit in hits if not is_facts(hit)]
-        self._hits_by_key: dict[object, list[Chunk]] = defaultdict(list)
+        self._by_document: dict[str, dict[object, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
+        """By the id by which the store finds the document, and by the hit's id and its index or offset."""
+        self._by_text: dict[tuple[str, str], list[Chunk]] = defaultdict(list)
+        """The hits without index and offset. A framework may have given them another id."""
         for hit in self._hits:
-            for place in (*_position_keys(hit), *(() if _has_position(hit) else (_text_key(hit),))):
-                self._hits_by_key[place].append(hit)
-        self._has_unpositioned = any(not _has_position(hit) for hit in self._hits)
+            place, by_place = _place(hit), self._by_document[hit.lookup_id]
+            by_place[hit.id].append(hit)
+            if place is not None:
+                by_place[place].append(hit)
+            else:
+                self._by_text[hit.lookup_id, hit.text.strip()].append(hit)
         self._stored: set[int] = set()
         """By the `id` of the hit, which `_hits` keeps."""
         self._returned_documents: set[str] = set()
 
-    def record(self, chunks: Iterable[Chunk]) -> None:
-        """Enter the hits that the store holds, by the chunks that came."""
-        for chunk in chunks:
-            self._returned_documents.add(chunk.lookup_id)
-            for place in (
-                (*_position_keys(chunk), _text_key(chunk)) if self._has_unpositioned else _position_keys(chunk)
-            ):
-                for hit in self._hits_by_key.get(place, ()):
-                    if id(hit) not in self._stored and is_same_text(hit.text, chunk.text):
-                        self._stored.add(id(hit))
+    def refs(self, wanted: Iterable[ChunkRef]) -> tuple[ChunkRef, ...]:
+        """Return references to the hits themselves, if other chunks of their document are `wanted` in the same way."""
+        asked = {
+            (ref.document_id, ref.index is None) for ref in wanted if ref.index is not None or ref.chunk_id is not None
+        }
+        return tuple(
+            ChunkRef(hit.lookup_id, hit.index, hit.id if hit.index is None else None)
+            for hit in self._hits
+            if (hit.lookup_id, hit.index is None) in asked
+        )
 
-    def is_stored_hit(self, chunk: Chunk) -> bool:
-        """Return True if a hit that the store holds has the position of `chunk`: it is the hit, or has its index."""
-        at_place = [hit for place in _position_keys(chunk) for hit in self._hits_by_key.get(place, ())]
-        return not self._stored.isdisjoint(map(id, at_place))
+    def record(self, chunks: Sequence[Chunk]) -> list[bool]:
+        """Enter the hits that the store holds, by the `chunks` that came.
+
+        Return for each chunk whether a stored hit has its place: the chunk is that hit, or has its index.
+        """
+        at_places: list[list[Chunk]] = []
+        for chunk in chunks:
+            document_id = chunk.lookup_id
+            self._returned_documents.add(document_id)
+            by_place = self._by_document.get(document_id, {})
+            hits = [*by_place.get(chunk.id, ()), *by_place.get(_place(chunk), ())]
+            at_places.append(hits)
+            alike = self._by_text.get((document_id, chunk.text.strip()), ()) if self._by_text else ()
+            for hit in (*hits, *alike):
+                if id(hit) not in self._stored and is_same_text(hit.text, chunk.text):
+                    self._stored.add(id(hit))
+        return [not self._stored.isdisjoint(map(id, hits)) for hits in at_places]
 
     def known_documents(self) -> set[str]:
         """Return the ids of the documents of which the store holds a hit, its own and grouping ones."""
@@ -73,21 +80,9 @@ def is_in_documents(chunk: Chunk, documents: Container[str]) -> bool:
     return chunk.document_id in documents or chunk.lookup_id in documents
 
 
-def _has_position(chunk: Chunk) -> bool:
-    return chunk.index is not None or chunk.start is not None
+def _place(chunk: Chunk) -> object:
+    """Return the place in its document at which a chunk of the same text is the same chunk; None if it is unknown.
 
-
-def _position_keys(chunk: Chunk) -> list[object]:
-    """Return the places at which a chunk of the same text is the same chunk."""
-    document_id = chunk.lookup_id
-    keys: list[object] = [(document_id, "id", chunk.id)]
-    if chunk.index is not None:
-        keys.append((document_id, "index", chunk.index))
-    elif chunk.start is not None:  # only without an index, since offsets may restart on each page
-        keys.append((document_id, "start", chunk.start, chunk_section(chunk)))
-    return keys
-
-
-def _text_key(chunk: Chunk) -> object:
-    """Where a chunk without any place is: a framework may have given it another id."""
-    return chunk.lookup_id, "text", chunk.text.strip()
+    An offset counts only without an index, since offsets may restart on each page.
+    """
+    return chunk.index if chunk.index is not None or chunk.start is None else (chunk.start, chunk_section(chunk))
