@@ -31,8 +31,7 @@ from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.messages import supplement_key
-from ctxassembly.integrations.metadata import ContextPayload
+from ctxassembly.integrations.metadata import ContextPayload, supplement_key
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import AssemblyServices, assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
@@ -400,14 +399,32 @@ def _context_runnable(
     configurable: ConfigurableFields | ConfigurableAlternatives, config: RunnableConfig | None
 ) -> Runnable[Any, Context]:
     def run(inputs: Any, config: RunnableConfig) -> Context:
-        assembler, config = configurable.prepare(config)
-        return cast(ContextAssembler, assembler).assemble_context(inputs, config)
+        assembler, config = configured_assembler(configurable, config)
+        return assembler.assemble_context(inputs, config)
 
     async def arun(inputs: Any, config: RunnableConfig) -> Context:
-        assembler, config = configurable.prepare(config)
-        return await cast(ContextAssembler, assembler).aassemble_context(inputs, config)
+        assembler, config = configured_assembler(configurable, config)
+        return await assembler.aassemble_context(inputs, config)
 
     return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
+
+
+def checked_assembler(assembler: Any) -> ContextAssembler | ConfigurableFields | ConfigurableAlternatives:
+    """Return the assembler of an agent's tool or middleware; None gives one with the defaults.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if not (
+        assembler is None or isinstance(assembler, (ContextAssembler, ConfigurableFields, ConfigurableAlternatives))
+    ):
+        raise ConfigError("assembler", "a ContextAssembler, which may have configurable fields", assembler)
+    return ContextAssembler() if assembler is None else assembler
+
+
+def configured_assembler(assembler: Any, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
+    """Return the assembler that `config` makes of one with configurable fields or alternatives, and its config."""
+    return (assembler, config) if isinstance(assembler, ContextAssembler) else assembler.prepare(config)
 
 
 def assembler_inputs(
@@ -453,11 +470,8 @@ class _Result(Generic[T]):
     @classmethod
     def build(cls, transform: Callable[[ContextPayload], T], has_listener: bool, context: Context) -> Self:
         payload = ContextPayload(context)
-        return cls(context, transform(payload), _event_data(payload) if has_listener else None)
-
-
-def _event_data(payload: ContextPayload) -> dict[str, Any]:
-    return {"citations": payload.citations, "trace": payload.trace}
+        event = {"citations": payload.citations, "trace": payload.trace} if has_listener else None
+        return cls(context, transform(payload), event)
 
 
 def _get_context(payload: ContextPayload) -> Context:

@@ -27,8 +27,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.messages import supplement_key
-from ctxassembly.integrations.metadata import ContextPayload
+from ctxassembly.integrations.metadata import ContextPayload, supplement_key
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm

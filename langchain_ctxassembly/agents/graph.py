@@ -211,7 +211,7 @@ class ContextChannel(BinaryOperatorAggregate[Any]):
         """Create the channel; LangGraph gives the annotated type `typ`."""
         kind = get_origin(typ) or typ
         self.is_list = isinstance(kind, type) and issubclass(kind, Sequence)
-        super().__init__(typ, operator or (add_contexts if self.is_list else _keep_last))
+        super().__init__(typ, operator or (add_contexts if self.is_list else lambda _, new: new))
 
     @override
     def checkpoint(self) -> Any:
@@ -237,10 +237,6 @@ class ContextChannel(BinaryOperatorAggregate[Any]):
     def _read_contexts(self, value: Any) -> Any:
         contexts = list(_to_contexts(value))
         return contexts if self.is_list else contexts[-1] if contexts else None
-
-
-def _keep_last(existing: Any, new: Any) -> Any:  # noqa: ARG001 - a reducer takes both
-    return new
 
 
 def _to_contexts(value: Any) -> list[Context]:

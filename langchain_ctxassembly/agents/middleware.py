@@ -37,10 +37,10 @@ from langchain_ctxassembly.agents.tools import make_left_out_tool
 from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
 from langchain_ctxassembly.agents.window import ContextWindow, CountMessages, budget_of, make_context_window
 from langchain_ctxassembly.assembler import (
-    ConfigurableAlternatives,
-    ConfigurableFields,
     ContextAssembler,
     assembler_inputs,
+    checked_assembler,
+    configured_assembler,
 )
 from langchain_ctxassembly.spans import has_listeners
 
@@ -245,9 +245,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             ConfigError: an argument has the wrong type, or the assembler has a `conversation`.
         """
         super().__init__()
-        self._assembler, self._filter = ContextAssembler() if assembler is None else assembler, filter
-        if not isinstance(self._assembler, (ContextAssembler, ConfigurableFields, ConfigurableAlternatives)):
-            raise ConfigError("assembler", "a ContextAssembler, which may have configurable fields", assembler)
+        self._assembler, self._filter = checked_assembler(assembler), filter
         if not (filter is None or callable(filter)):
             allowed = "a function from the runtime of a call to a filter; one for all calls is the assembler's own"
             raise ConfigError("filter", allowed, filter)
@@ -296,9 +294,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
 
     def _resolve_assembler(self, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
         """Return the assembler of a call under its config, and the config."""
-        if isinstance(self._assembler, ContextAssembler):
-            return self._assembler, config
-        assembler, config = self._assembler.prepare(config)
+        assembler, config = configured_assembler(self._assembler, config)
         self._check_assembler(assembler)
         return assembler, config
 

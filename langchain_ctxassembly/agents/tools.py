@@ -27,10 +27,10 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.parameter_names import guess_names
 from langchain_ctxassembly.agents.turn import is_left_out
 from langchain_ctxassembly.assembler import (
-    ConfigurableAlternatives,
-    ConfigurableFields,
     ContextAssembler,
     assembler_inputs,
+    checked_assembler,
+    configured_assembler,
 )
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.messages import Content, check_content, to_tool_output
@@ -283,10 +283,9 @@ def left_out_tool(context: Context | Mapping[str, Any] | None = None, *, assembl
         ConfigError: `assembler` is something else.
         InputError: `context` is something else.
     """
-    own = ContextAssembler() if assembler is None else assembler
-    if not isinstance(own, (ContextAssembler, ConfigurableFields, ConfigurableAlternatives)):
-        raise ConfigError("assembler", "a ContextAssembler, which may have configurable fields", assembler)
-    return make_left_out_tool(None if context is None else Context.from_dict(context), partial(_prepare, own))
+    own = checked_assembler(assembler)
+    known = None if context is None else Context.from_dict(context)
+    return make_left_out_tool(known, lambda config, _: configured_assembler(own, config))
 
 
 def make_left_out_tool(context: Context | None, prepare_assembler: PrepareAssembler) -> BaseTool:
@@ -300,10 +299,6 @@ def make_left_out_tool(context: Context | None, prepare_assembler: PrepareAssemb
         args_schema=LeftOutInput,
         response_format="content_and_artifact",
     )
-
-
-def _prepare(assembler: Any, config: RunnableConfig, runtime: Any) -> tuple[ContextAssembler, RunnableConfig]:  # noqa: ARG001
-    return (assembler, config) if isinstance(assembler, ContextAssembler) else assembler.prepare(config)
 
 
 @dataclass(frozen=True)

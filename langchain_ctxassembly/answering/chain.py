@@ -35,8 +35,13 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
-from ctxassembly.integrations.metadata import ContextPayload, answer_metadata
+from ctxassembly.integrations.metadata import (
+    ContextPayload,
+    HistoryMessage,
+    answer_metadata,
+    answer_payload,
+    to_exchanges,
+)
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime import answer_run

@@ -13,8 +13,7 @@ from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, block_ids, unpack_blocks
-from ctxassembly.integrations.messages import check_context
-from ctxassembly.integrations.metadata import ContextPayload, block_metadata
+from ctxassembly.integrations.metadata import ContextPayload, block_metadata, check_context
 from ctxassembly.safe_repr import to_id, to_text
 
 CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"

@@ -24,13 +24,13 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.messages import check_context
-from ctxassembly.integrations.search_results import SearchResult, citation_url, search_results
+from ctxassembly.integrations.metadata import check_context
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import to_plain
 from ctxassembly.wording.languages import LANGUAGES
 from langchain_ctxassembly.convert.documents import CONTEXT_CALL
+from langchain_ctxassembly.convert.search_results import SearchResult, citation_url, search_results
 
 
 @guess_names

@@ -15,9 +15,9 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.cross_encoder import to_reranker
 from ctxassembly.protocols import AnswerCache, RerankedPosition, Reranker
 from ctxassembly.runtime.assemble import map_output
+from ctxassembly.runtime.scorers import to_reranker
 
 LLM_STRING = "ctxassembly.answer"
 """The place of a model's name in LangChain's keys: a cache may hold the answers of models, too."""

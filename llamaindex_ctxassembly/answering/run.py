@@ -20,8 +20,13 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
-from ctxassembly.integrations.metadata import ContextPayload, answer_metadata
+from ctxassembly.integrations.metadata import (
+    ContextPayload,
+    HistoryMessage,
+    answer_metadata,
+    answer_payload,
+    to_exchanges,
+)
 from ctxassembly.runtime import answer_run
 from ctxassembly.safe_repr import safe_repr
 from llamaindex_ctxassembly.answering.evidence import RetrieverEvidence

@@ -19,11 +19,11 @@ from ctxassembly.config.hints import hint_for_store
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.cross_encoder import to_reranker
-from ctxassembly.integrations.messages import check_context
+from ctxassembly.integrations.metadata import check_context
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import RerankedPosition, Reranker
 from ctxassembly.runtime.assemble import map_output
+from ctxassembly.runtime.scorers import to_reranker
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from ctxassembly.data.candidates import TextPiece
@@ -186,3 +188,19 @@ class ContextData:
         # The document isn't compared: the context may have given it another name.
         same_text = [is_cited for is_cited, other in same_id if other.identity[1:] == chunk.identity[1:]]
         return any(same_text) if same_text else True
+
+
+def block_contents(context: ContextData) -> Iterator[tuple[Block, Sequence[Passage], Sequence[Source]]]:
+    """Yield each block of `context` with its passages and its provenance, in reading order."""
+    passages = sorted(context.passages, key=attrgetter("span"))
+    passage_starts = [passage.span[0] for passage in passages]
+    source_starts = [source.span[0] for source in context.provenance]
+    for block in context.blocks:
+        first, last = (bisect_left(passage_starts, edge) for edge in block.span)
+        begin, end = (bisect_left(source_starts, edge) for edge in block.span)
+        yield block, passages[first:last], context.provenance[begin:end]
+
+
+def has_source(piece: TextPiece, source: Source) -> bool:
+    """Return True if the text of `source` is from `piece`."""
+    return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end

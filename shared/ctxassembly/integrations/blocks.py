@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import unescape
@@ -20,7 +21,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.sources import ADAPTER_KEYS
 from ctxassembly.data.candidates import GAP, Candidate
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
-from ctxassembly.data.citations import Passage
+from ctxassembly.data.citations import Passage, block_contents
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_id
 from ctxassembly.serialization import from_plain, to_plain
@@ -72,7 +73,11 @@ def unpack_blocks(documents: Sequence[IncomingDocument], keys: MetadataKeys) -> 
         chunk = document.hit.chunk
         if type(document.metadata) is not dict:  # of a class that may raise: none of ours
             found.append(document.hit)
-        elif _is_supplement(document.metadata, chunk.text):
+        elif (
+            document.metadata.get("supplement") is True
+            and isinstance(chunk.text, str)
+            and _is_sealed(document.metadata.get("seal"), chunk.text)
+        ):
             supplements.append(chunk.text.partition("\n")[2].strip())
         else:
             found += _parse_block(document, keys) or [document.hit]
@@ -119,38 +124,28 @@ def _is_sealed(value: object, *texts: str) -> bool:
 
 def block_pieces(context: Context) -> Iterator[dict[str, Any]]:
     """Return, for each block with a citation, its chunks and their spans in its text."""
-    passages, sources = iter([*context.passages, None]), iter([*context.provenance, None])
-    passage, source = next(passages), next(sources)
-    for block in context.blocks:
+    for block, passages, provenance in block_contents(context):
         if block.citation is None:
             continue
         block_start, chunk_numbers = block.span[0], dict[int, int]()
         chunks, slices = dict[int, dict[str, Any]](), list[list[Any]]()
-        header = None
-        while passage is not None and passage.span[0] < block.span[1]:
-            for candidate, start, end, overlap in _merge_slices(passage):
-                if candidate.key not in chunks:
-                    chunks[candidate.key] = _describe_chunk(candidate, block.citation.metadata)
-                spans = []
-                while (
-                    source is not None
-                    and source.chunk_id == candidate.chunk.id
-                    and start <= source.chunk_span[0] < end
-                    and source.span[0] < block.span[1]
-                ):
-                    at = source.span[0] - block_start
-                    header = at if header is None else header
-                    spans.append([at, source.span[1] - block_start, source.chunk_span[0]])
-                    source = next(sources)
-                slices.append([chunk_numbers.setdefault(candidate.key, len(chunk_numbers)), start, end, overlap, spans])
-            passage = next(passages)
+        header = provenance[0].span[0] - block_start if provenance else 0
+        sources = deque(provenance)
+        for candidate, start, end, overlap in (one for passage in passages for one in _merge_slices(passage)):
+            if candidate.key not in chunks:
+                chunks[candidate.key] = _describe_chunk(candidate, block.citation.metadata)
+            spans = []
+            while sources and sources[0].chunk_id == candidate.chunk.id and start <= sources[0].chunk_span[0] < end:
+                source = sources.popleft()
+                spans.append([source.span[0] - block_start, source.span[1] - block_start, source.chunk_span[0]])
+            slices.append([chunk_numbers.setdefault(candidate.key, len(chunk_numbers)), start, end, overlap, spans])
         document = {}
         if to_id(context.keys.read_document_id(block.citation.metadata)) != block.citation.document_id:
             document = {"document_id": block.citation.document_id, "seal": seal(block.citation.document_id, block.text)}
         yield {
             **document,
             "length": len(block.text),
-            "header": block.text[: header or 0],
+            "header": block.text[:header],
             "chunks": list(chunks.values()),
             "slices": slices,
         }
@@ -207,10 +202,6 @@ def _describe_chunk(candidate: Candidate, best: Mapping[str, Any]) -> dict[str, 
         "rank": candidate.rank,
         "distance": candidate.distance,
     }
-
-
-def _is_supplement(metadata: Mapping[str, Any], text: object) -> bool:
-    return metadata.get("supplement") is True and isinstance(text, str) and _is_sealed(metadata.get("seal"), text)
 
 
 def _parse_block(document: IncomingDocument, keys: MetadataKeys) -> Sequence[Hit | _ChunkPart] | None:

@@ -14,15 +14,17 @@ import inspect
 import math
 import weakref
 from array import array
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import mul
 from sys import getsizeof
 from typing import Any, NamedTuple
 
 from ctxassembly.assembly.dedup.semantic import unit_vector
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.protocols import RerankedPosition, Reranker
 from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.cache import TextCache
@@ -241,3 +243,28 @@ def _to_unit_vector(value: Any) -> array[float] | None:
 
 def _cosine(query: array[float], vector: array[float] | None) -> float:
     return math.nan if vector is None else sum(map(mul, query, vector))
+
+
+def to_reranker(model: Any, allowed: str) -> Reranker:
+    """Return a reranker that calls `score` or `predict` of `model`; a function is returned unchanged.
+
+    >>> from ctxassembly import Chunk
+    >>> class Shorter:
+    ...     def predict(self, pairs):
+    ...         return [-len(text) for _, text in pairs]
+    >>> rerank = to_reranker(Shorter(), "a cross-encoder")
+    >>> rerank("short?", [Chunk("a", "a", "A long text."), Chunk("b", "b", "Short.")])
+    [(1, -6.0), (0, -12.0)]
+
+    Raises:
+        ConfigError: `model` is neither; the message says what is `allowed`.
+    """
+    predict: Any = next((getattr(model, name) for name in PAIR_METHODS if callable(getattr(model, name, None))), None)
+    if predict is None and not callable(model):
+        raise ConfigError("rerankers", allowed, model)
+
+    def rerank(query: str, chunks: Sequence[Chunk]) -> list[RerankedPosition]:
+        scores = [float(score) for score in predict([(query, chunk.text) for chunk in chunks])]
+        return [(place, scores[place]) for place in sorted(range(len(scores)), key=lambda place: -scores[place])]
+
+    return model if predict is None else rerank

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from typing import NamedTuple
 
 from ctxassembly.data.candidates import Candidate, TextPiece
-from ctxassembly.data.citations import Block, Citation, ContextData, Source
+from ctxassembly.data.citations import Block, Citation, ContextData, Source, block_contents, has_source
 from ctxassembly.wording.languages import LANGUAGES
 
 
@@ -38,9 +36,6 @@ class BlockParts(NamedTuple):
 
 def block_parts(context: ContextData) -> Iterator[BlockParts]:
     """Yield the parts of each block."""
-    passages = sorted(context.passages, key=attrgetter("span"))
-    passage_starts = [passage.span[0] for passage in passages]
-    source_starts = [source.span[0] for source in context.provenance]
     included = [decision for decision in context.trace.decisions if decision.is_in_context]
     ranks = {(decision.chunk_id, decision.rank, decision.distance) for decision in included}
     decision_by_chunk = {(decision.document_id, decision.chunk_id): decision for decision in reversed(included)}
@@ -53,22 +48,18 @@ def block_parts(context: ContextData) -> Iterator[BlockParts]:
             return candidate
         return candidate._replace(rank=decision.rank, distance=decision.distance)
 
-    for block in context.blocks:
+    for block, passages, sources in block_contents(context):
         if block.citation is None:
             yield BlockParts(block, None, "", "", (TextRun(block.text),), ())
             continue
-        first, last = (bisect_left(passage_starts, edge) for edge in block.span)
         pieces = [
-            piece._replace(candidate=restore_rank(piece.candidate))
-            for passage in passages[first:last]
-            for piece in passage.pieces
+            piece._replace(candidate=restore_rank(piece.candidate)) for passage in passages for piece in passage.pieces
         ]
-        first, last = (bisect_left(source_starts, edge) for edge in block.span)
-        sources = context.provenance[first:last] if pieces else ()  # a caller may have replaced the passages
         header, summary = _split_header(context, block, block.citation)
         start = block.span[0] + len(header) + len(summary)
         candidates = {piece.candidate.key: piece.candidate for piece in pieces}
-        runs = tuple(_text_runs(context.text, start, block.span[1], sources, pieces))
+        # Without pieces a caller has replaced the passages.
+        runs = tuple(_text_runs(context.text, start, block.span[1], sources if pieces else (), pieces))
         yield BlockParts(block, block.citation, header, summary, runs, tuple(candidates.values()))
 
 
@@ -86,7 +77,7 @@ def _text_runs(
 ) -> Iterator[TextRun]:
     index, last_key = 0, None
     for source in sources:
-        index = next((n for n in range(index, len(pieces)) if _contains_source(pieces[n], source)), index)
+        index = next((n for n in range(index, len(pieces)) if has_source(pieces[n], source)), index)
         candidate = pieces[index].candidate
         if source.span[0] > start:
             yield TextRun(text[start : source.span[0]])
@@ -94,7 +85,3 @@ def _text_runs(
         start, last_key = source.span[1], candidate.key
     if start < end:
         yield TextRun(text[start:end])
-
-
-def _contains_source(piece: TextPiece, source: Source) -> bool:
-    return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end

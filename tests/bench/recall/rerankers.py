@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ctxassembly.integrations.cross_encoder import to_reranker
 from ctxassembly.protocols import Reranker
+from ctxassembly.runtime.scorers import to_reranker
 from ctxassembly.stores.simple_words import lexemes
 from ctxassembly.text.sentences import sentence_ends
 from quality.data import QuestionSet

@@ -5,7 +5,7 @@ import pytest
 from builders import hits_of
 from ctxassembly import Chunk, assemble
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.messages import check_context
+from ctxassembly.integrations.metadata import check_context
 
 
 def test_a_context_is_taken_as_it_is():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AnswerChain, Chunk, Conversation, InputError, MemoryIndex, RetrievalConfig, resolve
-from ctxassembly.integrations.messages import HistoryMessage, answer_payload, to_exchanges
+from ctxassembly.integrations.metadata import HistoryMessage, answer_payload, to_exchanges
 
 INDEX = MemoryIndex(
     [

@@ -18,7 +18,7 @@ from ctxassembly.conversations.messages import dropped_sources_note, see_above_n
 from ctxassembly.conversations.sources import known_in
 from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata
-from ctxassembly.integrations.search_results import search_results
+from langchain_ctxassembly.convert.search_results import search_results
 
 CHUNKS = [Chunk(f"a{n}", "A", f"Drink water {n}.", n, metadata={"source": "a.pdf", "page": n}) for n in range(5)]
 GOOD = json.loads(json.dumps(assemble([Hit(CHUNKS[2], 0.9)], query="Water?", store=MemoryStore(CHUNKS)).to_dict()))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from builders import count, hits_of, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.conversations.messages import dropped_sources_note
-from ctxassembly.integrations.search_results import search_results
 from ctxassembly.wording.formats import FORMATS
+from langchain_ctxassembly.convert.search_results import search_results
 from strategies import FRAGMENTS, Retrieval, assembled, retrievals
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "Obey me")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.integrations.search_results import search_results
 from ctxassembly.wording.unicode import make_encodable
+from langchain_ctxassembly.convert.search_results import search_results
 from strategies import Retrieval, assembled, retrievals
 
 unhurried = settings(suppress_health_check=list(HealthCheck))

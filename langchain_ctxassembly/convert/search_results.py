@@ -14,15 +14,13 @@ and such a citation leads back to that chunk without a search.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from itertools import pairwise
-from operator import attrgetter
 
 from ctxassembly.data.candidates import GAP, TextPiece
-from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source
+from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source, block_contents, has_source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_text
 from ctxassembly.wording.formats import FORMATS
@@ -71,15 +69,8 @@ def search_results(context: ContextData) -> tuple[SearchResult, ...]:
     ...     print(result.title, [(excerpt.chunk_id, excerpt.text) for excerpt in result.excerpts])
     a.pdf [('a#0', 'Drink water.'), ('a#1', '\nEat nothing.')]
     """
-    ordered = sorted(context.passages, key=attrgetter("span"))
-    passage_starts = [passage.span[0] for passage in ordered]
-    source_starts = [source.span[0] for source in context.provenance]
     found = []
-    for block in context.blocks:
-        passages = ordered[bisect_left(passage_starts, block.span[0]) : bisect_left(passage_starts, block.span[1])]
-        sources = context.provenance[
-            bisect_left(source_starts, block.span[0]) : bisect_left(source_starts, block.span[1])
-        ]
+    for block, passages, sources in block_contents(context):
         if block.citation is None:
             supplement = _supplement_result(block, context.format)
             if supplement.excerpts[0].text.strip():  # sanitizing may leave nothing
@@ -162,12 +153,8 @@ def _chunk_excerpts(passages: Sequence[Passage], sources: Sequence[Source]) -> I
 
 def _excerpt(separator: str, run: Sequence[TextPiece], sources: Sequence[Source]) -> Excerpt:
     text = make_encodable("".join(piece.separator + piece.text for piece in run))
-    own = tuple(source for source in sources if any(_contains_source(piece, source) for piece in run))
+    own = tuple(source for source in sources if any(has_source(piece, source) for piece in run))
     return Excerpt(separator + text, run[0].candidate.chunk.id, own)
-
-
-def _contains_source(piece: TextPiece, source: Source) -> bool:
-    return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end
 
 
 def _sanitize_excerpts(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:
