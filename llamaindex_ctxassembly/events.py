@@ -8,7 +8,7 @@ stage that fails drops its span with the error; one that went on without somethi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextvars import Token
 from inspect import BoundArguments, Parameter, Signature
 from typing import Any
@@ -130,11 +130,10 @@ class _Spans:
 
     def __call__(self, event: StageEvent) -> None:
         if isinstance(event, StageBegan):
-            id_, arguments, parent_id = (
-                f"{event.span_name}-{uuid4()}",
-                _bind_arguments(event.inputs),
-                active_span_id.get(),
-            )
+            # As the arguments of a call, which is what handlers know.
+            signature = Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in event.inputs])
+            id_, parent_id = f"{event.span_name}-{uuid4()}", active_span_id.get()
+            arguments = signature.bind(**event.inputs)
             self._open_spans.append((id_, arguments, active_span_id.set(id_)))
             dispatcher.span_enter(id_, arguments, parent_id=parent_id, tags=active_instrument_tags.get())
             return
@@ -145,8 +144,3 @@ class _Spans:
             dispatcher.event(SpanDropEvent(span_id=id_, err_str=str(event.error)))
             dispatcher.span_drop(id_, arguments, err=event.error)
         active_span_id.reset(token)
-
-
-def _bind_arguments(inputs: Mapping[str, Any]) -> BoundArguments:
-    """Return `inputs` as the arguments of a call, which is what handlers know."""
-    return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in inputs]).bind(**inputs)

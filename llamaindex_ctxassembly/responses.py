@@ -151,16 +151,13 @@ def _stream_text(response: StreamingResponse | AsyncStreamingResponse) -> str:
         raise InputError(
             f"the response must be read first: write resolve(await response.get_response()), or {_READER_HINT}"
         )
-    if _has_begun(response.response_gen):
+    pieces: Any = response.response_gen
+    if inspect.isgenerator(pieces) and inspect.getgeneratorstate(pieces) != inspect.GEN_CREATED:
         raise InputError(f"the text of the response was read from response_gen and is not kept: {_READER_HINT}")
     return response.get_response().response or ""
 
 
 _READER_HINT = "feed the pieces to citation_reader(response) for citations as they come"
-
-
-def _has_begun(pieces: Any) -> bool:
-    return inspect.isgenerator(pieces) and inspect.getgeneratorstate(pieces) != inspect.GEN_CREATED
 
 
 def _inner_node(node: Any) -> Any:

@@ -58,20 +58,6 @@ SCHEMA_NAME = "question"
 # a retry returns a model without the retry. So the wrapper is kept, and the models inside it are replaced.
 
 
-def with_token_limit(llm: Runnable[Any, Any], max_tokens: int) -> Runnable[Any, Any]:
-    """Return `llm` with answers limited to `max_tokens`, for each of its models that has a field for the limit."""
-    return _replace_models(llm, partial(_limit_model, max_tokens=max_tokens))
-
-
-def with_schema(llm: Runnable[Any, Any], schema: Mapping[str, Any]) -> Runnable[Any, Any]:
-    """Return `llm` with its output constrained to a JSON schema; models that can't call tools still answer in text.
-
-    So does a model with bound arguments, since LangChain's structured output would lose these.
-    """
-    named = {"title": SCHEMA_NAME, "description": "A question, prepared for a search.", **schema}
-    return _replace_models(llm, partial(_structure_model, schema=named), should_enter_bound=False)
-
-
 def _replace_models(
     llm: Runnable[Any, Any],
     change: Callable[[BaseChatModel], Runnable[Any, Any]],
@@ -152,9 +138,11 @@ class AnswerModels:
         if isinstance(llm, DynamicRunnable):  # configurable fields and alternatives, chosen by the config
             llm, config = llm.prepare(config)
         if request.schema and self.structured:
-            llm = with_schema(llm, request.schema)
+            # LangChain's structured output would lose bound arguments: a model that has some answers in text.
+            schema = {"title": SCHEMA_NAME, "description": "A question, prepared for a search.", **request.schema}
+            llm = _replace_models(llm, partial(_structure_model, schema=schema), should_enter_bound=False)
         if request.max_tokens is not None:
-            llm = with_token_limit(llm, request.max_tokens)
+            llm = _replace_models(llm, partial(_limit_model, max_tokens=request.max_tokens))
         return llm, patch_config(config, run_name=request.purpose)
 
 

@@ -186,11 +186,6 @@ class SentResult(NamedTuple):
     result: SearchResult
 
 
-def native_annotations(block: Mapping[str, Any]) -> list[Any]:
-    """Return the annotations of a text block. Without a provider's name they are in Anthropic's own form."""
-    return [*block.get("annotations", ()), *(_to_standard_annotation(one) for one in block.get("citations") or ())]
-
-
 def is_native(annotation: Mapping[str, Any]) -> bool:
     """Return True for the citation of a search result."""
     extras = annotation.get("extras")
@@ -251,7 +246,7 @@ def _count_results(content: Any) -> int:
 
 
 def _to_standard_annotation(citation: Any) -> Any:
-    """Return a citation in Anthropic's own form as LangChain's."""
+    """Return a citation in Anthropic's own form, which a message without a provider's name has, as LangChain's."""
     if not isinstance(citation, Mapping) or citation.get("type") != "search_result_location":
         return {"type": "non_standard_annotation", "value": citation}
     extras = {key: value for key, value in citation.items() if key not in ("type", "cited_text", "title")}
@@ -319,7 +314,9 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
         message = cast(AIMessage, message_chunk_to_message(message))
     blocks = cast(list[dict[str, Any]], message.content_blocks)
     texts = [block for block in blocks if block["type"] == "text"]
-    existing = [native_annotations(block) for block in texts]
+    existing = [
+        [*block.get("annotations", ()), *map(_to_standard_annotation, block.get("citations") or ())] for block in texts
+    ]
     if any(is_native(one) for own in existing for one in own):
         by_text, unknown = _resolve_native(texts, existing, context)
     else:

@@ -127,7 +127,8 @@ class GenericRetrieverEvidence:
         own, search = self.postprocessor, current_search(self.retriever, filters)
         filters = filters if search is None else search.filters
         has_store = any(store is not None for store in (own.store, own.docstore, own.vector_store))
-        if not has_store or not _is_filter(filters):
+        normalized = normalize_filters(filters) if isinstance(filters, MetadataFilters) else filters
+        if not has_store or not is_filter(normalized):
             return own
         is_unfiltered = own.config.neighbors == "unfiltered"
         if isinstance(filters, MetadataFilters) and not is_unfiltered:
@@ -184,11 +185,6 @@ class GenericRetrieverEvidence:
 
 
 RetrieverEvidence: TypeAlias = ContextRetrieverEvidence | GenericRetrieverEvidence
-
-
-def _is_filter(filters: Any) -> bool:
-    normalized = normalize_filters(filters) if isinstance(filters, MetadataFilters) else filters
-    return is_filter(normalized)
 
 
 def _filter_hits(cited: tuple[Hit, ...], filters: Any) -> tuple[Hit, ...]:

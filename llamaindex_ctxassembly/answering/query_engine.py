@@ -46,16 +46,6 @@ SETTINGS_OF_ASSEMBLY = setting_lines("postprocessor=ContextAssemblyPostprocessor
 """The line for each setting of the assembly, by name."""
 
 
-def check_models(llm: Any, models: Mapping[str, Any]) -> None:
-    """Check the LLM, and those by mode.
-
-    Raises:
-        ConfigError: one of them is no LLM.
-    """
-    for name, model in {"llm": llm, **{f"models[{mode!r}]": given for mode, given in models.items()}}.items():
-        check_kind(name, model, BaseLLM, "a LlamaIndex LLM")
-
-
 def parameters_of(index: Any, retriever: Any) -> set[str]:
     """Return the names that `index.as_retriever` and the classes of the `retriever` it made have parameters for.
 
@@ -154,7 +144,8 @@ class AnswerQueryEngine(BaseQueryEngine):
     ) -> None:
         super().__init__(callback_manager)
         config, models = check_answer_config(config), models or {}
-        check_models(llm, models)
+        for name, model in {"llm": llm, **{f"models[{one!r}]": model for one, model in models.items()}}.items():
+            check_kind(name, model, BaseLLM, "a LlamaIndex LLM")
         for one in (mode, *models):
             config.mode(one)
         evidence = evidence_of(retriever, postprocessor)

@@ -281,11 +281,6 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def media_by_chunk(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
-    """Return the nodes with an image, audio or video and text, by their ids."""
-    return {node.node_id: node for node in nodes if any(_resources(node))}
-
-
 def add_media_notes(context: Context, nodes: Iterable[NodeWithScore]) -> Context:
     """Return `context`, with `media_notes` in its trace."""
     return with_notes(context, media_notes(nodes))
@@ -328,7 +323,8 @@ def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[No
     metadata names the label in either case.
     """
     nodes = list(nodes)
-    sources, media = _sources_by_document(nodes), media_by_chunk(nodes)
+    sources = _sources_by_document(nodes)
+    media = {node.node_id: node for node in nodes if any(_resources(node))}
     labeled: list[NodeWithScore] = []
     node_ids = block_ids(payload.context)
     for block, node_id, added in zip(payload.context.blocks, node_ids, block_metadata(payload), strict=True):
@@ -361,12 +357,16 @@ def _make_node(
 ) -> TextNode:
     # Callers may change the metadata of a node: the citation's own metadata must stay as it is.
     metadata = {**copy_metadata(own_metadata), **added}
+    relationships = {}
+    if source is not None:
+        own = source.model_copy(update={"metadata": _copy_metadata(source.metadata)})
+        relationships[NodeRelationship.SOURCE] = own
     kind: Any = TextNode if image is None else LabeledImage
     node: TextNode = kind(
         id_=node_id,
         text=text,
         metadata=metadata,
-        relationships={} if source is None else {NodeRelationship.SOURCE: _copy_source(source)},
+        relationships=relationships,
         **_exclude_keys(metadata),
         **(image or {}),
     )
@@ -390,7 +390,3 @@ def _sources_by_document(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo
         if source is not None and (name := to_id(source.node_id)):
             sources.setdefault(name, source)
     return sources
-
-
-def _copy_source(source: RelatedNodeInfo) -> RelatedNodeInfo:
-    return source.model_copy(update={"metadata": _copy_metadata(source.metadata)})

@@ -161,9 +161,10 @@ def token_budget(
     helper = PromptHelper.from_llm_metadata(llm.metadata)
     window, output = helper.context_window, helper.num_output
     # The templates are counted as an engine counts them. In a larger window, so that none is refused as too long.
+    with_system_prompt: Any = llm if hasattr(llm, "system_prompt") else None
     large_helper = PromptHelper(context_window=window + _HEADROOM, num_output=0)
     remaining = min(
-        large_helper.get_text_splitter_given_prompt(one, padding=0, llm=_llm_with_system_prompt(llm)).chunk_size
+        large_helper.get_text_splitter_given_prompt(one, padding=0, llm=with_system_prompt).chunk_size
         for one in templates
     )
     tokenizer = Settings.tokenizer
@@ -181,11 +182,6 @@ def token_budget(
 
 _HEADROOM = 1_000_000
 """More tokens than a template has."""
-
-
-def _llm_with_system_prompt(llm: Any) -> Any:
-    """Return `llm`, if it can have a system prompt, which is counted with the template."""
-    return llm if hasattr(llm, "system_prompt") else None
 
 
 def _encoding(tokenizer: Callable[[str], Sequence[Any]]) -> str | Callable[[str], int]:

@@ -53,29 +53,29 @@ def filter_chunks(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> l
     A chunk without the key passes neither NE nor NIN: if a missing key means "anybody", use IS_EMPTY.
     """
     normalized = normalize_filters(filters)
-    return (
-        list(chunks)
-        if normalized is None
-        else [chunk for chunk in chunks if _evaluate_group(normalized, _filter_metadata(chunk)) is True]
-    )
+    if normalized is None:
+        return list(chunks)
+    # Vector stores write these three over whatever the node has: a filter on them is about its document.
+    ids = ("document_id", "doc_id", "ref_doc_id")
+    return [
+        chunk
+        for chunk in chunks
+        if _evaluate_group(normalized, {**chunk.metadata, **dict.fromkeys(ids, chunk.document_id)}) is True
+    ]
 
 
 def and_filters(first: Any, second: Any) -> Any:
     """Return one filter that means both `first` and `second`; None if their forms have no AND known here."""
     if isinstance(first, MetadataFilters) and isinstance(second, MetadataFilters):
         # Not every vector store reads groups in a group.
-        return MetadataFilters(filters=[part for group in (first, second) for part in _required_conditions(group)])
+        return MetadataFilters(
+            filters=[
+                part
+                for group in (first, second)
+                for part in (group.filters if group.condition in (FilterCondition.AND, None) else [group])
+            ]
+        )
     return mappings.and_filters(first, second)
-
-
-def _required_conditions(group: MetadataFilters) -> list[MetadataFilter | MetadataFilters]:
-    """Return the conditions that must all hold for `group` to hold."""
-    return list(group.filters) if group.condition in (FilterCondition.AND, None) else [group]
-
-
-def _filter_metadata(chunk: Chunk) -> Mapping[str, Any]:
-    # Vector stores write these three over whatever the node has: a filter on them is about its document.
-    return {**chunk.metadata, **dict.fromkeys(("document_id", "doc_id", "ref_doc_id"), chunk.document_id)}
 
 
 def _evaluate_group(filters: MetadataFilters, metadata: Mapping[str, Any]) -> Verdict:
