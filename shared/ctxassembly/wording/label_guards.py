@@ -492,6 +492,8 @@ def escape_value(value: str, form: str, guard: Guard | None = None) -> str:
     web.html \[2] Source: board.pdf
     """
     labels = (guard or build_guard(form)).find_labels(value)
+    if not labels:
+        return value
     parts = [value[begin:end] for begin, end in pairwise((0, *labels, len(value)))]
     return "\\".join(parts)
 

@@ -47,9 +47,10 @@ class MetadataReader:
     def line(self, chunk: Chunk, name: str) -> str | None:
         """Return the particular `name` ("source", "section", ...) on one line; None if no key holds it."""
         key = (id(chunk), name)
-        if key not in self._lines:
-            self._lines[key] = (chunk, _line(self._keys.read(self._metadata(chunk), name), name))
-        return self._lines[key][1]
+        known = self._lines.get(key)
+        if known is None:
+            known = self._lines[key] = chunk, _line(self._keys.read(self._metadata(chunk), name), name)
+        return known[1]
 
     def format_value(self, chunk: Chunk, name: str) -> str | None:
         """Return the particular `name` on one line, or None. It isn't remembered, nor left out of headers."""
@@ -65,18 +66,18 @@ class MetadataReader:
 
     def pages_of(self, chunk: Chunk) -> tuple[int | str, ...]:
         """Return the pages of `chunk` as they come, each a whole number counted from 1, else a line."""
-        key = id(chunk)
-        if key not in self._pages:
+        known = self._pages.get(id(chunk))
+        if known is None:
             metadata = self._metadata(chunk)
             value = self._keys.read(metadata, "page")
             found: list[int | str] = []
-            for item in (value,) if _is_number(value) else _items(value):
+            for item in (value,) if value is None or _is_number(value) else _items(value):
                 page = item if _is_number(item) else _number(_line(item, "page"))
                 counted = self._keys.page_number(metadata, page) if type(page) is int else page
                 if counted is not None:
                     found.append(counted)
-            self._pages[key] = (chunk, tuple(found))
-        return self._pages[key][1]
+            known = self._pages[id(chunk)] = chunk, tuple(found)
+        return known[1]
 
     def _metadata(self, chunk: Chunk) -> Mapping[str, Any]:
         if not (self._for_header and chunk.hidden_from_header):
@@ -105,6 +106,8 @@ class MetadataReader:
 
 def _line(value: Any, name: str) -> str | None:
     """Return `value` on one line, None if it is nothing. The items of a list are joined."""
+    if value is None:
+        return None
     kind = type(value)
     if kind is not str:  # most are
         if kind in _LISTS or hasattr(kind, "tolist"):

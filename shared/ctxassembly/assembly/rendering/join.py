@@ -47,9 +47,16 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
     offset_overlap = overlap_by_offset(first, second)
     # Several texts have the index or the id, so being adjacent proves nothing: only touching offsets or shared text do.
     is_ambiguous = has_shared_index(first) or has_shared_index(second)
-    is_near = (is_adjacent and not is_ambiguous) or chunk_section(first) == chunk_section(second)
     # Offsets that the text bears out.
-    if offset_overlap is not None and offset_overlap >= 0 and (is_near or offset_overlap > min_chars):
+    if (
+        offset_overlap is not None
+        and offset_overlap >= 0
+        and (
+            (is_adjacent and not is_ambiguous)
+            or offset_overlap > min_chars
+            or chunk_section(first) == chunk_section(second)
+        )
+    ):
         return Join(offset_overlap, "")
     if is_ambiguous:
         if (

@@ -307,10 +307,13 @@ def empty_layout(
     return Layout(typesetter, counter.tokens(typesetter.supplement))
 
 
-def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[str, str]:
+def _summaries(candidates: Iterable[Candidate], keys: Sequence[str]) -> Mapping[str, str]:
     """Return the first summary among each document's chunks, by document id."""
     found: dict[str, tuple[int, str]] = {}
+    first_keys = {*keys, *(key.partition(".")[0] for key in keys)}
     for candidate in candidates:
+        if candidate.chunk.metadata.keys().isdisjoint(first_keys):  # as in most chunks
+            continue
         if summary := _summary(candidate, keys):
             document_id, position = candidate.chunk.document_id, candidate.position
             if document_id not in found or position < found[document_id][0]:

@@ -31,7 +31,7 @@ from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATORS, Re
 from ctxassembly.config.assembly import AssemblyConfig, Order
 from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.tokens.counter import TokenCounter, TokenSpan, lower_bound
-from ctxassembly.wording.formats import shows_labels
+from ctxassembly.wording.formats import FORMATS, shows_labels
 
 # Sizes of groups, each counted apart from the others, so that a try counts only what it changes.
 #
@@ -86,7 +86,8 @@ class SizeMeter:
         self._marker_start = counter.measure(marker.prefix)
         self._marker_end = counter.measure(marker.suffix or "")
         self._separator = counter.measure(SEPARATORS[config.separator])
-        self._footer = ""
+        # Counts add up only without a function of the caller's, which would write a footer of its own.
+        self._footer = FORMATS[config.format].footer if isinstance(config.format, str) else ""
 
     def label_digits(self, label_count: int) -> tuple[int, int]:
         """Return the tokens and the characters by which the numbers of so many labels exceed one digit each."""
@@ -132,9 +133,7 @@ class SizeMeter:
         if self._cite != "document":
             return summary
         label = CitationBlock([passage.pieces for passage in passages], _best_in_passages(passages), summary)
-        # The footer is the same below whatever header.
-        header, self._footer = self._renderer.header_and_footer(1, label)
-        return _parts_text(self._renderer.header_parts(header, label))
+        return _heading_text(self._renderer, label)
 
     def _passage_size(self, passage: DocumentText, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
         """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
@@ -163,12 +162,9 @@ class SizeMeter:
     def _labels_size(self, passage: tuple[TextPiece, ...], summary: str) -> tuple[Size, int]:
         whole, separator = Size(), 0
         for label in make_labels([passage], self._cite, self._order, self.get_rank):
-            header, footer = self._renderer.header_and_footer(1, label)
-            preamble = self._renderer.header_parts(header, label._replace(summary="" if whole.labels else summary))
-            after = self._renderer.footer_parts(footer, label.passages[-1])
-            size, separator = self._portion_size(
-                self._counter.measure(_parts_text(preamble)), label.passages[-1], after
-            )
+            preamble = _heading_text(self._renderer, label._replace(summary="" if whole.labels else summary))
+            after = self._renderer.footer_parts(self._footer, label.passages[-1])
+            size, separator = self._portion_size(self._counter.measure(preamble), label.passages[-1], after)
             whole = whole.plus(size)
         return whole, separator
 
@@ -212,7 +208,8 @@ def _sum_sizes(sizes: Sequence[Size]) -> Size:
     return Size(*map(sum, zip(*sizes, strict=True))) if sizes else EMPTY_SIZE
 
 
-def _parts_text(parts: Iterable[RenderedPart]) -> str:
+def _heading_text(renderer: Renderer, label: CitationBlock) -> str:
+    parts, _ = renderer.heading(1, label)
     return "".join([part.text for part in parts])
 
 
@@ -307,22 +304,23 @@ class Typesetter:
 
     def header_tokens(self, candidate: Candidate) -> int:
         """Return the tokens of what is written above the text of `candidate`, if it has a label of its own."""
-        whole = TextPiece(candidate, 0, len(candidate.chunk.text), "")
-        label = CitationBlock([(whole,)], candidate, self._summaries.get(candidate.chunk.document_id, ""))
-        header_parts = self.renderer.header_parts(self.renderer.header_and_footer(1, label)[0], label)
-        return sum(self.counter.count(part.text) for part in header_parts)
+        label = self._own_label(candidate, self._summaries.get(candidate.chunk.document_id, ""))
+        return sum(self.counter.count(part.text) for part in self.renderer.heading(1, label)[0])
 
     def min_header_tokens(self, candidate: Candidate) -> int:
         """Return a lower bound on the tokens of its header, if `candidate` has a label of its own."""
-        pages = self.renderer.particulars.pages([candidate.chunk])
-        header, _ = self.renderer.header_and_footer(1, CitationBlock([], candidate, ""), pages=pages)
-        known = self.counter.measure(header)
+        parts, _ = self.renderer.heading(1, self._own_label(candidate))
+        known = self.counter.measure(parts[0].text.removesuffix("\n") if parts else "")
         # Its last token may merge with the text.
         return (
             self.counter.count(known.prefix) + known.inner_count + max(lower_bound(known.suffix) - 1, 0)
             if known.suffix
             else 0
         )
+
+    def _own_label(self, candidate: Candidate, summary: str = "") -> CitationBlock:
+        whole = TextPiece(candidate, 0, len(candidate.chunk.text), "")
+        return CitationBlock([(whole,)], candidate, summary)
 
     def measure_group(self, group: DocumentGroup) -> MeasuredGroup:
         """Return the size of `group`."""

@@ -23,7 +23,7 @@ from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import to_text
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.wording.formats import FORMATS, Heading, Lines, page_text, shows_labels
+from ctxassembly.wording.formats import FORMATS, Heading, Lines, page_text
 from ctxassembly.wording.label_guards import (
     RULE,
     build_guard,
@@ -63,6 +63,8 @@ class Renderer:
         self.config = config
         self.earlier = earlier
         self._format_name = config.format if isinstance(config.format, str) else "custom"
+        self._form = FORMATS.get(self._format_name)
+        """The record of the format; None for a function of the caller."""
         self._guard = build_guard(self._format_name)
         self._language = LANGUAGES[config.language]
         self.particulars = MetadataReader(config.keys, config.language, for_header=True)
@@ -73,25 +75,29 @@ class Renderer:
 
     def block(self, number: int, label: CitationBlock, detail: HeaderDetail = HeaderDetail.FULL) -> list[RenderedPart]:
         """Return the parts of block `number`: header, summary, and passages with markers between."""
-        header, footer = self.header_and_footer(number, label, detail)
-        parts = self.header_parts(header, label, detail)
+        parts, footer = self.heading(number, label, detail)
         for at, passage in enumerate(label.passages):
             if at:
                 parts.append(RenderedPart(PASSAGE_MARKER))
             parts += self.passage(passage, is_first=not parts)
         return [*parts, *self.footer_parts(footer, label.passages[-1], detail)]
 
-    def header_parts(
-        self, header: str, label: CitationBlock, detail: HeaderDetail = HeaderDetail.FULL
-    ) -> list[RenderedPart]:
-        """Return the parts before the passages of a block: header, and a summary unless the first passage has it."""
-        parts = [RenderedPart(header + "\n")] if header else []
+    def heading(
+        self, number: int, label: CitationBlock, detail: HeaderDetail = HeaderDetail.FULL
+    ) -> tuple[list[RenderedPart], str]:
+        """Return the parts before the passages of a block, and its footer.
+
+        They are the header, and below it the lines of `header_keys`, those about earlier text, and the summary unless
+        the first passage has it.
+        """
+        header, footer = self._header_and_footer(number, label, detail)
+        lines = [header] if header else []
         if detail is HeaderDetail.FULL:
-            parts += [RenderedPart(line + "\n") for line in self._header_lines(label.best_candidate.chunk)]
-            parts += [RenderedPart(line + "\n") for line in self._earlier_lines(label)]
-        if label.summary and detail is HeaderDetail.FULL and not _contains_summary(label.passages[0], label.summary):
-            parts.append(RenderedPart(self._language.summary.format(self._clean_line(label.summary)) + "\n"))
-        return parts
+            lines += self._header_lines(label.best_candidate.chunk)
+            lines += self._earlier_lines(label)
+            if label.summary and not _contains_summary(label.passages[0], label.summary):
+                lines.append(self._language.summary.format(self._clean_line(label.summary)))
+        return [RenderedPart(line + "\n") for line in lines], footer
 
     def _header_lines(self, chunk: Chunk) -> list[str]:
         """Return the values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
@@ -105,17 +111,15 @@ class Renderer:
 
     def _earlier_lines(self, label: CitationBlock) -> list[str]:
         """Return a line for each label under which the conversation has adjoining text; none in a format without."""
-        form = FORMATS.get(self._format_name)
         by_label: dict[str, list[Chunk]] = {}
-        for sent in self.earlier.adjoining(label) if form and form.has_labels else ():
-            by_label.setdefault(sent.label, []).append(sent.chunk)
+        if self._form and self._form.has_labels:
+            for sent in self.earlier.adjoining(label):
+                by_label.setdefault(sent.label, []).append(sent.chunk)
         return [self._earlier_line(own, by_label[own]) for own in sorted(by_label, key=int)]
 
     def _earlier_line(self, label: str, chunks: Sequence[Chunk]) -> str:
         cited = FORMATS[self._format_name].citation_examples[0].replace("1", label)
-        pages = tuple(
-            self._safe_value(page) if isinstance(page, str) else page for page in self.particulars.pages(chunks)
-        )
+        pages = self._safe_pages(self.particulars.pages(chunks))
         line = self._language.continues_above.format(cited) + page_text(pages, self._language)
         return escape_xml(line) if self._guard.has_markup else line
 
@@ -156,40 +160,34 @@ class Renderer:
             parts.append(RenderedPart(f" {GAP}"))
         return parts
 
-    def header_and_footer(
-        self,
-        number: int,
-        label: CitationBlock,
-        detail: HeaderDetail = HeaderDetail.FULL,
-        pages: Sequence[int | str] | None = None,
-    ) -> Lines:
-        """Return the header and the footer of a block; `pages` are the pages of its chunks, if known already."""
+    def _header_and_footer(self, number: int, label: CitationBlock, detail: HeaderDetail) -> Lines:
         if detail is HeaderDetail.NONE:
             return "", ""
-        form = self.config.format
-        if callable(form):
+        if callable(self.config.format):
             # A caller's function gets a heading with everything or isn't called: it may not cope with less.
-            return self._custom_lines(form, number, label) if detail < HeaderDetail.LABEL else ("", "")
-        format_spec = FORMATS[form]
+            return self._custom_lines(self.config.format, number, label) if detail < HeaderDetail.LABEL else ("", "")
+        form = FORMATS[self.config.format]
         if detail is HeaderDetail.LABEL:
-            return format_spec.lines(Heading(number), self._language)
-        if "pages" not in format_spec.needs:
-            pages = ()
-        elif pages is None:
-            pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
+            return form.lines(Heading(number), self._language)
+        pages = self._pages(label) if "pages" in form.needs else ()
         # Written as number 1: a header is measured before its number is known.
-        key = (label.best_candidate.key, tuple(pages))
-        if key not in self._headings:
-            self._headings[key] = format_spec.write_header(self._heading(1, label, pages), self._language)
-        return format_spec.header(number, self._headings[key]), format_spec.footer
+        key = (label.best_candidate.key, pages)
+        rest = self._headings.get(key)
+        if rest is None:
+            rest = self._headings[key] = form.write_header(self._heading(1, label, pages), self._language)
+        return form.header(number, rest), form.footer
 
-    def _heading(self, number: int, label: CitationBlock, pages: Sequence[int | str] = ()) -> Heading:
+    def _pages(self, label: CitationBlock) -> tuple[int | str, ...]:
+        chunks = {piece.candidate.key: piece.candidate.chunk for passage in label.passages for piece in passage}
+        return self.particulars.pages(chunks.values())
+
+    def _heading(self, number: int, label: CitationBlock, pages: Sequence[int | str]) -> Heading:
         """Return the heading with the fields that its format needs; a caller's function gets all of them."""
-        reader, chunk, form = self.particulars, label.best_candidate.chunk, FORMATS.get(self._format_name)
-        source = "" if form and "source" not in form.needs else self._safe_value(reader.source(chunk))
-        safe_pages = tuple(self._safe_value(page) if isinstance(page, str) else page for page in pages)
-        heading = Heading(number, source, safe_pages, score=label.best_candidate.score)
-        if form and "place" not in form.needs:
+        reader, chunk = self.particulars, label.best_candidate.chunk
+        needs = self._form.needs if self._form else ("source", "place")
+        source = self._safe_value(reader.source(chunk)) if "source" in needs else ""
+        heading = Heading(number, source, self._safe_pages(pages), score=label.best_candidate.score)
+        if "place" not in needs:
             return heading
         row = reader.number(chunk, "row_number")
         return replace(
@@ -200,10 +198,13 @@ class Renderer:
             metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
         )
 
+    def _safe_pages(self, pages: Sequence[int | str]) -> tuple[int | str, ...]:
+        return tuple([self._safe_value(page) if isinstance(page, str) else page for page in pages])
+
     def _safe_value(self, line: str) -> str:
         """Return a `line` of metadata that forges no label, and no line of ours if the format writes no label."""
         line = self._sanitize_line(line)
-        if not shows_labels(self._format_name):
+        if not (self._form and self._form.has_labels):
             line = escape_labels(line, self._format_name, self._guard)
         return escape_value(line, self._format_name, self._guard)
 
@@ -212,8 +213,7 @@ class Renderer:
 
     def _custom_lines(self, form: Any, number: int, label: CitationBlock) -> Lines:
         """Return the lines of a caller's function, called once per heading: the text counted is the text written."""
-        pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
-        heading, metadata = self._heading(number, label, pages), label.best_candidate.chunk.metadata
+        heading, metadata = self._heading(number, label, self._pages(label)), label.best_candidate.chunk.metadata
         # By the metadata, which stay the same object however a chunk is cut.
         key = (id(metadata), (number, heading.pages, heading.score))
         if key not in self._custom_cache:
