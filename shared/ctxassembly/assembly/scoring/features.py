@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -22,12 +21,7 @@ import numpy as np
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.scoring.speakers import (
-    SPEAKER_BONUS,
-    labeled_lines,
-    lines_by_mentioned_speaker,
-    might_mention_speaker,
-)
+from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, mentioned_turns
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text.lines import TextLines
@@ -56,27 +50,33 @@ def get_text_indexes(texts: Sequence[str]) -> list[TextIndex]:
     """Return the sentences and words of `texts`, cached."""
     known = {text: _CACHE.get(text) for text in texts}
     new = [text for text, index in known.items() if index is None]
-    indexes = {text: index for text, index in known.items() if index is not None}
-    indexes |= {text: _CACHE.put(text, index) for text, index in zip(new, index_texts(new), strict=True)}
-    return [indexes[text] for text in texts]
+    found = {text: _CACHE.put(text, index) for text, index in zip(new, index_texts(new), strict=True)}
+    return [known[text] or found[text] for text in texts]
 
 
 class ChunkParts(NamedTuple):
-    """The chunks of all documents as parallel arrays; offsets are into the text of all candidates."""
+    """The chunks of all documents as parallel sequences; offsets are into the text of all candidates."""
 
     texts: Sequence[str]
+    indexes: Sequence[TextIndex]
     text_starts: IntArray
     """The offset of each chunk."""
-    valid_from: IntArray
-    """The start of the region for which the chunk is used; an overlap is split in the middle."""
-    valid_to: IntArray
-    """The end of that region."""
+    bounds: IntArray
+    """Where each chunk begins to count, then the end of the text; an overlap is split in the middle."""
+
+    def positions(self, chunk_numbers: IntArray, offsets: IntArray) -> tuple[IntArray, BoolArray]:
+        """Return the offset in the text for each of `offsets` in chunks, and whether the chunk counts there."""
+        positions = self.text_starts[chunk_numbers] + offsets
+        is_valid = (positions >= self.bounds[chunk_numbers]) & (positions < self.bounds[chunk_numbers + 1])
+        return positions, is_valid
 
 
 class CandidateText(NamedTuple):
     """The text of all candidates, its sentences, and the query's words in it."""
 
     text: str
+    text_starts: Sequence[int]
+    """Where the text of each document begins."""
     boundaries: IntArray
     """The start of each sentence, then the end of the text."""
     continues: BoolArray
@@ -85,8 +85,7 @@ class CandidateText(NamedTuple):
     """Whether each sentence begins a section."""
     document_ids: Sequence[str]
     """The document id of each sentence."""
-    members: Sequence[tuple[int, Candidate]]
-    """The candidates, each with the offset of its chunk."""
+    candidate_spans: Sequence[CandidateSpan]
     term_ids: IntArray
     """The index of the query term of each occurrence."""
     term_offsets: IntArray
@@ -96,77 +95,73 @@ class CandidateText(NamedTuple):
 def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> CandidateText:
     """Return the text of `lines` with its sentences and the occurrences of `query_terms`."""
     texts: list[str] = []
-    members: list[tuple[int, Candidate]] = []
+    candidates: list[Candidate] = []
+    candidate_starts: list[int] = []
     document_ids: list[str] = []
-    line_starts: list[int] = []
+    text_starts: list[int] = []
     boundaries: list[int] = []
     chunks: list[str] = []
     chunk_starts: list[int] = []
-    valid_from: list[int] = []
-    valid_to: list[int] = []
+    bounds: list[int] = []
     touching: list[tuple[int, int]] = []
-    line_start = 0
+    text_start = 0
     for line in lines:
         text, covered_to = line.text, 0
-        line_starts.append(line_start)
+        text_starts.append(text_start)
         document_ids.append(line.last_chunk.document_id)
         for begin, candidate in line.members:
-            members.append((line_start + begin, candidate))
+            candidates.append(candidate)
+            candidate_starts.append(text_start + begin)
             chunk = candidate.chunk.text
             end = begin + len(chunk)
             if end <= covered_to:  # contained in another chunk
                 continue
-            low = line_start + max(begin, (begin + covered_to + 1) // 2)
+            low = text_start + max(begin, (begin + covered_to + 1) // 2)
             if begin == covered_to and covered_to:
                 touching.append((len(chunks) - 1, low))
             elif begin > covered_to and not is_wrapped_line(text, covered_to):  # a line break was put between them
                 boundaries.append(low)
-            if covered_to:
-                valid_to[-1] = low
             chunks.append(chunk)
-            chunk_starts.append(line_start + begin)
-            valid_from.append(low)
-            valid_to.append(line_start + end)
+            chunk_starts.append(text_start + begin)
+            bounds.append(low)
             covered_to = end
         texts.append(text)
-        line_start += len(text)
-    text_indexes = get_text_indexes(chunks)
-    boundaries += [place for before, place in touching if text_indexes[before].is_ended]
-    parts = ChunkParts(chunks, *(np.array(values, dtype=np.int64) for values in (chunk_starts, valid_from, valid_to)))
+        text_start += len(text)
     full_text = "".join(texts)
-    borders = [2 * start + (_HEADING.match(full_text, start) is not None) for start in (*line_starts, *boundaries)]
-    sentence_starts, section_starts = _sentence_starts(parts, text_indexes, borders)
-    line_numbers = np.searchsorted(line_starts, sentence_starts, "right") - 1
-    term_ids, term_offsets = _term_occurrences(parts, text_indexes, query_terms)
-    symbols = [
-        (term_id, match.start())
-        for term_id, pattern in query_terms.symbols.items()
-        for match in pattern.finditer(full_text)
-    ]
+    parts = ChunkParts(chunks, get_text_indexes(chunks), _integers(chunk_starts), _integers([*bounds, text_start]))
+    boundaries += [place for before, place in touching if parts.indexes[before].is_ended]
+    borders = [2 * start + (_HEADING.match(full_text, start) is not None) for start in (*text_starts, *boundaries)]
+    sentence_starts, section_starts = _sentence_starts(parts, borders)
+    first_sentences = np.searchsorted(sentence_starts, text_starts)
+    continues = np.ones(len(sentence_starts), dtype=bool)
+    continues[first_sentences] = False
+    counts = np.diff(first_sentences, append=len(sentence_starts))
     return CandidateText(
         full_text,
-        np.append(sentence_starts, len(full_text)),
-        np.array(line_starts)[line_numbers] != sentence_starts,
+        text_starts,
+        np.append(sentence_starts, text_start),
+        continues,
         section_starts,
-        [document_ids[number] for number in line_numbers.tolist()],
-        members,
-        np.append(term_ids, [term_id for term_id, _ in symbols]).astype(np.int64),
-        np.append(term_offsets, [offset for _, offset in symbols]).astype(np.int64),
+        np.repeat(np.array(document_ids, dtype=object), counts).tolist(),
+        _candidate_spans(candidates, candidate_starts, sentence_starts, text_start),
+        *_term_occurrences(parts, full_text, query_terms),
     )
 
 
-def _sentence_starts(
-    parts: ChunkParts, text_indexes: Sequence[TextIndex], borders: Sequence[int]
-) -> tuple[IntArray, BoolArray]:
+def _integers(values: Sequence[int | tuple[int, int]]) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
+def _sentence_starts(parts: ChunkParts, borders: Sequence[int]) -> tuple[IntArray, BoolArray]:
     """Return the starts of sentences, and whether each begins a section.
 
     `borders` are those between chunks, times two, plus 1 if a section begins there.
     """
-    chunk_numbers = np.repeat(np.arange(len(text_indexes)), [len(index.sentence_starts) for index in text_indexes])
+    chunk_numbers = np.repeat(np.arange(len(parts.texts)), [len(index.sentence_starts) for index in parts.indexes])
     # The lowest bit is the section flag, so that sorting keeps it with its sentence.
-    encoded = 2 * parts.text_starts[chunk_numbers] + _concatenate([index.sentence_starts for index in text_indexes])
-    own = encoded[(encoded >= 2 * parts.valid_from[chunk_numbers]) & (encoded < 2 * parts.valid_to[chunk_numbers])]
-    encoded = np.sort(np.append(own, np.array(borders, dtype=np.int64)))
+    encoded = _concatenate([index.sentence_starts for index in parts.indexes])
+    positions, is_valid = parts.positions(chunk_numbers, encoded >> 1)
+    encoded = np.sort(np.append((2 * positions + (encoded & 1))[is_valid], _integers(borders)))
     return encoded >> 1, encoded & 1 > 0
 
 
@@ -175,32 +170,37 @@ def _concatenate(parts: Sequence[NDArray[np.integer]]) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts], dtype=np.int64)
 
 
-def _term_occurrences(
-    parts: ChunkParts, text_indexes: Sequence[TextIndex], query_terms: QueryTerms
-) -> tuple[IntArray, IntArray]:
-    """Return the term index and the offset of each occurrence of the query's words."""
-    if not query_terms.terms:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    prefix_ids, key_numbers = query_terms.find_prefixes(_concatenate([index.keys for index in text_indexes]))
-    chunk_numbers = np.searchsorted(np.cumsum([len(index.keys) for index in text_indexes]), key_numbers, "right")
-    offsets = _concatenate([index.word_starts for index in text_indexes])[key_numbers]
-    positions = parts.text_starts[chunk_numbers] + offsets
-    is_valid = (positions >= parts.valid_from[chunk_numbers]) & (positions < parts.valid_to[chunk_numbers])
-    prefix_ids, positions = prefix_ids[is_valid], positions[is_valid]
-    is_term = prefix_ids < query_terms.prefix_count
-    begins_whole = query_terms.begins_whole(prefix_ids)
-    places = zip(chunk_numbers[is_valid][begins_whole].tolist(), offsets[is_valid][begins_whole].tolist(), strict=True)
-    whole = [
-        (term_id, position)
-        for (chunk, offset), prefix_id, position in zip(
-            places, prefix_ids[begins_whole].tolist(), positions[begins_whole].tolist(), strict=True
-        )
-        if (term_id := query_terms.find_whole(parts.texts[chunk], prefix_id, offset)) is not None
+def _candidate_spans(
+    candidates: Sequence[Candidate], starts: Sequence[int], sentence_starts: IntArray, text_end: int
+) -> list[CandidateSpan]:
+    """Return the span of each candidate, whose chunk begins at its place in `starts`."""
+    ends = [start + len(candidate.chunk.text) for candidate, start in zip(candidates, starts, strict=True)]
+    first = np.searchsorted(np.append(sentence_starts[1:], text_end), starts, "right").tolist()
+    last = np.searchsorted(sentence_starts, ends).tolist()
+    return [*map(CandidateSpan, candidates, starts, ends, map(range, first, last))]
+
+
+def _term_occurrences(parts: ChunkParts, text: str, query_terms: QueryTerms) -> tuple[IntArray, IntArray]:
+    """Return the term index and the offset of each occurrence of the query's words and symbols."""
+    found = [
+        (term_id, match.start()) for term_id, pattern in query_terms.symbols.items() for match in pattern.finditer(text)
     ]
-    return (
-        np.append(prefix_ids[is_term], [term_id for term_id, _ in whole]).astype(np.int64),
-        np.append(positions[is_term], [position for _, position in whole]).astype(np.int64),
-    )
+    prefix_ids, positions = np.zeros((2, 0), dtype=np.int64)
+    if query_terms.terms:
+        prefix_ids, key_numbers = query_terms.find_prefixes(_concatenate([index.keys for index in parts.indexes]))
+        chunk_numbers = np.searchsorted(np.cumsum([len(index.keys) for index in parts.indexes]), key_numbers, "right")
+        offsets = _concatenate([index.word_starts for index in parts.indexes])[key_numbers]
+        positions, is_valid = parts.positions(chunk_numbers, offsets)
+        prefix_ids, positions, begin_chunks = prefix_ids[is_valid], positions[is_valid], chunk_numbers[is_valid]
+        for number in query_terms.begins_whole(prefix_ids).tolist():
+            chunk, position = int(begin_chunks[number]), int(positions[number])
+            offset = position - int(parts.text_starts[chunk])
+            if (term_id := query_terms.find_whole(parts.texts[chunk], int(prefix_ids[number]), offset)) is not None:
+                found.append((term_id, position))
+        is_term = prefix_ids < query_terms.prefix_count
+        prefix_ids, positions = prefix_ids[is_term], positions[is_term]
+    ids, places = _integers(found).reshape(-1, 2).T
+    return np.append(prefix_ids, ids), np.append(positions, places)
 
 
 HEADING_SHARE = 0.5
@@ -220,50 +220,54 @@ def score_sentences(
 
     `scorer_scores` are the scores of a scorer by sentence text.
     """
-    query_terms = QueryTerms(query)
+    query_terms, factors = QueryTerms(query), stop_word_weights(query)
     candidate_text = join_candidates(document_texts, query_terms)
-    boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
-    sentence_count = len(continues)
-    candidate_spans = _candidate_spans(candidate_text)
+    text, candidate_spans = candidate_text.text, candidate_text.candidate_spans
+    sentence_count = len(candidate_text.continues)
     occurrences = _TermOccurrences(candidate_text, len(query_terms.terms))
+    first, last = _integers([(own.start, own.stop) for *_, own in candidate_spans]).reshape(-1, 2).T
     # Frequencies are by chunk: among sentences even a word that every chunk has is rare.
-    begins, ends = ([getattr(span.sentence_range, bound) for span in candidate_spans] for bound in ("start", "stop"))
-    chunk_counts = occurrences.count_between(np.array(begins, dtype=np.int64), np.array(ends, dtype=np.int64))
-    bm25 = Bm25(query_terms.terms, chunk_counts, stop_word_weights(query), prefix_of=query_terms.prefix_of)
+    chunk_counts = occurrences.count_before(last) - occurrences.count_before(first)
+    bm25 = Bm25(query_terms.terms, chunk_counts, factors, prefix_of=query_terms.prefix_of)
     term_scores = occurrences.weight_per_sentence(bm25)
-    lengths = np.array([span.end - span.start for span in candidate_spans], dtype=np.int64)
+    lengths = _integers([end - start for _, start, end, _ in candidate_spans])
     surroundings = _smooth(_smooth(term_scores, candidate_text), candidate_text)
+    chunk_scores = bm25.scores(chunk_counts, lengths)
+    # Of the chunks that have a part of a sentence, the best one counts.
     lexical_scores = weights.chunk * _max_normalize(
-        _chunk_scores(candidate_spans, bm25.scores(chunk_counts, lengths), sentence_count)
+        _spread(chunk_scores, np.argsort(chunk_scores, kind="stable"), candidate_spans, sentence_count)
     )
-    lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, boundaries, occurrences, bm25))
+    lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, occurrences, bm25))
     lexical_scores += weights.sentence * _max_normalize(term_scores)
     lexical_scores += weights.surroundings * _max_normalize(surroundings)
-    lines = labeled_lines(candidate_text.text, candidate_text.boundaries[:-1][~candidate_text.continues].tolist())
-    if might_mention_speaker(candidate_text.text, lines, np.sort(candidate_text.term_offsets), query):
-        speaker_flags = lines_by_mentioned_speaker(candidate_text.text, lines, boundaries, continues, query)
-        lexical_scores += SPEAKER_BONUS * np.array(speaker_flags or 0.0)
+    is_content = np.array([term not in factors for term in query_terms.terms], dtype=bool)
+    content_offsets = candidate_text.term_offsets[is_content[candidate_text.term_ids]].tolist()
+    for turn in mentioned_turns(text, candidate_text.text_starts, content_offsets, query):
+        begin, end = np.searchsorted(candidate_text.boundaries, turn, "right") - 1
+        lexical_scores[begin:end] += SPEAKER_BONUS
+    boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
     max_lexical_score = weights.max_lexical_score
     if scorer_scores:
-        texts = [candidate_text.text[begin:end].strip() for begin, end in pairwise(boundaries)]
+        texts = [text[begin:end].strip() for begin, end in pairwise(boundaries)]
         lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
         max_lexical_score += SCORER_WEIGHT
     scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
-    sentences = ScoredSentences(
-        candidate_text.text,
+    distances = scores.max(initial=-math.inf) - scores
+    heading_bonuses = HEADING_SHARE * _heading_shares(candidate_text, term_scores) * distances
+    return ScoredSentences(
+        text,
         boundaries,
+        np.diff(candidate_text.boundaries),
         continues,
         candidate_text.document_ids,
-        scores,
-        lexical_scores,
+        scores + heading_bonuses,
+        lexical_scores + heading_bonuses,
         term_scores,
         candidate_spans,
-        TextLines(candidate_text.text, boundaries, continues, candidate_text.document_ids),
+        TextLines(text, boundaries, continues, candidate_text.document_ids),
         max_lexical_score=max_lexical_score,
         referring_words=referring_words(words(query)),
     )
-    distances = scores.max(initial=-math.inf) - scores
-    return sentences.raised(HEADING_SHARE * _heading_shares(candidate_text, term_scores) * distances)
 
 
 class _TermOccurrences:
@@ -274,30 +278,22 @@ class _TermOccurrences:
         indexes = np.searchsorted(candidate_text.boundaries, candidate_text.term_offsets, "right") - 1
         self._encoded = np.sort(candidate_text.term_ids * self._sentence_count + indexes)
 
-    def count_between(self, begins: IntArray, ends: IntArray) -> IntArray:
-        """Return how often each word occurs in each range of sentences: one row per word."""
+    def count_before(self, indexes: IntArray) -> IntArray:
+        """Return how often each word occurs before each of the sentences at `indexes`: one row per word.
+
+        The differences count, since the occurrences of other words are counted, too.
+        """
         term_bases = self._sentence_count * np.arange(self._term_count)[:, None]
-        counts_before = np.searchsorted(self._encoded, term_bases + np.concatenate([begins, ends])[None, :])
-        counts: IntArray = counts_before[:, len(begins) :] - counts_before[:, : len(begins)]
+        counts: IntArray = np.searchsorted(self._encoded, term_bases + indexes)
         return counts
 
     def weight_per_sentence(self, bm25: Bm25) -> FloatArray:
         """Return the sum of the weights of the words in each sentence, each word counted once."""
         if not self._sentence_count:
             return np.zeros(0)
-        term_ids, indexes = np.divmod(np.unique(self._encoded), self._sentence_count)
+        once = self._encoded[np.diff(self._encoded, prepend=-1) > 0]
+        term_ids, indexes = np.divmod(once, self._sentence_count)
         return np.bincount(indexes, bm25.weights_of(term_ids), self._sentence_count).astype(np.float64)
-
-
-def _candidate_spans(candidate_text: CandidateText) -> list[CandidateSpan]:
-    begins = np.array([begin for begin, _ in candidate_text.members], dtype=np.int64)
-    ends = begins + [len(candidate.chunk.text) for _, candidate in candidate_text.members]
-    first = np.searchsorted(candidate_text.boundaries[1:], begins, "right").tolist()
-    last = np.searchsorted(candidate_text.boundaries[:-1], ends).tolist()
-    return [
-        CandidateSpan(candidate, begin, end, range(*places))
-        for (begin, candidate), end, *places in zip(candidate_text.members, ends.tolist(), first, last, strict=True)
-    ]
 
 
 def _max_normalize(scores: FloatArray) -> FloatArray:
@@ -305,36 +301,37 @@ def _max_normalize(scores: FloatArray) -> FloatArray:
     return scores / (float(scores.max(initial=0.0)) or 1.0)
 
 
-def _chunk_scores(candidate_spans: Sequence[CandidateSpan], scores: FloatArray, sentence_count: int) -> FloatArray:
-    """Return for each sentence the highest BM25 score of the chunks that contain a part of it."""
-    best = np.zeros(sentence_count)
-    chunk_scores = scores.tolist()
-    for number in np.argsort(scores, kind="stable").tolist():
-        indexes = candidate_spans[number].sentence_range
-        best[indexes.start : indexes.stop] = chunk_scores[number]
-    return best
-
-
-def _section_scores(
-    candidate_text: CandidateText, boundaries: Sequence[int], occurrences: _TermOccurrences, bm25: Bm25
+def _spread(
+    values: FloatArray, order: IntArray, candidate_spans: Sequence[CandidateSpan], sentence_count: int
 ) -> FloatArray:
+    """Return for each sentence the value of the candidate that has it, of several the last one in `order`."""
+    spread = np.zeros(sentence_count)
+    for number, value in zip(order.tolist(), values[order].tolist(), strict=True):
+        own = candidate_spans[number].sentence_range
+        spread[own.start : own.stop] = value
+    return spread
+
+
+def _section_scores(candidate_text: CandidateText, occurrences: _TermOccurrences, bm25: Bm25) -> FloatArray:
     """Return the BM25 score of each sentence's section: a heading applies to all the text below it."""
-    sentence_count = len(boundaries) - 1
-    section_starts: list[int] = []
-    bounds = [*np.flatnonzero(~candidate_text.continues | candidate_text.section_starts).tolist(), sentence_count]
-    for begin, end in pairwise(bounds):
-        section_starts.append(begin)
-        # A longer section is divided.
-        while (begin := bisect_right(boundaries, boundaries[begin] + MAX_SECTION_CHARS)) < end:
-            section_starts.append(begin)
-    first, last = (
-        np.array(section_starts, dtype=np.int64),
-        np.array([*section_starts[1:], sentence_count][: len(section_starts)], dtype=np.int64),
-    )
-    scores = bm25.scores(
-        occurrences.count_between(first, last), candidate_text.boundaries[last] - candidate_text.boundaries[first]
-    )
-    return np.repeat(scores, last - first)
+    starts = np.flatnonzero(~candidate_text.continues | candidate_text.section_starts)
+    bounds = np.append(starts, len(candidate_text.continues))
+    lengths = np.diff(candidate_text.boundaries[bounds])
+    parts: list[int] = []
+    for number in np.flatnonzero(lengths > MAX_SECTION_CHARS).tolist():  # a longer section is divided
+        begin, end = bounds[number : number + 2].tolist()
+        while (begin := _next_part(candidate_text.boundaries, begin)) < end:
+            parts.append(begin)
+    if parts:
+        bounds = np.sort(np.append(bounds, parts))
+        lengths = np.diff(candidate_text.boundaries[bounds])
+    scores = bm25.scores(np.diff(occurrences.count_before(bounds)), lengths)
+    return np.repeat(scores, np.diff(bounds))
+
+
+def _next_part(boundaries: IntArray, begin: int) -> int:
+    """Return the index of the first sentence that begins too far behind the one at `begin` for the same section."""
+    return int(np.searchsorted(boundaries, boundaries[begin] + MAX_SECTION_CHARS, "right"))
 
 
 def _heading_shares(candidate_text: CandidateText, term_scores: FloatArray) -> FloatArray:
@@ -360,18 +357,15 @@ def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:
 
 def _rank_scores(candidate_spans: Sequence[CandidateSpan], weights: Weights, sentence_count: int) -> FloatArray:
     """Return the retriever's part of each score: the nearest hit's rank, and the good hits of the document."""
+    candidates = [span.candidate for span in candidate_spans]
     document_scores: dict[str, float] = defaultdict(float)
-    for candidate_span in candidate_spans:
-        if candidate_span.candidate.is_hit:
-            document_scores[candidate_span.candidate.chunk.document_id] += 1 / (2 + candidate_span.candidate.rank)
+    for candidate in candidates:
+        if not candidate.distance:
+            document_scores[candidate.chunk.document_id] += 1 / (2 + candidate.rank)
     max_document_score = max(document_scores.values(), default=1.0)
-    scores = np.zeros(sentence_count)
-    # Text that two chunks share gets the value of the chunk nearer to a hit, which is written last.
-    for candidate_span in sorted(candidate_spans, key=attrgetter("candidate.distance", "candidate.rank"), reverse=True):
-        candidate, indexes = candidate_span.candidate, candidate_span.sentence_range
-        document_share = document_scores[candidate.chunk.document_id] / max_document_score
-        value = weights.document * document_share - weights.rank * math.log1p(candidate.rank)
-        if candidate.distance:
-            value -= weights.neighbor + weights.distance * (candidate.distance - 1)
-        scores[indexes.start : indexes.stop] = value
-    return scores
+    shares = np.array([document_scores[candidate.chunk.document_id] for candidate in candidates]) / max_document_score
+    ranks, distances = np.array([(candidate.rank, candidate.distance) for candidate in candidates]).reshape(-1, 2).T
+    values = weights.document * shares - weights.rank * np.array([*map(math.log1p, ranks.tolist())])
+    values -= np.where(distances, weights.neighbor + weights.distance * (distances - 1), 0.0)
+    # Text that two chunks share gets the value of the chunk nearer to a hit, which comes last.
+    return _spread(values, np.lexsort((-ranks, -distances)), candidate_spans, sentence_count)

@@ -44,7 +44,8 @@ class Relevance:
     @cached_property
     def sentences(self) -> ScoredSentences:
         """The sentences of all candidates."""
-        return self._scored_sentences.restricted_to(self.candidates)
+        scored = self._scored_sentences
+        return scored if self.scored is None else scored.restricted_to(self.candidates)
 
     @cached_property
     def _scored_sentences(self) -> ScoredSentences:
@@ -60,15 +61,12 @@ class Relevance:
     @cached_property
     def relevant_sentences(self) -> ScoredSentences:
         """The `sentences` with the cutoff of `min_relevance`; without it if the budget excludes more than it would."""
-        config, sentences, candidates = self.config, self._scored_sentences, self.candidates
-        scored = candidates if self.scored is None else self.scored
+        config, sentences, offered = self.config, self._scored_sentences, self.sentences
         if not config.has_competing_candidates(self.query):
-            candidates = [own for own in candidates if own.distance <= config.window]
-            sentences = sentences.restricted_to(own for own in scored if own.distance <= config.window)
+            sentences, offered = sentences.within(config.window), offered.within(config.window)
         if config.fill or not self.candidates:
-            return sentences.restricted_to(candidates)
+            return offered
         max_chars = min(config.token_limit * self.chars_per_token, config.max_characters or math.inf)
-        offered = sentences.restricted_to(candidates)
         return sentences.above_minimum(config.min_relevance, self.chars_per_token, max_chars, offered)
 
     @cached_property

@@ -20,7 +20,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 from ctxassembly.data.candidates import ALREADY_SENT, Candidate, CandidateSpan
@@ -69,6 +68,8 @@ class ScoredSentences:
     """The text of all candidates, one sentence after the other."""
     boundaries: Sequence[int]
     """The start of each sentence, then the end of the text."""
+    lengths: IntArray
+    """The characters of each sentence."""
     continues: Sequence[bool]
     """Whether each sentence continues the one before it."""
     document_ids: Sequence[str]
@@ -104,17 +105,22 @@ class ScoredSentences:
         the next one is below the minimum, which rises with the tokens so far. What the conversation has counts as
         added, but takes no room.
         """
-        offered, ranked = offered or self, self.indexes_by_score
-        lengths = self.lengths[ranked]
+        offered, ranking = offered or self, self.ranking
+        lengths = self.lengths[ranking]
         chars_before = lengths.cumsum() - lengths
         minimums = minimum_at(chars_before / chars_per_token, min_relevance)
-        below = (self._relevance[ranked] < minimums).nonzero()[0].tolist()
-        if not below or (lengths * (offered.scores[ranked] >= EVERY_SENTENCE))[: below[0]].sum() > max_chars:
+        below = (self._relevance[ranking] < minimums).nonzero()[0]
+        if not len(below):
             return offered
-        return replace(offered, cutoff=float(self.scores[ranked[below[0] - 1]]) if below[0] else EVERY_SENTENCE)
+        above = ranking[: below[0]]
+        if self.lengths[above][offered.scores[above] >= EVERY_SENTENCE].sum() > max_chars:
+            return offered
+        return replace(offered, cutoff=float(self.scores[above[-1]]) if len(above) else EVERY_SENTENCE)
 
     def raised(self, bonuses: FloatArray) -> ScoredSentences:
         """Return the sentences with scores higher by `bonuses`, none above the best one: cutoffs keep their meaning."""
+        if not bonuses.any():
+            return self
         bonuses = bonuses.clip(max=self.scores.max(initial=-math.inf) - self.scores)
         return replace(self, scores=self.scores + bonuses, lexical_scores=self.lexical_scores + bonuses)
 
@@ -128,33 +134,41 @@ class ScoredSentences:
             for span in self.candidate_spans
             if span.candidate.key in forms
         ]
-        scores = self.scores.copy()
-        scores.fill(-math.inf)
+        scores = self.scores - math.inf
         for span in spans:
-            if span.candidate.shortened_by == ALREADY_SENT:
-                indexes: slice | list[int] = self._indexes_of_kept(span)
-            else:
-                indexes = slice(span.sentence_range.start, span.sentence_range.stop)
+            indexes = self._offered_by(span)
             scores[indexes] = self.scores[indexes]
         return replace(self, scores=scores, candidate_spans=spans)
 
-    def _indexes_of_kept(self, span: CandidateSpan) -> list[int]:
-        """Return the indexes of the sentences of which a candidate keeps any words."""
+    def within(self, window: int) -> ScoredSentences:
+        """Return the sentences with only the candidates to choose from that are at most `window` from a hit."""
+        candidates = (span.candidate for span in self.candidate_spans)
+        return self.restricted_to(own for own in candidates if own.distance <= window)
+
+    def _offered_by(self, span: CandidateSpan) -> slice | list[int]:
+        """Return the indexes of the sentences that a candidate offers: those of which it keeps any words."""
+        own = span.sentence_range
+        if span.candidate.shortened_by != ALREADY_SENT:
+            return slice(own.start, own.stop)
         found: list[int] = []
         for start, end in span.candidate.spans:
             begin, stop = span.start + start, span.start + end
-            first = max(bisect_right(self.boundaries, begin) - 1, span.sentence_range.start)
-            for index in range(first, min(bisect_left(self.boundaries, stop), span.sentence_range.stop)):
+            first = max(bisect_right(self.boundaries, begin) - 1, own.start)
+            for index in range(first, min(bisect_left(self.boundaries, stop), own.stop)):
                 kept = self.text[max(self.boundaries[index], begin) : min(self.boundaries[index + 1], stop)]
                 if any(map(str.isalnum, kept)):
                     found.append(index)
         return found
 
     @cached_property
-    def indexes_by_score(self) -> Sequence[int]:
+    def ranking(self) -> IntArray:
         """The indexes of all sentences that may be included, best first; ties keep their order in the text."""
-        count = int((self.scores >= EVERY_SENTENCE).sum())
-        indexes: list[int] = (-self.scores).argsort(kind="stable")[:count].tolist()
+        return (-self.scores).argsort(kind="stable")[: int((self.scores >= EVERY_SENTENCE).sum())]
+
+    @cached_property
+    def indexes_by_score(self) -> Sequence[int]:
+        """The `ranking` as a list."""
+        indexes: list[int] = self.ranking.tolist()
         return indexes
 
     def sentence_text(self, index: int) -> str:
@@ -163,8 +177,10 @@ class ScoredSentences:
 
     def refers_back(self, index: int) -> bool:
         """Return whether a sentence continues the one before it and begins with a word that refers to it."""
+        if not self.continues[index]:
+            return False
         first = _FIRST_WORD.match(self.text, self.boundaries[index], self.boundaries[index + 1])
-        return first is not None and self.continues[index] and first[1].casefold() in self.referring_words
+        return first is not None and first[1].casefold() in self.referring_words
 
     @cached_property
     def short_best_hit_range(self) -> range:
@@ -178,7 +194,7 @@ class ScoredSentences:
     def rank_candidates(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return `candidates` by the mean and the best score of their sentences, best first; ties keep their order."""
         ranking_scores = self._ranking_scores(self.scores)
-        return sorted(candidates, key=lambda candidate: -ranking_scores[candidate.key])
+        return sorted(candidates, key=lambda candidate: -ranking_scores.get(candidate.key, 0.0))
 
     def outside_window_better(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
         """Return the candidates farther than `window` from a hit that are more relevant than the last hit, best first.
@@ -188,14 +204,17 @@ class ScoredSentences:
         """
         ranked, lexical_scores = self.rank_candidates(candidates), self._ranking_scores(self.lexical_scores)
         last_hit = max((index for index, candidate in enumerate(ranked) if candidate.is_hit), default=0)
-        lowest = lexical_scores[ranked[last_hit].key]
+        lowest = lexical_scores.get(ranked[last_hit].key, 0.0)
         retrieved = {candidate.chunk.document_id for candidate in candidates if candidate.is_hit}
         linked = {*self.linked_documents} - retrieved
         return [
             candidate
             for place, candidate in enumerate(ranked)
             if candidate.distance > window
-            and (candidate.chunk.document_id in linked or (place < last_hit and lexical_scores[candidate.key] > lowest))
+            and (
+                candidate.chunk.document_id in linked
+                or (place < last_hit and lexical_scores.get(candidate.key, 0.0) > lowest)
+            )
         ]
 
     def relevance(self) -> dict[int, float]:
@@ -205,23 +224,15 @@ class ScoredSentences:
 
     def next_below_cutoff(self, max_chars: float) -> tuple[int, float]:
         """Return how many of the best sentences below the cutoff `max_chars` have, and the relevance of the first."""
-        below = self.indexes_by_score[int((self.scores >= self.cutoff).sum()) :]
-        lengths = accumulate(self.boundaries[index + 1] - self.boundaries[index] for index in below)
-        count = sum(1 for _ in takewhile(lambda length: length <= max_chars, lengths))
-        return count, float(self._relevance[below[0]]) if below else 0.0
+        below = self.ranking[int((self.scores >= self.cutoff).sum()) :]
+        count = int((self.lengths[below].cumsum() <= max_chars).sum())
+        return count, float(self._relevance[below[0]]) if len(below) else 0.0
 
     @cached_property
     def _relevance(self) -> FloatArray:
         """The relevance of each sentence."""
         relevance: FloatArray = 1 - (self.scores.max(initial=-math.inf) - self.scores) / self.max_lexical_score
         return relevance
-
-    @cached_property
-    def lengths(self) -> IntArray:
-        """The characters of each sentence."""
-        import numpy as np  # loaded already, since scores are arrays
-
-        return np.diff(np.array(self.boundaries, dtype=np.int64))
 
     def token_start(self, index: int) -> int:
         """Return where the tokens of a sentence begin; after the last sentence it is the end of the text.
@@ -261,33 +272,44 @@ class ScoredSentences:
     def has_below_cutoff(self, candidates: Iterable[Candidate]) -> bool:
         """Return whether any sentence of `candidates` is below the cutoff."""
         keys = {candidate.key for candidate in candidates}
-        ranges = (span.sentence_range for span in self.candidate_spans if span.candidate.key in keys)
-        may_be_below = self.scores < self.cutoff
-        may_be_below &= self.scores >= EVERY_SENTENCE
-        return any(bool(may_be_below[own.start : own.stop].any()) for own in ranges)
-
-    @cached_property
-    def _best_scores(self) -> Mapping[int, float]:
-        """The score of the best sentence of each candidate that has any, by key."""
-        found = self._scores_by_candidate(self.scores)
-        return {key: max(own) for key, own in found.items() if own}
-
-    def _scores_by_candidate(self, scores: FloatArray) -> dict[int, list[float]]:
-        """Return the scores of the sentences that each candidate may bring, by key."""
-        values: list[float] = scores.tolist()
-        return {
-            span.candidate.key: (
-                [values[index] for index in self._indexes_of_kept(span)]
-                if span.candidate.shortened_by == ALREADY_SENT
-                else values[span.sentence_range.start : span.sentence_range.stop]
-            )
-            for span in self.candidate_spans
-        }
+        is_below = ((self.scores < self.cutoff) & (self.scores >= EVERY_SENTENCE)).tobytes()
+        return any(
+            is_below.find(1, own.start, own.stop) >= 0
+            for candidate, _, _, own in self.candidate_spans
+            if candidate.key in keys
+        )
 
     def _ranking_scores(self, scores: FloatArray) -> dict[int, float]:
         """Return the mean of each candidate's best and average score, by key.
 
         Half of each: many chunks that answer say much else as well.
         """
-        found = self._scores_by_candidate(scores)
-        return {key: (sum(own) / len(own) + max(own)) / 2 if own else 0.0 for key, own in found.items()}
+        return {key: (mean + best) / 2 for key, (mean, best) in self._summarize(scores).items()}
+
+    @cached_property
+    def _best_scores(self) -> Mapping[int, float]:
+        """The score of the best sentence of each candidate that has any, by key."""
+        return {key: best for key, (_, best) in self._summarize(self.scores).items()}
+
+    def _summarize(self, scores: FloatArray) -> dict[int, tuple[float, float]]:
+        """Return the average and the best of the scores that each candidate with any sentences offers, by key."""
+        import numpy as np  # loaded already, since scores are arrays
+
+        keys, indexes, starts = self._offered
+        if not keys:
+            return {}
+        offered = scores[indexes]
+        means = np.add.reduceat(offered, starts) / np.diff(starts, append=len(indexes))
+        best = np.maximum.reduceat(offered, starts)
+        return dict(zip(keys, zip(means.tolist(), best.tolist(), strict=True), strict=True))
+
+    @cached_property
+    def _offered(self) -> tuple[Sequence[int], IntArray, IntArray]:
+        """The keys of the candidates that offer any sentences, the indexes of all these, and where each one's begin."""
+        import numpy as np
+
+        every = np.arange(len(self.scores))
+        by_key = {span.candidate.key: every[self._offered_by(span)] for span in self.candidate_spans}
+        by_key = {key: own for key, own in by_key.items() if len(own)}
+        lengths = np.array([*map(len, by_key.values())], dtype=np.int64)
+        return [*by_key], np.concatenate([every[:0], *by_key.values()]), lengths.cumsum() - lengths

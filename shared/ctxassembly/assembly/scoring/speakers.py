@@ -13,28 +13,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from ctxassembly.data.chunks import Span
 from ctxassembly.text.words import words
 from ctxassembly.wording.languages import stop_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    IntArray = NDArray[np.int64]
 
 SPEAKER_BONUS = 1.0
 """Added to sentences in turns of a speaker whom the query names, on the scale of `Weights`: less than their words."""
 _MAX_NAME_CHARS = 100
 """Maximum number of characters before the colon of a turn: a time, a name, another time."""
 _FULLWIDTH_COLON = "\uff1a"
-# A single character is found in a fifth of the time.
-_ASCII_COLON, _ANY_COLON = re.compile(":"), re.compile(f"[:{_FULLWIDTH_COLON}]")
 _MAX_NAME_WORDS = 4
 """Maximum number of words of a name, titles and numbers included."""
 _TIME = r"\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?"
@@ -47,81 +37,56 @@ _TURN = re.compile(
 _CAPITALIZED = re.compile(r"(?<=[^\w])\w+")
 
 
-class LabeledLines(NamedTuple):
-    """The lines that have a colon after at most `_MAX_NAME_CHARS` characters, as parallel arrays of offsets."""
+def mentioned_turns(text: str, text_starts: Sequence[int], term_offsets: Iterable[int], query: str) -> list[Span]:
+    r"""Return the spans of the turns in `text` of speakers whom `query` names.
 
-    begins: IntArray
-    colons: IntArray
-    """The first colon of each."""
-    text_ends: IntArray
-    """The end of the document's text that each is in."""
-
-
-def labeled_lines(text: str, text_starts: Sequence[int]) -> LabeledLines:
-    """Return the labeled lines of `text`; at `text_starts`, ascending from 0, the text of each document begins."""
-    found = [match.start() for match in (_ANY_COLON if _FULLWIDTH_COLON in text else _ASCII_COLON).finditer(text)]
-    breaks = [text.rfind("\n", max(colon - _MAX_NAME_CHARS, 0), colon) for colon in found]
-    colons, line_starts = np.array(found, dtype=np.int64), np.array(breaks, dtype=np.int64) + 1
-    bounds = np.append(text_starts, len(text)).astype(np.int64)
-    numbers = np.searchsorted(bounds, colons, "right")
-    begins = np.maximum(bounds[numbers - 1], line_starts)
-    is_near = colons - begins < _MAX_NAME_CHARS
-    begins, firsts = np.unique(begins[is_near], return_index=True)
-    return LabeledLines(begins, colons[is_near][firsts], bounds[numbers[is_near][firsts]])
-
-
-def lines_by_mentioned_speaker(
-    text: str, lines: LabeledLines, boundaries: Sequence[int], continues: Sequence[bool], query: str
-) -> list[float]:
-    r"""Return 1 for each sentence in a turn of a speaker whom `query` names, else 0; empty if there is none.
-
-    For `boundaries` and `continues` see `ScoredSentences`.
+    At `text_starts`, ascending from 0, the text of each document begins. `term_offsets` are the offsets of the query's
+    words but its function words.
 
     >>> text = "Li Wei: Too dear.\nIt is.\nAnn: No.\nLi Wei: Yes."
-    >>> lines = labeled_lines(text, [0])
-    >>> lines_by_mentioned_speaker(text, lines, [0, 18, 25, 34, 46], [False, True, True, True], "What did Li Wei say?")
-    [1.0, 1.0, 0.0, 1.0]
+    >>> mentioned_turns(text, [0], [0, 3, 34, 37], "What did Li Wei say?")
+    [(0, 25), (34, 46)]
     """
-    speakers = [(begin, name) for begin, name in _find_speakers(text, lines) if name]
-    names = {name for _, name in speakers}
-    if len(names) == len(speakers) or len(names) < 2:
-        return []
-    mentioned = _mentioned_names(names, query)
+    bounds = [*text_starts, len(text)]
+    searched = text.replace(_FULLWIDTH_COLON, ":")
+    # Hardly any text has a word of the query before a colon at the beginning of a line, and where code does
+    # ("class Circle:"), it isn't a name in the query.
+    near = {searched.find(":", offset, offset + _MAX_NAME_CHARS) for offset in term_offsets} - {-1}
+    mentioned = _mentioned_names({name for _, name in _find_turns(text, sorted(near), bounds)}, query)
     if not mentioned:
         return []
+    turns = _find_turns(text, [match.start() for match in re.finditer(":", searched)], bounds)
+    names = {name for _, name in turns}
+    if len(names) == len(turns) or len(names) < 2:
+        return []
     # Where the text of a document begins, the speaker is unknown.
-    turns = [(index, "") for index, is_continuation in enumerate(continues) if not is_continuation] + [
-        (bisect_right(boundaries, begin) - 1, name) for begin, name in speakers
-    ]
-    flags = [0.0] * len(continues)
-    for (begin, name), (end, _) in pairwise([*sorted(turns, key=itemgetter(0)), (len(continues), "")]):
-        if name in mentioned:
-            flags[begin:end] = [1.0] * (end - begin)
-    return flags
+    places = sorted([*turns, *((bound, "") for bound in bounds)])
+    return [(begin, end) for (begin, name), (end, _) in pairwise(places) if name in mentioned]
 
 
-def might_mention_speaker(text: str, lines: LabeledLines, term_offsets: IntArray, query: str) -> bool:
-    """Return False only if `query` names no speaker of `text`, which is quick to find out.
+def _find_turns(text: str, colons: Sequence[int], bounds: Sequence[int]) -> list[tuple[int, str]]:
+    """Return the start and the speaker of each turn that has its first colon at one of `colons`.
 
-    `term_offsets` are the offsets of the query's words, ascending. Hardly any text has a word of the query before a
-    colon at the beginning of a line, and where code does ("class Circle:"), it isn't a name in the query.
+    Between two `bounds` is the text of a document.
     """
-    has_term = np.searchsorted(term_offsets, lines.begins) < np.searchsorted(term_offsets, lines.colons)
-    near_terms = LabeledLines(*(offsets[has_term] for offsets in lines))
-    names = {name for _, name in _find_speakers(text, near_terms)}
-    return bool(names) and bool(_mentioned_names(names, query))
-
-
-def _find_speakers(text: str, lines: LabeledLines) -> Iterator[tuple[int, str]]:
-    """Yield the start and the speaker of each turn among `lines`."""
-    for begin, end in zip(lines.begins.tolist(), lines.text_ends.tolist(), strict=True):
+    line_ends: dict[int, int] = {}
+    for colon in colons:
+        number = bisect_right(bounds, colon)
+        begin = max(text.rfind("\n", max(colon - _MAX_NAME_CHARS, 0), colon) + 1, bounds[number - 1])
+        if colon - begin < _MAX_NAME_CHARS:
+            line_ends.setdefault(begin, bounds[number])
+    turns = []
+    for begin, end in line_ends.items():
         turn = _TURN.match(text, begin, end)
-        if turn and len(turn["name"].split()) <= _MAX_NAME_WORDS:
-            yield begin, " ".join(words(turn["name"]))
+        if turn and len(turn["name"].split()) <= _MAX_NAME_WORDS and (name := " ".join(words(turn["name"]))):
+            turns.append((begin, name))
+    return turns
 
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:
     """Return the `names` that are in `query`, and other names that share a capitalized word with it."""
+    if not names:
+        return set()
     query_words = words(query)
     weak_words = stop_words(frozenset(query_words))
     text = f" {' '.join(query_words)} "

@@ -176,7 +176,7 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
     shares = [CandidateSpan(even, 0, 16, range(3)), CandidateSpan(uneven, 0, 16, range(3, 6))]
     for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
         values = np.array([3.0, 3.0, 3.0, 0.0, answer, 0.0])
-        units = ScoredSentences("", [], [], [], values, values, values, shares, TextLines("", [], [], []))
+        units = ScoredSentences("", [], values, [], [], values, values, values, shares, TextLines("", [], [], []))
         assert units.rank_candidates([even, uneven]) == order
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.scoring.speakers import labeled_lines, lines_by_mentioned_speaker, might_mention_speaker
+from ctxassembly.assembly.scoring.speakers import mentioned_turns
 from ctxassembly.text.sentences import sentence_spans
 from stopwatch import grows_less
 
@@ -38,15 +38,12 @@ LOG = "12:00:01 WARN disk: full\n12:00:02 WARN disk: full\nhttp://a.b: gone\n"
 
 
 def turns(texts: Sequence[str], query: str) -> list[float]:
-    """1 for each sentence of the lines `texts` in a turn of a speaker whom `query` names."""
-    edges, continues = [0], list[bool]()
-    for text in texts:
-        base = edges[-1]
-        edges += [base + end for _, end in sentence_spans(text)]
-        continues += [start > 0 for start, _ in sentence_spans(text)]
-    starts = [edge for edge, continuation in zip(edges, continues, strict=False) if not continuation]
-    lines = labeled_lines("".join(texts), starts)
-    return lines_by_mentioned_speaker("".join(texts), lines, edges, continues, query)
+    """1 for each sentence of the documents `texts` in a turn of a speaker whom `query` names."""
+    starts = [0, *accumulate(map(len, texts))]
+    whole = "".join(texts)
+    found = mentioned_turns(whole, starts[:-1], range(len(whole)), query)
+    sentences = [base + start for base, text in zip(starts, texts, strict=False) for start, _ in sentence_spans(text)]
+    return [float(any(begin <= start < end for begin, end in found)) for start in sentences]
 
 
 def said(text: str, query: str) -> list[str]:
@@ -113,7 +110,7 @@ def test_without_speakers_no_value_changes(text: str, monkeypatch: pytest.Monkey
         return seen
 
     before = values()
-    monkeypatch.setattr("ctxassembly.assembly.scoring.features.lines_by_mentioned_speaker", lambda *_: [])
+    monkeypatch.setattr("ctxassembly.assembly.scoring.features.mentioned_turns", lambda *_: [])
     assert values() == before != []
 
 
@@ -141,26 +138,28 @@ def test_any_text_will_do(text: str, query: str):
 def test_time_is_linear(piece: str):
     def looking(length: int) -> Callable[[], object]:
         text = (piece * (length // len(piece) + 1))[:length]
-        edges = [0, *(end for _, end in sentence_spans(text))]
-        continues = [start > 0 for start, _ in sentence_spans(text)]
         query = "What did Ann say to A. B about it?"
-        return lambda: lines_by_mentioned_speaker(text, labeled_lines(text, [0]), edges, continues, query)
+        return lambda: mentioned_turns(text, [0], range(0, length, 3), query)
 
     assert grows_less(looking, 10_000, 320_000, 300)
 
 
 @pytest.mark.parametrize(
-    ("rule", "text", "begins", "word", "named"),
+    ("rule", "text", "word", "named"),
     [
-        ("a speaker whom the query names", "Yes.\nSarah Jones: No.", [0], "Sarah", True),
-        ("the first words of a line behind another one", "It ends Sarah Jones: No.", [0, 8], "Sarah", True),
-        ("far from a line break, too", f"{'It ends. ' * 20}Sarah Jones: No.", [0, 180], "Sarah", True),
-        ("code that has a word of the query", "class Budget:\n    pass", [0], "Budget", False),
-        ("a word of the query behind the colon", "Note: Sarah says no", [0], "Sarah", False),
+        ("a speaker whom the query names", "Yes.\nSarah Jones: No.", "Sarah", True),
+        ("the first words of a document", "Sarah Jones: No.", "Sarah", True),
+        ("of which any is a word of the query", "Sarah Jones: No.", "Jones", True),
+        ("far from a line break, too", f"{'It ends. ' * 20}\nSarah Jones: No.", "Sarah", True),
+        ("code that has a word of the query", "class Budget:\n    pass", "Budget", False),
+        ("a word of the query behind the colon", "Sarah Jones: I say no", "say", False),
     ],
 )
 def test_turns_are_looked_for_only_where_one_may_be_of_whom_the_query_names(
-    rule: str, text: str, begins: list[int], word: str, named: bool
+    rule: str, text: str, word: str, named: bool
 ):
-    lines, offsets = labeled_lines(text, begins), np.array([text.index(word)])
-    assert might_mention_speaker(text, lines, offsets, "What did Sarah Jones say of the budget?") is named, rule
+    dialogue = "Li Wei: Yes.\nLi Wei: No."
+    start = len(dialogue)
+    query = "What did Sarah Jones say of the budget?"
+    found = mentioned_turns(dialogue + text, [0, start], [start + text.index(word)], query)
+    assert bool(found) is named, rule
