@@ -57,6 +57,7 @@ SAMPLE = tuple(
     for at, sentence in enumerate(text.split(". "))
 )
 """Chunks of five documents in three languages."""
+_SAMPLE_VECTORS = _vectors(len(SAMPLE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ def index_cases(make_index: MakeIndex) -> Iterator[IndexCase]:
     >>> for case in index_cases(MemoryIndex):
     ...     case.check()
     """
-    make_sample = cache(lambda: make_index(SAMPLE, _vectors(len(SAMPLE))))
-    expected = MemoryIndex(SAMPLE, _vectors(len(SAMPLE)))
+    make_sample = cache(lambda: make_index(SAMPLE, _SAMPLE_VECTORS))
+    expected = MemoryIndex(SAMPLE, _SAMPLE_VECTORS)
     for query in _QUERIES:
         yield IndexCase(f"words of {query!r}", partial(_check_words, make_sample, expected, query))
     for query in _QUERIES:
@@ -136,7 +137,7 @@ def _check_words(make: Callable[[], Any], expected: MemoryIndex, query: str) -> 
 
 def _check_searches(make: Callable[[], Any], expected: MemoryIndex, query: str) -> None:
     words = expected.find_terms(FindTerms(query, 32, 4))
-    vector = _vectors(len(SAMPLE))[len(query) % len(SAMPLE)]
+    vector = _SAMPLE_VECTORS[len(query) % len(SAMPLE)]
     for limit in (2, 50):
         for request in _requests(limit, vector, words):
             _check_same(request, make().search(request), expected.search(request))
@@ -319,8 +320,7 @@ def _check_fetched(make_index: MakeIndex, chunks: Sequence[Chunk], refs: Sequenc
 
 def _check_notes(make_index: MakeIndex) -> None:
     """A model's notes are found and shown as in memory; filters don't read them, and a changed chunk loses them."""
-    vectors = _vectors(len(SAMPLE))
-    index, expected = make_index(SAMPLE, vectors), MemoryIndex(SAMPLE, vectors)
+    index, expected = make_index(SAMPLE, _SAMPLE_VECTORS), MemoryIndex(SAMPLE, _SAMPLE_VECTORS)
     for one in (index, expected):
         for at, outline in enumerate(one.enrichment.outlines()[:2]):
             texts = tuple(chunk.text for chunk in one.enrichment.read(outline).chunks)
@@ -344,10 +344,10 @@ def _check_notes(make_index: MakeIndex) -> None:
     _check_equal("notes on other texts", index.enrichment.write(stale), False)
     _check_enriched(index, expected)
     if hasattr(index, "add"):
-        index.add(SAMPLE, vectors, progress=False)
+        index.add(SAMPLE, _SAMPLE_VECTORS, progress=False)
         _check_enriched(index, expected)
         name = SAMPLE[0].document_id
-        index.add([replace(SAMPLE[0], text="Zink.")], vectors[:1], replace=True, progress=False)
+        index.add([replace(SAMPLE[0], text="Zink.")], _SAMPLE_VECTORS[:1], replace=True, progress=False)
         marks = {one.document_id: one.fingerprints for one in index.enrichment.outlines()}
         _check_equal("marks of a changed document", marks[name], {""})
         words = index.find_terms(FindTerms("fever", 9, 0))
@@ -379,11 +379,10 @@ def _check_neighbors(make: Callable[[], Any]) -> None:
 
 def _check_added(make_index: MakeIndex) -> None:
     """Chunks added to an index are found as if they had been there, and adding them twice changes nothing."""
-    vectors, half = _vectors(len(SAMPLE)), 6
-    index = make_index(SAMPLE[:half], vectors[:half])
+    index = make_index(SAMPLE[:6], _SAMPLE_VECTORS[:6])
     for _ in range(2):
-        index.add(SAMPLE[half:], vectors[half:], progress=False)
-        _check_all(index, MemoryIndex(SAMPLE, vectors))
+        index.add(SAMPLE[6:], _SAMPLE_VECTORS[6:], progress=False)
+        _check_all(index, MemoryIndex(SAMPLE, _SAMPLE_VECTORS))
 
 
 def _check_changed(make_index: MakeIndex) -> None:
@@ -391,19 +390,18 @@ def _check_changed(make_index: MakeIndex) -> None:
 
     Chunks that a document no longer has are deleted with `replace=True`; else they are an error, and are kept.
     """
-    vectors = _vectors(len(SAMPLE))
-    index = make_index(SAMPLE, vectors)
+    index = make_index(SAMPLE, _SAMPLE_VECTORS)
     changed = replace(SAMPLE[0], text="Zeldzame migraine.")
     try:
-        index.add([changed], vectors[:1], progress=False)
+        index.add([changed], _SAMPLE_VECTORS[:1], progress=False)
     except InputError:
-        _check_all(index, MemoryIndex(SAMPLE, vectors))
+        _check_all(index, MemoryIndex(SAMPLE, _SAMPLE_VECTORS))
     else:
         raise AssertionError(f"add must refuse a part of document {changed.document_id!r}, and accepted it")
-    index.add([changed], vectors[:1], replace=True, progress=False)
+    index.add([changed], _SAMPLE_VECTORS[:1], replace=True, progress=False)
     kept = [chunk for chunk in SAMPLE if chunk.document_id != changed.document_id]
-    kept_vectors = [vectors[SAMPLE.index(chunk)] for chunk in kept]
-    _check_all(index, MemoryIndex([changed, *kept], [vectors[0], *kept_vectors]))
+    vectors = {chunk.id: vector for chunk, vector in zip(SAMPLE, _SAMPLE_VECTORS, strict=True)}
+    _check_all(index, MemoryIndex([changed, *kept], vectors))
     _check_equal("migraine", [term.chunk_count for term in index.find_terms(FindTerms("migraine", 9, 0)).terms], [1])
 
 
