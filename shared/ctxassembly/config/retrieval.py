@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_number, config_class
+from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_positive, config_class
 from ctxassembly.errors import ConfigError
 
 Strategy = Literal["hybrid", "vector", "keyword", "graph"]
@@ -184,4 +184,4 @@ def _check_affinity(affinity: Any) -> None:
         if not isinstance(row, Mapping):
             raise ConfigError("affinity", "a mapping of intents to mappings of categories to factors", affinity)
         for factor in row.values():
-            check_number("affinity", factor, above=0)
+            check_positive("affinity", factor)

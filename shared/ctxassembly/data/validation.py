@@ -150,15 +150,13 @@ def check_int(parameter: str, value: Any, minimum: int, maximum: float = math.in
     _check(parameter, Rule(limits.describe(int), lambda value: limits.accepts(int, value)), value)
 
 
-def check_number(
-    parameter: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, *, above: float | None = None
-) -> None:
-    """Check that `value` is a finite number from `minimum` to `maximum`, and greater than `above` if that is given.
+def check_positive(parameter: str, value: Any) -> None:
+    """Check that `value` is a finite number above 0.
 
     Raises:
         ConfigError: it is not.
     """
-    limits = Range(minimum, maximum, above)
+    limits = Range(above=0)
     _check(parameter, Rule(limits.describe(float), lambda value: limits.accepts(float, value)), value)
 
 

@@ -12,6 +12,7 @@ Qdrant has none: if its numbering is interrupted, a second run completes it.
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize, to_id
 from ctxassembly.stores.ingest import batches
-from ctxassembly.user_warnings import ignored_warnings
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
@@ -177,13 +177,19 @@ class QdrantRecords:
     def create_indexes(self, document_key: str, index_key: str) -> None:
         """Create the payload indexes by which neighbors are found; those that exist stay."""
         prefix = f"{self.metadata}." if self.metadata else ""
-        with ignored_warnings("Payload indexes have no effect"):  # in the client's own local form
-            self.client.create_payload_index(self.collection, f"{prefix}{document_key}", "keyword")
-            self.client.create_payload_index(self.collection, f"{prefix}{index_key}", "integer")
+        create_payload_index(self.client, self.collection, f"{prefix}{document_key}", "keyword")
+        create_payload_index(self.client, self.collection, f"{prefix}{index_key}", "integer")
 
     def _metadata_of(self, point: Any) -> Mapping[str, Any]:
         payload: Mapping[str, Any] = point.payload or {}
         return payload if self.metadata is None else payload.get(self.metadata) or {}
+
+
+def create_payload_index(client: Any, collection: str, path: str, kind: Any) -> None:
+    """Index the values under `path` in the payloads of a Qdrant collection; an index that exists stays."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Payload indexes have no effect")  # in the client's own local form
+        client.create_payload_index(collection, path, kind)
 
 
 def scroll_points(client: Any, collection: str, page: int, **options: Any) -> Iterator[Any]:

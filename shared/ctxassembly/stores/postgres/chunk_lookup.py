@@ -23,7 +23,7 @@ from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import INTEGER_PATTERN, MetadataKeys
-from ctxassembly.data.validation import check_number
+from ctxassembly.data.validation import check_positive
 from ctxassembly.stores.numbering import NO_DOCUMENT
 from ctxassembly.stores.postgres.connection import BoundStatement
 from ctxassembly.stores.postgres.table import text_array
@@ -89,7 +89,7 @@ class PostgresStore:
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
-        check_number("timeout_seconds", self.timeout_seconds, above=0)
+        check_positive("timeout_seconds", self.timeout_seconds)
 
     @property
     def holds_filter(self) -> bool | None:

@@ -16,7 +16,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
-from ctxassembly.data.validation import check_int, check_number
+from ctxassembly.data.validation import check_int, check_positive
 from ctxassembly.errors import ConfigError
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.runtime.progress import progress_bar
@@ -71,7 +71,7 @@ class PostgresIndex:
     """The server that finds words, chunks and neighbors; None if it is the one that is written to."""
 
     def __post_init__(self) -> None:
-        check_number("timeout_seconds", self.timeout_seconds, above=0)
+        check_positive("timeout_seconds", self.timeout_seconds)
         build_condition(self.table, *(self.filters or ()))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class PostgresIndex:
         """
         keys = MetadataKeys() if keys is None else keys
         fields = check_fields(WordFields(language, title, questions))
-        check_number("timeout_seconds", timeout_seconds, above=0)
+        check_positive("timeout_seconds", timeout_seconds)
         make_server = partial(migrate.make_server, ef_search=ef_search, pickles_password=pickle_password)
         server, read_server = make_server(url), None if read_url is None else make_server(read_url)
         check_int("dimensions", dimensions, 1, 16_000)
@@ -201,7 +201,7 @@ class PostgresIndex:
         """
         keys = MetadataKeys() if keys is None else keys
         seconds = settings.get("timeout_seconds", cls.timeout_seconds)
-        check_number("timeout_seconds", seconds, above=0)
+        check_positive("timeout_seconds", seconds)
         fields = check_fields(WordFields(language, title, questions))
         url, table = migrate.locate_table(vectorstore)
         make_server = partial(migrate.make_server, ef_search=ef_search, pickles_password=pickle_password)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import CompoundSelect, Row, Text, func, literal, select, union_all
 from sqlalchemy.exc import ProgrammingError
 
-from ctxassembly.data.validation import check_number
+from ctxassembly.data.validation import check_positive
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.stores.postgres.connection import Server, query_rows, server_url
@@ -51,7 +51,7 @@ def read_taxonomy(
         ConfigError: there is no such table, a column is missing, or the rows make no taxonomy.
         TimeoutError: the database didn't answer in time.
     """
-    check_number("timeout_seconds", timeout_seconds, above=0)
+    check_positive("timeout_seconds", timeout_seconds)
     statement = _statement(nodes, relations, schema)
     try:
         found = query_rows(Server(server_url(url), EF_SEARCH), (statement, {}), timeout_seconds)

@@ -17,7 +17,7 @@ from qdrant_client import models
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.ingest import Row, Vector, metadata_json
-from ctxassembly.stores.numbering import scroll_points
+from ctxassembly.stores.numbering import create_payload_index, scroll_points
 from ctxassembly.stores.qdrant.filters import engine_filter, own_key
 from ctxassembly.stores.sparse.ingest import BATCH_SIZE, Changed
 from ctxassembly.stores.sparse.rows import (
@@ -32,7 +32,6 @@ from ctxassembly.stores.sparse.rows import (
     weights_by_hash,
 )
 from ctxassembly.stores.sparse.search import NEAR_CANDIDATES, Call, Channel, Flow, Found, split_places
-from ctxassembly.user_warnings import ignored_warnings
 
 PAGE = 1_000
 """Chunks of a document read at once."""
@@ -83,17 +82,16 @@ class QdrantEngine:
                 create = partial(client.create_vector_name, layout.collection, WORDS, config)
                 yield f"create sparse vector {WORDS}", create
         for path in sorted(_INDEXES.keys() - present):
-            yield f"create payload index {path}", partial(self._index_payload, path)
+            yield (
+                f"create payload index {path}",
+                partial(create_payload_index, client, layout.collection, path, _INDEXES[path]),
+            )
         if not client.collection_exists(layout.lexemes):
             yield self._creation(layout.lexemes, {}, TRIGRAMS)
 
     def _creation(self, name: str, dense: dict[str, Any], sparse: str) -> tuple[str, Callable[[], object]]:
         vectors = {"vectors_config": dense, "sparse_vectors_config": {sparse: models.SparseVectorParams()}}
         return f"create collection {name}", partial(self.client.create_collection, name, **vectors)
-
-    def _index_payload(self, path: str) -> None:
-        with ignored_warnings("Payload indexes have no effect"):  # in the client's own local form
-            self.client.create_payload_index(self.layout.collection, path, _INDEXES[path])
 
     # The words
 
