@@ -13,6 +13,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from inspect import currentframe
 from types import FrameType
 from typing import Any, NamedTuple
@@ -63,6 +64,14 @@ def checklist(messages: Iterable[object]) -> str:
     lines = [line for message in messages for line in str(message).split("\n")]
     numbered = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
     return lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} things to fix:", *numbered])
+
+
+@contextmanager
+def ignored_warnings(message: str) -> Iterator[None]:
+    """Ignore warnings of a dependency that begin with `message`, for as long as the block lasts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message)
+        yield
 
 
 class _BothWarning(FilterNotSeenWarning, NothingToJoinWarning):

@@ -12,7 +12,6 @@ Qdrant has none: if its numbering is interrupted, a second run completes it.
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import pluralize, to_id
 from ctxassembly.stores.ingest import batches
+from ctxassembly.user_warnings import ignored_warnings
 
 MAX_NAMED_DOCUMENTS = 100
 """Most documents that a result names as those that could not be ordered."""
@@ -187,8 +187,7 @@ class QdrantRecords:
 
 def create_payload_index(client: Any, collection: str, path: str, kind: Any) -> None:
     """Index the values under `path` in the payloads of a Qdrant collection; an index that exists stays."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Payload indexes have no effect")  # in the client's own local form
+    with ignored_warnings("Payload indexes have no effect"):  # in the client's own local form
         client.create_payload_index(collection, path, kind)
 
 
