@@ -30,10 +30,11 @@ MAX_RECORD_SENTENCES = 30
 """Most lines and sentences of a JSON object that is kept whole."""
 
 _SIGN = re.compile(
-    r"[ \t]*(?:(\|)|(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])(\s))"
-    r"|\s*(?:#{1,6}(?=[ \t]\s*\S)|\*\*[^*]+\*\*\s*\Z|__[^_]+__\s*\Z)()"
+    r"[ \t]*(?=[|(*+•·‣▪◦\u2013\u2014\dA-Za-z-])"  # most lines begin with none of them
+    r"(?:(\|)|(?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])(\s))"
+    r"|\s*(?=[#*_])(?:#{1,6}(?=[ \t]\s*\S)|\*\*[^*]+\*\*\s*\Z|__[^_]+__\s*\Z)()"
 )
-"""What a row, an item (up to the blank) or a heading begins with."""
+"""What a row, an item (with the blank behind it) or a heading begins with."""
 _BRACE = re.compile(r"\s*\{")
 _IN_RECORD = re.compile(r"\s*[{}\[\]\"]")
 """The beginning of a line of JSON."""

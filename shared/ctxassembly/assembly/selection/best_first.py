@@ -89,7 +89,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     # A header that isn't relevant itself is read with its rows.
     for index, number in sorted(sentence_parts.items(), key=itemgetter(1), reverse=True):
         if sentences.lines.is_row(index):
-            sentence_parts |= dict.fromkeys(set(companions.of(index)) - included, number)
+            sentence_parts |= dict.fromkeys(set(companions[index]) - included, number)
     spans_by_part = _spans_by_part(sentences, sentence_parts, len(parts))
     return Parts(document_ranks, spans_by_part, sentence_parts, sentences.token_starts)
 
@@ -127,7 +127,7 @@ def _without_divided_tables(
                 divided.update(rows)
     if not divided:
         return indexes
-    return {index for index in indexes if index not in divided and divided.isdisjoint(companions.of(index))}
+    return {index for index in indexes if index not in divided and divided.isdisjoint(companions[index])}
 
 
 def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: float) -> list[tuple[int, set[int]]]:

@@ -34,43 +34,48 @@ LENGTH_TOLERANCE = 1.5
 """A sentence is skipped uncounted if it has more than this many times the characters that usually fit."""
 
 
-class TokenCosts:
-    """The tokens that sentences add to a layout, estimated by characters where token counts aren't additive."""
+class TokenCosts(dict[int, float]):
+    """The tokens that each sentence adds next to others, by its index: counted when it is first looked up.
+
+    Where token counts aren't additive, they are estimated by characters.
+    """
 
     def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
+        super().__init__()
         self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
-        self._counter = layout.typesetter.counter
         parts = layout.typesetter.parts or Parts({})
-        self._sentence_parts, self._last_part = parts.sentence_parts, len(parts.spans)
-        self._costs: dict[int, float] = {}
+        self._parts = [len(parts.spans)] * len(sentences.continues)
+        self.is_joined = [*sentences.continues, False, False]
+        """Whether each sentence is read right after the one before it, with two more at the end."""
+        for index, part in parts.sentence_parts.items():
+            self._parts[index] = part
+        for index in parts.sentence_parts:
+            self.is_joined[index] &= self._parts[index] == self._parts[index - 1]
+            self.is_joined[index + 1] = self.is_joined[index + 1] and self._parts[index + 1] == self._parts[index]
         self._header_costs: dict[str, float] = {}
-        self._first_candidates = {
-            share.candidate.chunk.document_id: share.candidate for share in reversed(sentences.candidate_spans)
-        }
         self.max_chars_per_token = chars_per_token * LENGTH_TOLERANCE
         """The characters that a token has at most in a sentence that may fit."""
 
-    def estimate(self, index: int) -> float:
-        """Return the tokens that a sentence adds next to others."""
-        cost = self._costs.get(index)
-        if cost is None:
-            cost = self._costs[index] = self._estimate(index)
+    def __missing__(self, index: int) -> float:
+        """Count or estimate the tokens of the sentence at `index`."""
+        sentences, counter = self._sentences, self._layout.typesetter.counter
+        cost = self[index] = (
+            counter.count(sentences.text[sentences.token_start(index) : sentences.token_start(index + 1)])
+            if counter.additive
+            else (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self._chars_per_token
+        )
         return cost
 
     def label(self, index: int) -> tuple[int, str]:
         """Return the part in which a sentence is read, and its document: what has a header of its own."""
-        return self._sentence_parts.get(index, self._last_part), self._sentences.document_ids[index]
-
-    def _estimate(self, index: int) -> float:
-        if not self._counter.additive:
-            return int(self._sentences.lengths[index]) / self._chars_per_token
-        begin, end = self._sentences.token_start(index), self._sentences.token_start(index + 1)
-        return self._counter.count(self._sentences.text[begin:end])
+        return self._parts[index], self._sentences.document_ids[index]
 
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""
         if document_id not in self._header_costs:
-            header_tokens = self._layout.header_tokens(self._first_candidates[document_id])
+            candidates = (span.candidate for span in self._sentences.candidate_spans)
+            first = next(candidate for candidate in candidates if candidate.chunk.document_id == document_id)
+            header_tokens = self._layout.header_tokens(first)
             self._header_costs[document_id] = header_tokens + DOCUMENT_OVERHEAD if header_tokens else 0.0
         return self._header_costs[document_id]
 
@@ -87,26 +92,26 @@ MAX_COMPANIONS = 4
 """Most steps from a sentence to what it needs, such as from a heading to an introduction to an item."""
 
 
-class Companions:
-    """The companions of sentences, each found once."""
+class Companions(dict[int, tuple[int, ...]]):
+    """The indexes of each sentence's companions by its own, ascending, found when they are first looked up."""
 
     def __init__(self, sentences: ScoredSentences) -> None:
+        super().__init__()
         self._sentences, self._lines = sentences, sentences.lines
-        self._best = frozenset(sentences.indexes_by_score[:MAX_BEST])
-        self._found: dict[int, tuple[int, ...]] = {}
+        self._may_be_included = (sentences.scores >= EVERY_SENTENCE).tobytes()
 
-    def of(self, index: int) -> tuple[int, ...]:
-        """Return the indexes of the sentences that the one at `index` needs, ascending, without its own."""
-        if index not in self._found:
-            self._found[index] = self._find(index)
-        return self._found[index]
+    def __missing__(self, index: int) -> tuple[int, ...]:
+        """Find the companions of the sentence at `index`."""
+        found = self[index] = self._find(index)
+        return found
 
-    def antecedent(self, index: int) -> int | None:
-        """Return the index of the sentence before the one at `index` if this one refers to it; None if it is long."""
-        if not self._sentences.refers_back(index) or self._sentences.scores[index - 1] < EVERY_SENTENCE:
-            return None
-        boundaries = self._sentences.boundaries
-        return index - 1 if boundaries[index] - boundaries[index - 1] <= MAX_ANTECEDENT_CHARS else None
+    def has_antecedent(self, index: int) -> bool:
+        """Return True if the sentence at `index` refers to the one before it, and that one may be included."""
+        return (
+            self._sentences.refers_back(index)
+            and self._may_be_included[index - 1] > 0
+            and self._sentences.boundaries[index] - self._sentences.boundaries[index - 1] <= MAX_ANTECEDENT_CHARS
+        )
 
     def can_do_without(self, index: int) -> bool:
         """Return True if the sentence at `index` may be kept alone where its companions don't fit.
@@ -114,19 +119,20 @@ class Companions:
         It is one of the best, so that it may be the answer, and is a row, an item or prose: a part of an entry could
         pass for a part of another, and an introduction says nothing.
         """
-        return index in self._best and not self._lines.introduces(index) and not self._lines.is_part(index)
+        is_best = index in self._sentences.indexes_by_score[:MAX_BEST]
+        return is_best and not self._lines.introduces(index) and not self._lines.is_part(index)
 
     def _find(self, index: int) -> tuple[int, ...]:
-        if not (first := self._needed(index)):
+        needed = self._needed(index)
+        if not needed:
             return ()
-        needed, last = {*first}, index
+        found, last = {*needed}, index
         for _ in range(MAX_COMPANIONS):
-            if max(needed) <= last or not self._lines.introduces(max(needed)):
+            if max(found) <= last or not self._lines.introduces(max(found)):
                 break
-            last = max(needed)
-            needed.update(self._needed(last))
-        scores = self._sentences.scores
-        return tuple(sorted(at for at in needed if at != index and scores[at] >= EVERY_SENTENCE))
+            last = max(found)
+            found.update(self._needed(last))
+        return tuple([at for at in sorted(found) if at != index and self._may_be_included[at]])
 
     def _needed(self, index: int) -> Sequence[int]:
         needed = self._lines.needed(index)
@@ -180,12 +186,13 @@ def pick_greedily(
     """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`."""
     boundaries = sentences.boundaries
     free_tokens, max_chars = max_tokens, costs.max_chars_per_token
+    min_tokens = max(MIN_TOKENS, END_SHARE * max_tokens)
     picked: set[int] = set()
     open_labels: set[tuple[int, str]] = set()
     picked_texts: set[str] = set()
     all_fit, misses = True, 0
     for index in order:
-        if free_tokens < max(MIN_TOKENS, END_SHARE * max_tokens) or misses == MAX_MISSES:
+        if free_tokens < min_tokens or misses == MAX_MISSES:
             return Picked(picked, max_tokens - free_tokens, False)
         if index in picked:
             continue
@@ -193,7 +200,8 @@ def pick_greedily(
         if length > (free_tokens + 1) * max_chars:
             all_fit = False
             continue
-        is_adjacent, gaps, overhead = _joining_cost(sentences, index, picked, costs, open_labels)
+        label = costs.label(index)
+        is_adjacent, gaps, overhead = _joining_cost(index, label, picked, costs, open_labels)
         if length > (free_tokens - overhead + 1) * max_chars:
             all_fit = False
             continue
@@ -201,36 +209,28 @@ def pick_greedily(
         if _adds_nothing(sentences, index, text, picked_texts, is_adjacent=is_adjacent):
             continue
         added = {index, *gaps}
-        cost = overhead + sum([costs.estimate(at) for at in added])
+        cost = overhead + sum([costs[at] for at in added])
         if cost > free_tokens:
             all_fit = False
             continue
-        needed = [at for at in companions.of(index) if at not in picked and at not in added]
-        needed_cost = _companions_cost(index, needed, costs) if needed else 0.0
-        if cost + needed_cost <= free_tokens:
-            added.update(needed)
-            cost += needed_cost
-        elif not companions.can_do_without(index):
+        needed_cost = _add_companions(index, added, picked, free_tokens - cost, costs, companions)
+        if needed_cost is None:
             all_fit = False
             misses += 1
             continue
-        cost += _add_antecedent(index, added, picked, free_tokens - cost, costs, companions)
+        cost += needed_cost
+        if index - 1 not in picked:
+            cost += _add_antecedent(index, added, picked, free_tokens - cost, costs, companions)
         free_tokens -= cost
-        picked.update(added)
-        open_labels.add(costs.label(index))
+        picked |= added
+        open_labels.add(label)
         picked_texts.add(text)
     return Picked(picked, max_tokens - free_tokens, all_fit)
 
 
-def _companions_cost(index: int, needed: Sequence[int], costs: TokenCosts) -> float:
-    """Return the tokens of the `needed` companions of the sentence at `index`, with a marker for each that is apart."""
-    apart_count = sum([abs(at - index) > len(needed) for at in needed])
-    return sum([costs.estimate(at) for at in needed]) + MARKER_COST * apart_count
-
-
 def _joining_cost(
-    sentences: ScoredSentences,
     index: int,
+    label: tuple[int, str],
     picked: Collection[int],
     costs: TokenCosts,
     open_labels: Collection[tuple[int, str]],
@@ -240,20 +240,39 @@ def _joining_cost(
     A gap is a single sentence between it and a picked one of the same label. A sentence by itself needs a marker more,
     one that touches a picked one none; each gap that it closes saves one.
     """
-    label, continues = costs.label(index), sentences.continues
     if label not in open_labels:
         return False, (), MARKER_COST + costs.header_cost(label[1])
-    is_adjacent, gaps = False, list[int]()
-    for step in (-1, 1):
-        at, beyond = index + step, index + 2 * step
-        is_picked = at in picked
-        if not (is_picked or beyond in picked) or not continues[max(at, index)] or costs.label(at) != label:
-            continue
-        if is_picked:
+    is_joined, is_adjacent = costs.is_joined, False
+    gaps: list[int] = []
+    if is_joined[index]:
+        if index - 1 in picked:
             is_adjacent = True
-        elif continues[max(at, beyond)] and costs.label(beyond) == label:
-            gaps.append(at)
+        elif is_joined[index - 1] and index - 2 in picked:
+            gaps.append(index - 1)
+    if is_joined[index + 1]:
+        if index + 1 in picked:
+            is_adjacent = True
+        elif is_joined[index + 2] and index + 2 in picked:
+            gaps.append(index + 1)
     return is_adjacent, gaps, MARKER_COST * (1 - is_adjacent - len(gaps))
+
+
+def _add_companions(
+    index: int, added: set[int], picked: Collection[int], free_tokens: float, costs: TokenCosts, companions: Companions
+) -> float | None:
+    """Add the companions of the sentence at `index` to those `added` with it; return their tokens, with markers.
+
+    None if they take more than `free_tokens` and it can't do without.
+    """
+    if not companions[index]:
+        return 0.0
+    needed = {*companions[index]}.difference(picked, added)
+    apart_count = sum([abs(at - index) > len(needed) for at in needed])
+    cost = sum([costs[at] for at in needed]) + MARKER_COST * apart_count
+    if cost <= free_tokens:
+        added |= needed
+        return cost
+    return 0.0 if companions.can_do_without(index) else None
 
 
 def _add_antecedent(
@@ -263,14 +282,13 @@ def _add_antecedent(
 
     It isn't added if `free_tokens` are too few, or if it needs others itself: a row would come without its header.
     """
-    before = companions.antecedent(index)
-    if before is None or before in added or before in picked:
+    before = index - 1
+    if before in added or not companions.has_antecedent(index) or costs[before] > free_tokens:
         return 0.0
-    cost = costs.estimate(before)
-    if cost > free_tokens or any(at not in added and at not in picked for at in companions.of(before)):
+    if any(at not in added and at not in picked for at in companions[before]):
         return 0.0
     added.add(before)
-    return cost
+    return costs[before]
 
 
 def _adds_nothing(

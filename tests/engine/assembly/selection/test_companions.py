@@ -33,7 +33,7 @@ def companions_of(line: str, text: str) -> list[str]:
     sentences = score_sentences([DocumentText(candidate_of(Chunk("a", "A", text), 0))], "town hall")
     texts = [sentences.sentence_text(index) for index in range(len(sentences.continues))]
     index = next(index for index, text in enumerate(texts) if text.startswith(line))
-    return [texts[index] for index in Companions(sentences).of(index)]
+    return [texts[index] for index in Companions(sentences)[index]]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_time_is_about_linear(line: str):
             lines = TextLines(sentences.text, sentences.boundaries, sentences.continues, sentences.document_ids)
             companions = Companions(replace(sentences, lines=lines))
             for index in range(len(sentences.continues)):
-                companions.of(index)
+                companions[index]
 
         return run
 

@@ -34,9 +34,7 @@ def test_counts_of_sentences_in_a_row_add_up(text: str):
     counter = layout.typesetter.counter
     counter.clear_caches()
     costs = TokenCosts(layout, units, 4.0)
-    assert sum(costs.estimate(place) for place in range(len(units.continues))) == pytest.approx(
-        count(units.text), abs=1
-    )
+    assert sum(costs[place] for place in range(len(units.continues))) == pytest.approx(count(units.text), abs=1)
 
 
 def test_where_counts_do_not_add_up_it_is_a_guess_by_characters():
@@ -44,4 +42,4 @@ def test_where_counts_do_not_add_up_it_is_a_guess_by_characters():
     layout = empty_layout(AssemblyConfig(encoding=lambda text: len(text.split())), counter_for(len))
     costs = TokenCosts(layout, units, 5.0)
     lengths = [end - start for start, end in pairwise(units.boundaries)]
-    assert [costs.estimate(place) for place in range(2)] == [length / 5 for length in lengths]
+    assert [costs[place] for place in range(2)] == [length / 5 for length in lengths]
