@@ -18,7 +18,7 @@ from llama_index.core.response_synthesizers.refine import DEFAULT_RESPONSE_PADDI
 from ctxassembly.errors import ConfigError
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.wording.label_guards import RULE
+from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.prompts import system_prompt, user_prompt
 from llamaindex_ctxassembly.convert.models import check_kind

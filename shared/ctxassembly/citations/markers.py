@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container
 
-from ctxassembly.wording.label_guards import DASHES, MAX_DIGITS, SUPERSCRIPTS, marker_words
+from ctxassembly.wording.label_forms import DASHES, MAX_DIGITS, SUPERSCRIPTS, marker_words
 
 MAX_RANGE = 50
 """Most labels in one range: "[1914-1980]" is no citation, and a longer range would only fill memory."""

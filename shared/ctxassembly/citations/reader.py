@@ -45,7 +45,7 @@ from ctxassembly.data.citations import Citation
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.words import normalize_wording
-from ctxassembly.wording.label_guards import BRACKETS, SUPERSCRIPTS
+from ctxassembly.wording.label_forms import BRACKETS, SUPERSCRIPTS
 from ctxassembly.wording.languages import LANGUAGES
 
 QUOTE_CHARS = 1_000

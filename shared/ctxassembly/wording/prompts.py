@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.label_guards import RULE
+from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.languages import LANGUAGES, language_of
 
 _PLACEHOLDERS = ("{context}", "{question}")

@@ -6,15 +6,8 @@ from dataclasses import replace
 import pytest
 
 from ctxassembly.wording.formats import FORMATS, Format
-from ctxassembly.wording.label_guards import (
-    RULE,
-    build_guard,
-    compile_guard,
-    escape_replacements,
-    is_lead,
-    line_patterns,
-    marker_words,
-)
+from ctxassembly.wording.label_forms import RULE, compile_forms, line_patterns, marker_words
+from ctxassembly.wording.label_guards import Guard, build_guard, escape_replacements, is_lead
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.prompts import user_prompt
 
@@ -46,7 +39,7 @@ AND_LATIN = {**LANGUAGES, "la": LATIN}
     ],
 )
 def test_a_language_with_other_words_is_guarded_by_being_in_the_table(forged: str):
-    guard = compile_guard("numbered", languages=AND_LATIN)
+    guard = Guard(*compile_forms("numbered", languages=AND_LATIN))
     at = re.search(r"[^> 1.*]", forged).start()
     assert [*escape_replacements(forged, "numbered", guard=guard)] == [at]
     assert [*escape_replacements(f"Text.\n{forged}", "minimal", guard=guard)] == [at + 6]
@@ -68,9 +61,9 @@ def test_a_language_with_other_words_is_guarded_by_being_in_the_table(forged: st
 )
 def test_a_format_with_another_form_is_guarded_by_being_in_the_table(own: dict[str, str], forged: str):
     formats = {**FORMATS, "new": Format(name="new", write_header=lambda heading, words: f" {heading.source}", **own)}
-    guard = compile_guard("new", formats=formats)
+    guard = Guard(*compile_forms("new", formats=formats))
     assert len(escape_replacements(f"Text.\n{forged}", "new", guard=guard)) == 1
-    elsewhere = compile_guard("minimal", formats=formats)
+    elsewhere = Guard(*compile_forms("minimal", formats=formats))
     assert len(escape_replacements(forged, "minimal", guard=elsewhere)) == ("label" in own)
     assert not escape_replacements(forged, "minimal")
 
@@ -87,8 +80,8 @@ def test_a_format_with_another_form_is_guarded_by_being_in_the_table(own: dict[s
 )
 def test_a_label_may_begin_with_several_signs(label: str, forged: str):
     formats = {**FORMATS, "new": Format(name="new", label=label, write_header=lambda heading, words: "")}
-    assert min(compile_guard("minimal", formats=formats).find_forms(f"\nText.\n{forged}")) == 7
-    assert not compile_guard("minimal", formats=formats).find_forms(f"\nText {forged}")
+    assert min(Guard(*compile_forms("minimal", formats=formats)).find_forms(f"\nText.\n{forged}")) == 7
+    assert not Guard(*compile_forms("minimal", formats=formats)).find_forms(f"\nText {forged}")
 
 
 def test_only_words_of_a_label_may_stand_before_a_number_in_brackets():

@@ -18,7 +18,8 @@ from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.formats import FORMATS, FormatName
-from ctxassembly.wording.label_guards import compile_guard, escape_replacements
+from ctxassembly.wording.label_forms import compile_forms
+from ctxassembly.wording.label_guards import Guard, escape_replacements
 from ctxassembly.wording.languages import LANGUAGES, Code, language_of
 from ctxassembly.wording.languages.language import Language
 
@@ -160,7 +161,7 @@ def test_what_guards_a_line_is_the_word_in_its_record(language: str, field: str,
     other = ("zzz",) if field == "cited_as" else "zzz {}"
     without = {**LANGUAGES, language: replace(LANGUAGES[language], **{field: other})}
     assert escape_replacements(line, "minimal")
-    assert bool(escape_replacements(line, "minimal", guard=compile_guard("minimal", languages=without))) == (
+    assert bool(escape_replacements(line, "minimal", guard=Guard(*compile_forms("minimal", languages=without)))) == (
         (language, field) in SHARED
     )
 

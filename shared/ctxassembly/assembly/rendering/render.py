@@ -24,9 +24,8 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import to_text
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, page_text
+from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.label_guards import (
-    RULE,
-    build_guard,
     escape_labels,
     escape_replacements,
     escape_value,
@@ -65,7 +64,7 @@ class Renderer:
         self._format_name = config.format if isinstance(config.format, str) else "custom"
         self._form = FORMATS.get(self._format_name)
         """The record of the format; None for a function of the caller."""
-        self._guard = build_guard(self._format_name)
+        self._has_markup = self._form is not None and self._form.has_markup
         self._language = LANGUAGES[config.language]
         self.particulars = MetadataReader(config.keys, config.language, for_header=True)
         self._headings: dict[tuple[int, tuple[int | str, ...]], str] = {}
@@ -105,8 +104,8 @@ class Renderer:
         for key in self.config.header_keys:
             value = None if chunk.is_hidden_from_model(key) else to_text(get_path(chunk.metadata, key))
             if value is not None and (line := self._sanitize_line(one_line(value))):
-                safe_value = escape_value(line, self._format_name, self._guard)
-                lines.append(escape_labels(f"{one_line(key)}: {safe_value}", self._format_name, self._guard))
+                safe_value = escape_value(line, self._format_name)
+                lines.append(escape_labels(f"{one_line(key)}: {safe_value}", self._format_name))
         return lines
 
     def _earlier_lines(self, label: CitationBlock) -> list[str]:
@@ -121,7 +120,7 @@ class Renderer:
         cited = FORMATS[self._format_name].citation_examples[0].replace("1", label)
         pages = self._safe_pages(self.particulars.pages(chunks))
         line = self._language.continues_above.format(cited) + page_text(pages, self._language)
-        return escape_xml(line) if self._guard.has_markup else line
+        return escape_xml(line) if self._has_markup else line
 
     def passage(self, passage: Sequence[TextPiece], *, is_first: bool) -> list[RenderedPart]:
         """Return the parts of one passage; `is_first` is True if its block begins with it. No other passage matters."""
@@ -205,8 +204,8 @@ class Renderer:
         """Return a `line` of metadata that forges no label, and no line of ours if the format writes no label."""
         line = self._sanitize_line(line)
         if not (self._form and self._form.has_labels):
-            line = escape_labels(line, self._format_name, self._guard)
-        return escape_value(line, self._format_name, self._guard)
+            line = escape_labels(line, self._format_name)
+        return escape_value(line, self._format_name)
 
     def _sanitize_line(self, line: str) -> str:
         return sanitize_line(line) if self.config.sanitize else line
@@ -262,7 +261,6 @@ class Renderer:
                 self._format_name,
                 at_line=is_line_start,
                 continued=is_continued,
-                guard=self._guard,
                 sanitize=sanitize,
             )
             _REPLACEMENTS.put(text, {**known, variant: found})
@@ -271,8 +269,8 @@ class Renderer:
     def _clean_line(self, text: str) -> str:
         line = self._sanitize_line(one_line(text))
         if len(text.splitlines()) > 1:
-            line = escape_value(line, self._format_name, self._guard)
-        return escape_xml(line) if self._guard.has_markup else line
+            line = escape_value(line, self._format_name)
+        return escape_xml(line) if self._has_markup else line
 
 
 def _split_parts(
