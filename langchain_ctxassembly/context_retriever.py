@@ -65,7 +65,7 @@ class ContextRetriever(BaseRetriever):
     Each step of the retrieval is a run below the retriever's, `ctxassembly.search` or `ctxassembly.fuse`, whose outputs
     are counts and ids; the stages of the assembly are below the run of its `ContextAssembler`.
 
-    Where a call can't be given a filter, as in an agent's tool, give each user a retriever of their own:
+    If you can't pass a filter with a call, as in an agent's tool, create a retriever for each user:
     `context_tool(retriever.with_filter({"tenant": user}), ...)`.
     """
 
@@ -80,17 +80,18 @@ class ContextRetriever(BaseRetriever):
     taxonomy: InstanceOf[Taxonomy] | None = None
     """The names of the field, by which words of the query are resolved."""
     channels: Mapping[Channel, Any] = Field(default_factory=dict)
-    """Retrievers of another make as "vector" or "keyword" channel: LangChain retrievers, or functions from query,
-    number of chunks and filter to hits. A filter reaches a vector store's retriever; others are refused one."""
+    """Other retrievers as "vector" or "keyword" channel: LangChain retrievers, or functions from query, number of
+    chunks and filter to hits. A vector store's retriever gets the filter of a call; other retrievers raise an error if
+    there is one."""
     rerankers: Sequence[Any] = ()
-    """LangChain compressors, cross-encoders, or functions from query and chunks to (place, score). Where one fails, the
-    next is asked."""
+    """LangChain compressors, cross-encoders, or functions from query and chunks to (place, score). If one fails, the
+    next is called."""
     category_of: Classifier | None = None
     """A function from a chunk to its category of content, for affinity. None reads "category" of its metadata."""
     filter: Any = None
     """The filter of every call, in the form of the index. The filter of a call is applied in addition."""
     supplement: SupplementInput = None
-    """Text that no chunk holds: text, a `Supplement`, or a function from the query to one of them or None."""
+    """Text that is in no chunk: text, a `Supplement`, or a function from the query to one of them or None."""
 
     # The base class ignores unknown parameters, and so every misspelled one.
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")

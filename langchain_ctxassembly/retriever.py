@@ -46,8 +46,8 @@ from langchain_ctxassembly.stores.vectorstore import NoNeighbors, make_neighbor_
 class ContextAssemblyRetriever(BaseRetriever):
     r"""Retrieves with `retriever`, assembles with `assembler`, and returns one document per label.
 
-    Both get the query and the config of the call. Their runs are children of this retriever's run. `k` is the most
-    labels to return; how many chunks are found is the retriever's own.
+    Both get the query and the config of the call. Their runs are children of this retriever's run. `k` is the maximum
+    number of labels to return; `retriever` decides how many chunks are found.
 
     >>> from langchain_core.documents import Document
     >>> from langchain_core.runnables import RunnableLambda
@@ -63,18 +63,18 @@ class ContextAssemblyRetriever(BaseRetriever):
       ContextualCompressionRetriever, MultiQueryRetriever;
     - from the call: `invoke(query, filter=...)`.
 
-    Other retrievers (a lambda, an ensemble, a class of your own) hide their filter. Then neighbors have to agree with
-    their hit, and the first run warns, as `ContextAssembler` describes it for a pipe. A filter that can't be applied to
-    the neighbors is an error, unless the store has a filter of its own.
+    Other retrievers (a lambda, an ensemble, your own class) hide their filter. Then neighbors must match their hit's
+    metadata, and the first run warns, as `ContextAssembler` describes it for a pipe. A filter that can't be applied to
+    neighbors is an error, unless the store has its own filter.
 
-    `supplement` holds what no document does, facts from a graph or a database: text, a `Supplement`, or a function from
-    the query to one of them or None. It becomes a document of its own, as `documents_from` describes it.
+    `supplement` is text that is in no document, such as facts from a graph or a database: text, a `Supplement`, or a
+    function from the query to one of them or None. It becomes a separate document, as `documents_from` describes it.
     """
 
     retriever: InstanceOf[Runnable[str, list[Document]]]
     assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
     k: int | None = Field(default=None, ge=1)
-    """The most labels to return, a supplement not counted; None means all. For one call: `invoke(query, k=3)`."""
+    """The maximum number of labels, without a supplement; None means all. For one call: `invoke(query, k=3)`."""
     supplement: SupplementInput = None
 
     # The base class ignores unknown parameters, and so every misspelled one.
@@ -102,15 +102,15 @@ class ContextAssemblyRetriever(BaseRetriever):
 
         Args:
             vectorstore: the store to search, for `hits` chunks unless `search_kwargs` has a `k`.
-            assembler: the assembler. Give it, or `config`, `store`, `neighbors`, `transform_fetched` and
+            assembler: the assembler. Pass it instead of `config`, `store`, `neighbors`, `transform_fetched` and
                 `conversation`.
             config: as for `ContextAssembler`.
             store: the store of neighbors; None means the vector store itself, as `make_neighbor_store` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
-            search_kwargs: arguments of every search. A `filter` holds for the neighbors, too. Other arguments that
-                may filter, such as `where_document` or `namespace`, need a `store` with a filter of its own.
+            search_kwargs: arguments of every search. A `filter` applies to neighbors, too. Other arguments that may
+                filter, such as `where_document` or `namespace`, need a `store` with its own filter.
             hits: the number of chunks to retrieve.
-            k: the most labels to return; how many chunks are searched for, is `hits`.
+            k: the maximum number of labels to return; `hits` is the number of chunks to search for.
             supplement: as for the class.
             neighbors: as for `ContextAssembler`.
             transform_fetched: as for `ContextAssembler`.

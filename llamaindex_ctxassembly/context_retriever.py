@@ -56,28 +56,28 @@ class ContextRetriever(BaseRetriever):
     Drink water until two hours before.
     Ferritin is measured in the morning.
 
-    LlamaIndex passes a retriever only the query. `retriever.with_filter(filters)` is the same one for the chunks of a
-    user, for a query engine or a tool of their own. `hits(query)` gives the hits and how they came to their places,
-    `context(query)` the context and the decision on each chunk; both take `similarity_top_k` and `filters` for one
-    call, which apply in addition to the retriever's own, and a `Question` with what else is known of it.
+    LlamaIndex passes only the query to a retriever. For each user's query engine or tool, create one with
+    `retriever.with_filter(filters)`. `hits(query)` returns the hits and how each was ranked, `context(query)` the
+    context and the decision on each chunk. Both take `similarity_top_k` and `filters` for one call, in addition to the
+    retriever's own, and a `Question`, which can carry more than the query text.
 
     Each step of the retrieval and each stage of the assembly is a span below the retriever's, `ctxassembly.search` or
     `ctxassembly.budget`, whose result has counts.
 
     Args:
-        index: what is searched, such as a `PostgresIndex`. Neighbors come from it, too, unless the postprocessor has a
-            store of its own.
+        index: the index to search, such as a `PostgresIndex`. Neighbors come from it, too, unless the postprocessor has
+            its own store.
         embed_model: a LlamaIndex embedding model, an object with `embed_query`, or a function from a text to its
             vector. Strategies "keyword" and "graph" need none.
         config: the settings of retrieval.
-        postprocessor: what assembles the hits; None gives one with the default settings.
+        postprocessor: the postprocessor that assembles the hits; None means the default settings.
         similarity_top_k: the number of chunks to retrieve, in place of `config.limit`.
-        filters: what hits and their neighbors have to satisfy, in the form of the index.
-        taxonomy: the names of the field, by which words of the query are resolved.
+        filters: the filter that hits and neighbors must pass, in the form of the index.
+        taxonomy: the names of the field, to which words of the query are resolved.
         channels: LlamaIndex retrievers as "vector" or "keyword" channel, or functions from query, number of chunks and
             filter to hits.
-        rerankers: LlamaIndex postprocessors that rerank, or functions from query and chunks to (place, score). Where
-            one fails, the next is asked.
+        rerankers: LlamaIndex postprocessors that rerank, or functions from query and chunks to (place, score). If one
+            fails, the next is called.
         category_of: a function from a chunk to its category of content, for affinity.
 
     Raises:
@@ -133,7 +133,7 @@ class ContextRetriever(BaseRetriever):
         return retriever
 
     def hits(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Retrieved:
-        """Return the hits for `query`, best first, and how they came to their places."""
+        """Return the hits for `query`, best first, and how each was ranked."""
         return self._run_retrieval(self._build_question(query, filters), similarity_top_k)
 
     async def ahits(

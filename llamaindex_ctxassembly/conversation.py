@@ -42,9 +42,9 @@ Turn = tuple[Conversation | None, Callable[[Context], None]]
 class MemoryConversation:
     """One conversation of an agent: text that `memory` still holds isn't sent again, and documents keep their labels.
 
-    Give it to the postprocessors of all tools of the agent, and run the agent with the same memory. What the memory
-    has trimmed is sent again when it is found again, and a `ContextsLeftOutEvent` says how many tokens of contexts left
-    it. A memory that was reset needs a new one.
+    Pass it to the postprocessors of all tools of the agent, and run the agent with the same memory. Text that the
+    memory has trimmed is sent again if it is found again, and a `ContextsLeftOutEvent` says how many tokens of contexts
+    were trimmed. A memory that was reset needs a new one.
 
     >>> from llama_index.core.base.llms.types import ChatMessage
     >>> from llama_index.core.memory import ChatMemoryBuffer

@@ -45,12 +45,12 @@ def left_out_tool(
     >>> print(tool.call(page=7).content)
     Nothing that was left out matches. Left out and available: b.pdf
 
-    The text is a context of its own, within `max_tokens` of the postprocessor's config; `resolve` reads its nodes from
+    The text is a separate context, within `max_tokens` of the postprocessor's config; `resolve` reads its nodes from
     the output of the agent. Labels continue after the labels in `context`, or in the postprocessor's `conversation`.
 
-    It reads only hits that the context has kept, which were admitted when it was assembled, and their neighbors, which
-    the postprocessor fetches under its filter as ever. Of a search with more than 40 hits, a context keeps the best 40,
-    and none of more than 8,000 characters: what isn't kept has to be searched for again.
+    It reads only hits that the context has kept, and their neighbors, which the postprocessor fetches under its filter.
+    Of a search with more than 40 hits, a context keeps the best 40, and no text of more than 8,000 characters: what
+    isn't kept has to be searched for again.
 
     Args:
         context: the context (`ContextAssemblyPostprocessor.context(nodes)` gives it), or its dict.

@@ -221,7 +221,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
-        """Return one with neighbors from where `index` keeps its nodes: a vector store with texts, else the docstore.
+        """Return a postprocessor with neighbors from `index`: from a vector store with texts, else from the docstore.
 
         >>> from llama_index.core import MockEmbedding, VectorStoreIndex
         >>> index = VectorStoreIndex([], embed_model=MockEmbedding(embed_dim=4))

@@ -47,7 +47,7 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
     (['gastro.pdf'], ())
 
     Args:
-        response: what a query engine, a chat engine or an agent gave: a Response, StreamingResponse,
+        response: the response of a query engine, a chat engine or an agent: a Response, StreamingResponse,
             AsyncStreamingResponse, AgentChatResponse, StreamingAgentChatResponse or AgentOutput; also one that was
             pickled, or a dict with `response` and `source_nodes`, as JSON brings it back. A StreamingResponse that
             nobody has read is read here; any other stream must have been read to its end. For citations while an answer
@@ -64,7 +64,7 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
 
 @guess_names
 def citation_reader(response: Any, mode: Mode = "keep") -> AnswerReader:
-    """Return a reader for the answer of a response that streams: citations settle as the pieces come, sync or async.
+    """Return a reader for a streamed response: citations are known as the pieces arrive, sync or async.
 
     >>> from llama_index.core.base.response.schema import StreamingResponse
     >>> from llama_index.core.schema import NodeWithScore, TextNode
@@ -78,7 +78,7 @@ def citation_reader(response: Any, mode: Mode = "keep") -> AnswerReader:
     >>> [citation.source for citation in answer.resolved.citations]
     ['gastro.pdf']
 
-    Awaited, it is `async for piece in response.async_response_gen()`.
+    Async: `async for piece in response.async_response_gen()`.
 
     Raises:
         InputError: as `resolve` does, but for the text.

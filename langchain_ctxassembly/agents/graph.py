@@ -46,9 +46,9 @@ def context_node(
 ) -> Runnable[Any, dict[str, Any]]:
     """Return a node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
 
-    A `ContextAssembler` assembles the documents in the state; a retriever searches for the query first. What the
-    messages in the state have of its contexts isn't sent again. Documents keep their labels, and new ones count on
-    after all contexts and messages that the state already has, under any key.
+    A `ContextAssembler` assembles the documents in the state; a retriever searches for the query first. Text that the
+    messages in the state have isn't sent again. Documents keep their labels, and new labels continue after all contexts
+    and messages in the state, under any key.
 
     >>> from typing import Annotated, TypedDict
     >>> from langchain_core.documents import Document
@@ -67,7 +67,7 @@ def context_node(
         source: a `ContextAssembler`, or a retriever: a `ContextRetriever`, a `ContextAssemblyRetriever`, or any other,
             whose documents are assembled by `assembler`.
         assembler: the assembler for a retriever that has none.
-        query: the key of the query. Where the state has none, it is the last user message under "messages".
+        query: the key of the query. If the state has none, the last user message under "messages" is used.
         documents: the key of what was found: documents, hits or a `Retrieved`, a context, or, as parallel branches
             write it, a list of such lists. Those are fused by rank.
         context: the key of the context, or of the contexts of all turns (`ContextChannel`, `add_contexts`).
@@ -171,8 +171,8 @@ class _Node:
 def add_contexts(existing: Any, new: Any) -> list[Context]:
     """Return the contexts of a conversation in order, `new` last: a reducer for the state of a LangGraph graph.
 
-    `new` is a context, its dict, or a list of these. A context that is there already isn't added again, as where a
-    subgraph gives back the whole list.
+    `new` is a context, its dict, or a list of these. A context that is in the list already isn't added again, for
+    example if a subgraph returns the whole list.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> first, second = (assemble([Hit(Chunk(name, name, name))]) for name in ("falcon", "ember"))
@@ -190,7 +190,7 @@ def add_contexts(existing: Any, new: Any) -> list[Context]:
 
 
 class ContextChannel(BinaryOperatorAggregate[Any]):
-    """A channel of a LangGraph state for contexts, saved in checkpoints as plain data: nothing to register.
+    """A channel of a LangGraph state for contexts, saved in checkpoints as plain data: no type has to be registered.
 
     If it annotates a list, it keeps the contexts of all turns, as `add_contexts` does; otherwise only the last one.
     Nodes write a `Context` or its dict. `context_node` writes the dict, so that the writes that a checkpoint keeps are

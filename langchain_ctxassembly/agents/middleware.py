@@ -198,17 +198,16 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     It reads the artifacts of the tools that were called together: documents, as `create_retriever_tool(...,
     response_format="content_and_artifact")` gives them, or a `Context` or its dict. The message of the first of these
     tools then has the whole context, and carries it as its artifact (`contexts_in(state["messages"])`); the others say
-    which labels their results have. What earlier messages of the prompt have isn't sent again; documents keep their
-    labels, and new ones count on. Messages of errors and of other
-    tools stay as they are.
+    which labels their results have. Text that earlier messages of the prompt have isn't sent again, and documents keep
+    their labels. Messages of errors and of other tools stay as they are.
 
     The prompt, tools and system message included, stays within the model's window. After the first context of a
-    conversation each gets at most a quarter of the window, or 1,000 tokens. Where even half of that isn't left, all
-    earlier contexts make room: the custom event `contexts_left_out` has the number of their `messages` and `tokens`,
-    and the labels that answers took from them still resolve. An unknown window is warned of, and only `max_tokens` of
-    the assembler's config holds then.
+    conversation, each gets at most a quarter of the window, or 1,000 tokens. If less than half of that is left, all
+    earlier contexts are removed from the prompt: the custom event `contexts_left_out` has the number of their
+    `messages` and `tokens`, and labels in earlier answers still resolve. If the window is unknown, a warning says so,
+    and only `max_tokens` of the assembler's config limits the context.
 
-    Neighbors come from the assembler's store, filtered by `filter`, or else they must agree with their hit, as
+    Neighbors come from the assembler's store. They must pass `filter`, or without one match their hit's metadata, as
     `ContextAssembler` describes it.
     """
 

@@ -124,16 +124,15 @@ def context_tool(
     >>> Context.from_dict(message.artifact).citations[0].chunk_ids
     ('gastro#0',)
 
-    Conversation. In an agent (`create_agent`, a ToolNode) text that the messages in its state have, under whatever key,
-    isn't sent again (`repeat="always"` in the assembler's config sends it). A document keeps its label and new ones
-    count on, so that `resolve_citations(answer, state["messages"])` finds every source. Calls of one
-    message take turns: of two, the first has labels 1 3 5, the other 2 4 6. A state that comes back from a checkpoint
-    gives the same labels again. An assembler's own `conversation` takes precedence. Elsewhere
-    each call begins with `config.first_label`.
+    **Conversation.** In an agent (`create_agent`, a ToolNode), text that the messages in its state have, under any key,
+    isn't sent again unless the assembler's config has `repeat="always"`. Documents keep their labels, so that
+    `resolve_citations(answer, state["messages"])` finds every source. Calls of one message take turns: of two, the
+    first has labels 1 3 5, the other 2 4 6. A state from a checkpoint gives the same labels again. An assembler's own
+    `conversation` takes precedence. Outside of an agent each call begins with `config.first_label`.
 
-    Filters. The config of a call reaches the retriever: the values under `configurable` set its configurable fields,
-    such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. As in any call of these,
-    the filter holds for the neighbors of the hits, too.
+    **Filters.** The config of a call reaches the retriever: the values under `configurable` set its configurable
+    fields, such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. The filter applies
+    to hits and neighbors.
 
     Args:
         retriever: a `ContextAssemblyRetriever`, a `ContextRetriever`, either of them with configurable fields or bound
@@ -144,8 +143,8 @@ def context_tool(
         content: "text", or "search_results" for models that cite these natively, as `to_search_results` says.
 
     Raises:
-        ConfigError: an argument has another type, `assembler` is given for a retriever that has one, a retriever of
-            ours has a `k` for its labels, or is wrapped so that its context can't be had, as by `with_retry`.
+        ConfigError: an argument has another type, `assembler` is given for a retriever that has one, or one of these
+            retrievers has a `k` for its labels, or is wrapped so that its context is out of reach, as by `with_retry`.
     """
     check_content(content)
     search = _ToolSearch(_as_context_retriever(retriever, assembler), content)
@@ -268,12 +267,12 @@ def left_out_tool(context: Context | Mapping[str, Any] | None = None, *, assembl
     >>> print(tool.invoke({"page": "7"}))
     Nothing that was left out matches. Left out and available: b.pdf
 
-    The text is a context of its own, within `max_tokens` of the assembler's config; its artifact is `to_dict()`. Labels
+    The text is a separate context, within `max_tokens` of the assembler's config; its artifact is `to_dict()`. Labels
     continue after the labels in `context` and in the agent's state, or by the `labels` of the assembler's conversation.
 
-    It reads only hits that a context has kept, which were admitted when it was assembled, and their neighbors, which
-    the assembler fetches under its filter as ever. Of a search with more than 40 hits, a context keeps the best 40, and
-    none of more than 8,000 characters: what isn't kept has to be searched for again.
+    It reads only hits that a context has kept, and their neighbors, which the assembler fetches under its filter. Of a
+    search with more than 40 hits, a context keeps the best 40, and no text of more than 8,000 characters: what isn't
+    kept has to be searched for again.
 
     Args:
         context: the context or its dict. None reads the contexts in the agent's state; those count in any case.

@@ -51,8 +51,8 @@ def document_of(hit: Hit) -> Document:
 def to_documents(context: Context) -> list[Document]:
     """Return the documents that `ContextAssembler` returns for `context`: one per label, in order.
 
-    `documents_from` describes them. A context restored by `Context.from_dict` gives the same ones, and so does its
-    dict. Metadata values that no JSON can hold are their `str` there.
+    `documents_from` describes them. A context restored by `Context.from_dict`, or its dict, gives the same documents.
+    Metadata values that JSON can't hold are their `str` then.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water.", metadata={"source": "gastro.pdf"}))])

@@ -75,8 +75,8 @@ def to_search_results(context: Context) -> list[dict[str, Any]]:
     (`header_keys`, a page summary) is a text block of its own, before the chunks. A supplement is a block of its own,
     with the source "supplement". An empty context gives an empty list.
 
-    Only models that know these blocks take them: ChatAnthropic, and Claude on Bedrock or Vertex. Citations are on for
-    all of them, since Anthropic wants them on for all search results of a request, or for none.
+    Only some models accept these blocks: ChatAnthropic, and Claude on Bedrock or Vertex. Citations are enabled for all
+    blocks, since Anthropic requires them for all search results of a request, or for none.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> said = ("Drink water.", "Eat nothing.")
@@ -112,7 +112,7 @@ def to_tool_output(
 
     The content is `context.text`, which the model reads; with content="search_results", the blocks of
     `to_search_results`. For an empty context it is a sentence that says so, in the context's language. The artifact is
-    `context.to_dict()`: plain data, which a strict checkpoint takes, and which `Context.from_dict` brings back.
+    `context.to_dict()`: plain data, which strict checkpoints accept, and which `Context.from_dict` restores.
 
     >>> from langchain_core.tools import tool
     >>> from ctxassembly import Chunk, Context, Hit, assemble
@@ -286,11 +286,11 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
     their place in the document where it is known (none for documents, which don't have it). A supplement has
     `supplement=True` instead.
 
-    `response_metadata["ctxassembly"]["unknown"]` has what leads nowhere: labels, which stay in the text, and places of
-    native citations, whose annotations stay as they were. Other annotations stay, too.
+    `response_metadata["ctxassembly"]["unknown"]` has labels and places of native citations that match no source. These
+    labels stay in the text, and these annotations as they were, like all other annotations.
 
-    Show or store the result. In the history that a model reads, keep the message itself: some providers would take the
-    annotations for their own. For the same reason the result doesn't name its provider.
+    Show or store the result, but keep the original message in the history that a model reads: some providers would take
+    the annotations for their own. For the same reason the result doesn't name its provider.
 
     In a chain, as a step after the model:
 

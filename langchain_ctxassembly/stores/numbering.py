@@ -36,13 +36,13 @@ def number_chunks(
         vectorstore.add_documents(number_chunks(splitter.split_documents(loader.load())))
 
     The chunks of a source are numbered in the order given, across the pages that a loader makes documents of. Document
-    id and index go into the metadata, under the first of their `keys`. Those that are there already stay, and so do ids
-    that aren't random: it may be called again. Inputs are never changed. Without `add_start_index=True` in the splitter
-    an overlap of a few words is recorded, too, as `overlap_chars`.
+    id and index go into the metadata, under the first of their `keys`. Existing values stay, and so do ids that aren't
+    random, so calling it again changes nothing. Inputs are never changed. Without `add_start_index=True` in the
+    splitter an overlap of a few words is recorded, too, as `overlap_chars`.
 
-    Two documents under one source, such as a file that two tenants have, need a document id each beforehand, in
-    `metadata["document_id"]`. Else they are numbered as one, or, in two calls, get the same ids, and the vector store
-    replaces the one by the other.
+    Give two documents with the same source, such as the files of two tenants, a document id each beforehand, in
+    `metadata["document_id"]`. Otherwise they are numbered as one, or, in two calls, get the same ids, and the vector
+    store replaces one with the other.
 
     >>> split = [Document(text, metadata={"source": "gastro.pdf"}) for text in ("Drink water.", "Then rest.")]
     >>> [document.id for document in number_chunks(split)]
@@ -103,7 +103,7 @@ def number_stored_chunks(
     trust_insertion_order: bool = False,
     dry_run: bool = False,
 ) -> NumberingReport:
-    """Give the chunks of a vector store document id and index where they are stored; return what became of them.
+    """Add document id and index to the chunks in a vector store, and return a report.
 
         print(number_stored_chunks(vectorstore))  # 1,204 chunks were numbered; 37 documents have neighbors now
 
@@ -117,8 +117,8 @@ def number_stored_chunks(
     `ctxassembly_title`. The table gets the index on document id and index that `PGVectorNeighbors` looks them up by,
     and one of titles. All of it is one transaction.
 
-    Chroma and Qdrant: the metadata of all chunks is read, and in memory at once without the texts. Numbers are written
-    in batches; call it again if it was interrupted. A Qdrant collection gets payload indexes of document id and index.
+    Chroma and Qdrant: the metadata of all chunks is read and kept in memory, without the texts. Numbers are written in
+    batches; call it again if it was interrupted. A Qdrant collection gets payload indexes of document id and index.
 
     Args:
         vectorstore: the vector store; of a `PGVector` the collection is numbered.

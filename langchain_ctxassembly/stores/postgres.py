@@ -60,13 +60,13 @@ class PGVectorNeighbors(PostgresStore):
         chain = vectorstore.as_retriever(search_kwargs={"filter": tenant}) | ContextAssembler(store=store)
 
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
-    Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
-    JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text
-    and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does. It also
-    stores the titles by which documents that a hit mentions are found; without it none is.
-    What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
+    Document and index are read from the first of their `keys` that is a column, else from the first one in the JSON
+    metadata. Documents that aren't found there are looked up by all other keys, the source among them. The columns must
+    be text and integer. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does.
+    It also stores the titles by which documents that a hit mentions are found. The vector store itself translates the
+    filter. References that Postgres can't store (NUL) find nothing.
 
-    Where chunks have no index, those next to an offset are found by `keys.start`, page by page or section by section.
+    If chunks have no index, the chunks next to an offset are found by `keys.start`, page by page or section by section.
     """
 
     finds_offsets = finds_titles = True

@@ -43,9 +43,8 @@ class VectorStoreNeighbors:
     `timeout_seconds` a TimeoutError is raised; a query under way in its thread can't be stopped.
 
     By id: any other vector store, and any store with `id_of`, must hold the chunks under ids made of document and
-    index: `vectorstore.add_documents(documents, ids=[...])`. Their metadata have to agree: a chunk that comes back with
-    another document or index is left out of the context, and the trace says so. Whole documents can't be asked for by
-    id; such references stay unanswered.
+    index: `vectorstore.add_documents(documents, ids=[...])`. Their metadata must match: a chunk with another document
+    or index is left out of the context, and the trace says so. Whole documents can't be found by id.
 
     >>> from langchain_core.embeddings import DeterministicFakeEmbedding
     >>> from langchain_core.vectorstores import InMemoryVectorStore
@@ -55,8 +54,8 @@ class VectorStoreNeighbors:
     >>> [chunk.text for chunk in VectorStoreNeighbors(vectorstore).fetch([ChunkRef("gastro", 2)])]
     ['c']
 
-    Without a `filter`, chunks come unfiltered. The adapter then holds them to the filter of the search, or to their hit
-    if that filter is unknown.
+    Without a `filter`, the store returns unfiltered chunks. The adapter then applies the filter of the search, or if
+    that is unknown, drops chunks whose metadata doesn't match their hit's.
     """
 
     vectorstore: VectorStore

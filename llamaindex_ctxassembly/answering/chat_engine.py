@@ -32,7 +32,7 @@ A buffer that is full leaves out one more message at each turn, so every prompt 
 
 
 class AnswerChatEngine(BaseChatEngine):
-    """One conversation: what was said and cited before is known to the next question, and documents keep their labels.
+    """One conversation: questions can refer to earlier answers and their sources, and documents keep their labels.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
     >>> from llama_index.core.llms import MockLLM
@@ -47,14 +47,14 @@ class AnswerChatEngine(BaseChatEngine):
     >>> [message.role.value for message in chat.chat_history]
     ['user', 'assistant', 'user', 'assistant']
 
-    A question and its answer enter the memory together, once the answer is whole: a stream that fails, or that its
-    reader leaves, was never said. The assistant's message carries the chunks that it cites; a memory that keeps
-    `additional_kwargs` keeps them. Questions that are asked at once, in threads or on the event loop, get labels of
-    their own. A gap may be left between these, and after an answer that was never said.
+    A question and its answer enter the memory together, once the answer is complete: a stream that fails or is
+    abandoned leaves nothing there. The assistant's message carries the chunks that it cites, if the memory keeps
+    `additional_kwargs`. Concurrent questions, in threads or on the event loop, never share a label, but may leave a
+    gap, as does an abandoned answer.
 
     Args:
-        engine: what answers. Several conversations may share it.
-        memory: where the conversation is kept; None means a `ChatMemoryBuffer` that keeps all of it.
+        engine: the engine that answers. Several conversations may share it.
+        memory: the memory of the conversation; None means a `ChatMemoryBuffer` that keeps all of it.
         mode: the mode of the next questions; None means the mode of `engine`.
         filters: the filters of this conversation's user.
         conversation: the labels so far, of answers that aren't in `memory`.
@@ -101,7 +101,7 @@ class AnswerChatEngine(BaseChatEngine):
         Args:
             retriever: any retriever.
             llm: the LLM; None means `Settings.llm`.
-            chat_history: what was said before, put into the memory.
+            chat_history: earlier messages, which are put into the memory.
             memory: the memory; None means a `ChatMemoryBuffer` that keeps all of it.
             filters: the filters of this conversation's user.
             conversation: the labels so far, of answers that aren't in the memory.

@@ -110,7 +110,7 @@ def chat_model(llm: BaseLLM) -> SyncLLM:
     >>> enrich(index, chat_model(Scripted()), progress=False).documents
     1
 
-    An embedding model goes in by its method: `enrich(..., embed=embed_model.get_text_embedding_batch)`.
+    Pass an embedding model by its method: `enrich(..., embed=embed_model.get_text_embedding_batch)`.
 
     Raises:
         ConfigError: `llm` is something else.

@@ -101,14 +101,14 @@ class AnswerQueryEngine(BaseQueryEngine):
     dict_keys(['citations', 'quotes', 'trace', 'conversation', 'result'])
 
     A response has one source node per label, as `ContextRetriever` gives them, and in its metadata the citations that
-    the answer uses, its quotes, the trace of all that led to it (plain data), and `result`, the engine's `Answer`. With
-    `streaming=True`, the source nodes are there with the first piece, and the metadata after the last one.
+    the answer uses, its quotes, the trace (plain data), and `result`, the engine's `Answer`. With `streaming=True`, the
+    source nodes are there with the first piece, and the metadata after the last one.
 
     Each step is a span: understand, retrieve, assemble, answer, and by option summarize. Below them are the searches of
     a `ContextRetriever`, its steps, and the stages of the assembly. An answer is a `QuestionAnsweredEvent`.
 
-    LlamaIndex has no fallbacks for LLMs. An `llm` of yours that asks another one may switch before its first token: the
-    pieces given on can't be taken back.
+    LlamaIndex has no fallbacks for LLMs. If your `llm` falls back to another one, it can do so only before its first
+    token, since streamed pieces can't be taken back.
 
     Args:
         llm: any LLM. One whose async methods would block the event loop, as `CustomLLM`'s do, is called in a thread. A
@@ -117,12 +117,12 @@ class AnswerQueryEngine(BaseQueryEngine):
             assembled by `postprocessor`. A vector index' retriever takes the number of nodes and filters; others are
             refused filters.
         config: the settings.
-        models: LLMs by mode, such as `{"escalated": other}`, in the place of `llm`.
+        models: LLMs by mode, such as `{"escalated": other}`, used instead of `llm`.
         postprocessor: the assembly for a retriever that has none.
         mode: the mode of `query` and `aquery`.
         streaming: True if `query` and `aquery` stream.
-        cache: an `AnswerCache`, asked for questions that begin a conversation, or follow one without labels, and only
-            if every filter of the call can be seen: else a warning says who may hide one.
+        cache: an `AnswerCache`. It is used for questions that begin a conversation, or follow one without labels, and
+            only if every filter of the call can be seen; otherwise a warning names the object that may hide one.
 
     Raises:
         ConfigError: an argument has another type, a mode isn't one of `config`, or the retriever has filters and the
@@ -180,7 +180,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         Args:
             index: the index; neighbors come from where it keeps its nodes, unless `postprocessor` says otherwise.
             llm: the LLM; None means `Settings.llm`.
-            retriever: a retriever of one's own; None means `index.as_retriever(...)`.
+            retriever: your own retriever; None means `index.as_retriever(...)`.
             postprocessor: the assembly.
             settings: the class's own parameters; any others go to `index.as_retriever`.
 

@@ -58,8 +58,8 @@ def citation_templates(
     >>> print(templates.text_qa.template.splitlines()[0])
     Beantwoord de vraag op basis van de meegegeven context.
 
-    They say what `Context.to_messages` says, in the names that LlamaIndex fills in, so that any response mode takes
-    them: `index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=templates.text_qa,
+    They have the text of `Context.to_messages` with the names that LlamaIndex fills in, so that they work with any
+    response mode: `index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=templates.text_qa,
     refine_template=templates.refine)`, or, in an engine that exists,
     `engine.update_prompts({"response_synthesizer:text_qa_template": templates.text_qa})`. The English grounded ones are
     `CITATION_QA_TEMPLATE`, `CITATION_REFINE_TEMPLATE`, `CITATION_CONTEXT_PROMPT` and `CITATION_CONTEXT_REFINE_PROMPT`.
@@ -127,27 +127,27 @@ def token_budget(
     buffer: int = DEFAULT_RESPONSE_PADDING_SIZE,
     context_cap: int | None = None,
 ) -> TokenBudget:
-    """Return the budget of a context that a query engine with `llm` gives on whole, in one call.
+    """Return the budget of a context that a query engine with `llm` can send whole, in one call.
 
-    LlamaIndex's response modes cut a context that is longer than what they have left, and ask the LLM once for each
-    piece. They subtract from `llm.metadata.context_window` the answer, the longer of the templates with the question in
-    it, and 500 tokens; so does this, by LlamaIndex's own arithmetic and tokenizer.
+    LlamaIndex's response modes cut a context that doesn't fit, and call the LLM once for each piece. They subtract from
+    `llm.metadata.context_window` the answer, the longest of the templates with the question in it, and 500 tokens. This
+    function does the same, with LlamaIndex's own arithmetic and tokenizer.
 
     >>> from llama_index.core.llms import MockLLM
     >>> budget = token_budget(MockLLM(max_tokens=512))
     >>> budget.window, budget.system, budget.query, budget.generation, budget.buffer, budget.context
     (3900, 112, 256, 512, 500, 2520)
 
-    It is for `AssemblyConfig(max_tokens=token_budget(llm))`. Where an LLM doesn't say its window, its metadata have
-    3,900, as above, and LlamaIndex goes by that: set the `context_window` of the LLM.
+    Use it as `AssemblyConfig(max_tokens=token_budget(llm))`. If an LLM doesn't state its window, its metadata has
+    3,900, as above, which LlamaIndex uses: set the `context_window` of the LLM.
 
     Args:
         llm: the LLM of the engine; None means `Settings.llm`.
         templates: the templates that the engine has: `text_qa_template` and `refine_template`, or a chat engine's.
         query: the question, or the tokens to keep for the longest one.
         conversation: the tokens of a chat engine's memory.
-        generation: the tokens of the answer, if more than the `num_output` of the metadata. Where that is -1, for no
-            limit, it is 256, as LlamaIndex has it.
+        generation: the tokens of the answer, if more than the `num_output` of the metadata. If that is -1, for no
+            limit, 256 is used, as in LlamaIndex.
         buffer: the tokens that response modes leave free, and any others that aren't counted, such as tool definitions.
         context_cap: the most tokens of the context; None means no cap.
 

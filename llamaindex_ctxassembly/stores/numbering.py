@@ -154,7 +154,7 @@ def number_stored_chunks(
     trust_insertion_order: bool = False,
     dry_run: bool = False,
 ) -> NumberingReport:
-    """Give the nodes of a vector store an index and a SOURCE where they are stored; return what became of them.
+    """Add an index and a SOURCE to the nodes in a vector store, and return a report.
 
         print(number_stored_chunks(vector_store))  # 1,204 chunks were numbered; 37 documents have neighbors now
 
@@ -169,8 +169,8 @@ def number_stored_chunks(
     Postgres: the title of each document is stored in the row of its first node, and not in the node. The table gets an
     index on document and place, and one of titles. All of it is one transaction.
 
-    Chroma and Qdrant: the metadata of all nodes is read, and in memory at once without the texts. Numbers are written
-    in batches; call it again if it was interrupted.
+    Chroma and Qdrant: the metadata of all nodes is read and kept in memory, without the texts. Numbers are written in
+    batches; call it again if it was interrupted.
 
     Args:
         vector_store: the vector store with the nodes.

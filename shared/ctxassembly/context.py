@@ -142,7 +142,7 @@ class Context(ContextData):
         return (normalize_wording(passage.text) for passage in self.passages)
 
     def sources(self) -> tuple[Reference, ...]:
-        """Return the documents in the context, in reading order and without labels: for a voice to name."""
+        """Return the documents in the context, in reading order and without labels, to be named in a spoken answer."""
         from ctxassembly.citations.references import list_references
 
         return list_references(self.passages, self.keys)
@@ -154,7 +154,7 @@ class Context(ContextData):
         return check_quotes(answer, self.blocks, self.passages)
 
     def check_support(self, answer: str, model: EntailmentModel | None = None) -> tuple[Support, ...]:
-        """Return for each sentence of `answer` how well the passage that supports it best does, and its label.
+        """Return for each sentence of `answer` the score and the label of the passage that supports it best.
 
         By words, the score is the share of its content words that the passage has. `model`, such as an NLI
         cross-encoder, takes pairs of passage and sentence and gives the probability of entailment for each; it reads
@@ -170,14 +170,14 @@ class Context(ContextData):
     def to_html(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> str:
         """Return a page that shows the text for the model, its sources, and the chunks left out with their reasons.
 
-        With `retrieved`, of which the hits are, it also shows how each was found: its rank in each channel, the factors
-        on its score. A context of a `ContextRetriever` has that already.
+        With `retrieved`, the retrieval that found the hits, it also shows how each was found: its rank in each channel
+        and the factors on its score. A context of a `ContextRetriever` has that already.
 
         It is one file of HTML and CSS without scripts, below a megabyte; parts without room there are counted. A
         notebook shows the same for a context by itself, and `rich.print(context)` shows its summary on a terminal.
 
-        `evidence` should be read: texts, or spans of a document as (id, start, end). The page says of each whether it
-        is read, was lost and why, or is in no chunk retrieved, and marks it.
+        `evidence` is what the model should read: texts, or spans of a document as (id, start, end). The page marks each
+        piece, and says whether it is read, was lost (and why), or wasn't retrieved.
 
         Raises:
             InputError: a piece of evidence is neither a text nor a span.

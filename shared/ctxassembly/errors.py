@@ -145,8 +145,8 @@ class InputError(CtxAssemblyError, TypeError):
 class StoreError(CtxAssemblyError):
     """The store failed to fetch neighbors, or the embeddings or the scorer failed; `__cause__` is their own error.
 
-    Raised with `on_store_error="raise"` alone; by default the context does without, and `Trace.notes` has the message.
-    `PostgresIndex.add` raises one where two runs write different chunks of a document at once.
+    Raised only with `on_store_error="raise"`; by default the assembly continues, and `Trace.notes` has the message.
+    `PostgresIndex.add` raises it if two runs write different chunks of a document at the same time.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
     >>> class Unreachable:
@@ -176,13 +176,13 @@ class SearchError(CtxAssemblyError):
 
 
 class AnswerError(CtxAssemblyError):
-    """The model of an answer chain failed, or said nothing; `__cause__` is its own error.
+    """The model of an answer chain failed, or returned nothing; `__cause__` is its own error.
 
     An error that a model raised is an instance of the model's own class, too: `except openai.RateLimitError` catches
     it, and so do `with_retry(retry_if_exception_type=...)` and `with_fallbacks(exceptions_to_handle=...)`. It has the
     attributes of the model's own error, such as `status_code`. Only a class that can't be inherited from is left out.
 
-    `partial` has what a stream had given on by then. It is no answer.
+    `partial` has the text that a stream had yielded. It is not an answer.
 
     >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
@@ -232,12 +232,12 @@ class EmbeddedServerError(CtxAssemblyError):
 
 
 class FilterNotSeenWarning(UserWarning):
-    """The filter of a search can't be seen: neighbors have to agree with their hit, and no answers are cached.
+    """The filter of a search can't be seen: neighbors must match their hit's metadata, and answers aren't cached.
 
     Given once for each object.
 
-    In tests make it an error, so that no chain goes live without its filter. Where every caller may read everything,
-    `neighbors="unfiltered"` says so.
+    In tests, make it an error, so that no chain goes live without its filter. If every caller may read everything, set
+    `neighbors="unfiltered"`.
 
     >>> import warnings
     >>> from langchain_core.documents import Document
@@ -258,7 +258,7 @@ class FilterNotSeenWarning(UserWarning):
 class NothingToJoinWarning(UserWarning):
     """Hits could not be joined with their neighbors, or the store failed; the message says how to fix it.
 
-    Silenced, what is missing is in the trace all the same, as `Trace.missing`:
+    If you silence it, the trace still says what is missing, as `Trace.missing`:
 
     >>> import warnings
     >>> from langchain_core.documents import Document

@@ -123,7 +123,7 @@ class SentContext:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The contexts of a conversation. The next one is assembled with it: nothing is sent twice, and labels count on.
+    """The contexts of a conversation. Assemble the next one with it: text isn't sent twice, and labels continue.
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at) for at, text in enumerate(["Drink water.", "Then rest."])]
@@ -141,8 +141,8 @@ class Conversation:
     label_step: int = 1
     """The distance between its new labels. Contexts assembled in parallel take turns: see `shared`."""
     labels: Labels | None = field(default=None, compare=False)
-    """What new labels are counted by, where contexts are assembled with the same conversation, maybe at the same time:
-    by the engines of one question, say. It isn't in `to_dict`."""
+    """The counter of new labels, for contexts that are assembled with the same conversation at the same time, such as
+    by the engines of one question. It isn't in `to_dict`."""
 
     def __post_init__(self) -> None:
         # LangGraph restores an object by calling its class with the saved values: here the values of `to_dict`.
@@ -157,8 +157,8 @@ class Conversation:
     def from_messages(cls, messages: Any) -> Conversation:
         """Return the conversation of `messages`: the messages of a LangGraph state, dicts, texts, or contexts.
 
-        Messages carry the contexts that were sent as artifacts. Of each, the model sees what the text of some message
-        still has. All labels count, also in messages whose text is gone.
+        Messages carry the contexts that were sent as artifacts. The model still sees the parts of them that are in the
+        text of some message. Labels stay, even if the text of their message is gone.
 
         Raises:
             InputError: a message carries something else than a context, or documents of one.

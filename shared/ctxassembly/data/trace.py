@@ -54,7 +54,8 @@ class Decision(NamedTuple):
     stripped_chars: int = 0
     """Characters left out here because another chunk has them."""
     tokens: int | None = None
-    """Tokens that a dropped chunk would have added to the context. Estimated from its length if nobody had to count."""
+    """Tokens that a dropped chunk would have added to the context. Estimated from its length if no exact count was
+    needed."""
     shortened: Shortened | None = None
     """Tokens before and after, for a chunk that was cut or compressed."""
     search_method: str | None = None
@@ -116,11 +117,11 @@ class Trace:
     round_trips: int = 0
     """Calls to the store."""
     missing: str | None = None
-    """What neighbors and joining need and hits or store lack, with the line that fixes it, one problem a line; they are
-    among the `notes`, too. None if nothing is lacking."""
+    """What hits or store lack for neighbors and joining, one problem per line, with the code that fixes it; also among
+    the `notes`. None if nothing is missing."""
     unscoped: tuple[str, ...] | None = None
-    """Set if neighbors came and nobody knew how the caller filters: the keys in which some of them differed from their
-    hits and were left out, maybe none. None if the filter was known or not needed."""
+    """Set if neighbors were fetched and the caller's filter was unknown: the keys in which excluded neighbors differed
+    from their hits, maybe none. None if the filter was known or not needed."""
     token_count: int = 0
     max_tokens: int = 0
     character_count: int = 0

@@ -78,11 +78,11 @@ def number_chunks(
     An overlap of a few words with the chunk before is recorded in the metadata, unless the offsets show it.
 
     The chunks of a document are numbered in the given order, across its pages: a splitter leaves them in reading
-    order. A chunk without a document takes its source (`keys.source`) for one, else `document_id`. Indexes and ids that
-    are there stay, but for random ids (UUIDs of version 4). Links to ids that change are changed with them.
+    order. A chunk without a document id gets its source (`keys.source`) as one, else `document_id`. Existing indexes
+    and ids stay, except for random ids (UUIDs of version 4). Links to changed ids are updated.
 
-    Two documents under one source, such as a file that two tenants have, need a document id each beforehand. Else they
-    are numbered as one, or, in two calls, get the same ids, and a store replaces the one by the other.
+    Give two documents with the same source, such as the files of two tenants, a document id each beforehand. Otherwise
+    they are numbered as one, or, in two calls, get the same ids, and a store replaces one with the other.
 
     >>> chunks = [Chunk("", "gastro.pdf", text) for text in ("Drink water.", "Then rest.")]
     >>> [(chunk.id, chunk.index) for chunk in number_chunks(chunks)]

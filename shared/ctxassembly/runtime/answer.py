@@ -200,8 +200,8 @@ class AnswerChain:
     are in its language, and the whole prompt is held to the window of its TokenBudget."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
     cache: AnswerCache | None = None
-    """Where answers are kept, by the question as it was rewritten. It is used while the conversation has no labels: an
-    answer that is kept has the labels it had."""
+    """The cache of answers, by rewritten question. It is used only while the conversation has no labels, since a cached
+    answer keeps its own."""
 
     _warn_once: WarnOnce = field(default_factory=WarnOnce, init=False, repr=False, compare=False)
     """The warning given."""
@@ -259,10 +259,10 @@ class AnswerChain:
             history: the questions and answers so far, oldest first; `Answer.exchange` is the next one.
             conversation: the labels so far, so that none refers to two sources; `Answer.conversation` is the next one.
             mode: "normal", "full", "escalated", or another of `config.modes`.
-            filter: what chunks have to satisfy, as the index reads it. It holds in every search and for neighbors.
+            filter: the filter that hits and neighbors must pass, in the form of the index.
 
         Raises:
-            AnswerError: the model failed, or said nothing.
+            AnswerError: the model failed, or returned nothing.
             ConfigError: the mode is unknown, or retrieval lacks what its strategy needs.
             InputError: an argument has the wrong type, or can only be awaited.
             SearchError: no search answered.
@@ -292,7 +292,7 @@ class AnswerChain:
     ) -> Iterator[AnswerPiece | Answer]:
         """Yield the pieces of the answer as they settle, then the answer itself. Arguments and errors as for `answer`.
 
-        An error after the first piece means that there is no answer: the pieces given on are half of one.
+        If an error follows the first piece, there is no answer: the pieces so far are incomplete.
         """
         yield from self._start_run(question, history, conversation, mode, filter, is_streamed=True).events()
 

@@ -156,7 +156,7 @@ def assemble(
         config: the settings; None means the defaults.
         query: the user's question, by which sentences are chosen.
         store: the store of neighbors, asked in one round trip if it keeps an index; None fetches none.
-        supplement: text that no chunk holds, from a graph or a database; a separator parts it from the documents.
+        supplement: text that is in no chunk, such as facts from a graph or a database; it comes after a separator.
         embeddings: for `dedup="semantic"`. It gets the texts of all chunks without a vector in one batch.
         llm: for `compress="llm"`, a function from a prompt to an answer. It is called in up to 8 threads at once, each
             for at most 30 seconds. A late call can't be stopped: it goes on in a daemon thread, and its

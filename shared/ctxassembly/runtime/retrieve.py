@@ -66,13 +66,13 @@ def retrieve(
         config: the settings; None means the defaults.
         index: the index to search, such as a `PostgresIndex`.
         embed: a function from a text to its vector, or an object with `embed_query`. A "keyword" strategy needs none.
-        taxonomy: the names of the field, by which words of the query are resolved.
-        filter: what hits have to satisfy, as the index reads it. It holds in every channel.
+        taxonomy: the names of the field, to which words of the query are resolved.
+        filter: the filter that hits must pass in every channel, in the form of the index.
         channels: custom retrievers for "vector" or "keyword": functions from query, number of chunks and
             filter to hits, best first. Where a filter is given, each has to apply it. "questions" is a channel in
             addition to these with strategy="hybrid": see `ctxassembly.enrichment.question_channel`.
-        rerankers: functions from query and chunks to (place, score) pairs, best first; each is asked where the one
-            before it failed.
+        rerankers: functions from query and chunks to (place, score) pairs, best first; if one fails, the next is
+            called.
         category_of: a function from a chunk to its category of content, for affinity. None reads "category" of its
             metadata.
         on_stage: a function that is called at each step while it happens, as for the stages of `assemble`.
@@ -131,7 +131,7 @@ def explain(
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
 ) -> Explanation:
-    """Retrieve, and return what became of the chunk whose id or part of whose text is `expect`.
+    """Retrieve, and return what happened to the chunk whose id is `expect`, or whose text contains it.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
     >>> texts = ("Ferritin is measured in the morning.", "Ferritin, and iron.", "Iron.")

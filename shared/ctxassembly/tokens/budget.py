@@ -31,7 +31,7 @@ class TokenBudget:
     >>> TokenBudget().context, TokenBudget(context_cap=None).context
     (32000, 110000)
 
-    Other uses share a window otherwise:
+    Other uses divide the window differently:
 
     | use | zones | `context`, its share |
     |---|---|---|
@@ -39,11 +39,12 @@ class TokenBudget:
     | support chat | `TokenBudget(window=32_768, system=2_000, conversation=16_000, generation=1_000)` | 11,768 (36 %) |
     | single turns | `TokenBudget(window=8_192, system=500, conversation=0, generation=1_000)` | 4,692 (57 %) |
 
-    Document analysis gives nearly all of a large window to the files, but for a long answer. A chat keeps room for its
-    history, which `trim_history` holds within `conversation`. A single turn has none: in a small window that matters.
+    Document analysis gives nearly all of a large window to the files, and the rest to a long answer. A chat keeps room
+    for its history, which `trim_history` limits to `conversation`. A single turn has no history, which leaves more of a
+    small window.
 
     With `shares`, documents, conversation and tool results share what the other zones leave, instead of a fixed zone
-    each. The last share gives way first, down to its floor:
+    each. The last share is reduced first, down to its floor:
 
     >>> shares = Share("conversation", floor=1_000, cap=4_000), Share("documents", floor=2_000), Share("tool_results")
     >>> budget = TokenBudget(window=16_000, shares=shares)
@@ -93,10 +94,10 @@ class TokenBudget:
         return left if any(share.name == CONVERSATION for share in self.shares) else left - self.conversation
 
     def divide(self, wanted: Mapping[str, int] | None = None) -> dict[str, int]:
-        """Return the tokens that each of `shares` gets where each wants what `wanted` says.
+        """Return the tokens that each of `shares` gets if it needs the tokens in `wanted`.
 
-        None means that each wants all it can get. What a share then gets it always has, so that is the number for what
-        trims it: `trim_messages(max_tokens=...)` of LangChain, `Memory.from_defaults(token_limit=...)` of LlamaIndex.
+        None means that each takes all it can. A share is guaranteed what it gets then, so use this number for trimming:
+        `trim_messages(max_tokens=...)` of LangChain, `Memory.from_defaults(token_limit=...)` of LlamaIndex.
 
         Raises:
             ConfigError: a name is none of the shares'.
