@@ -150,7 +150,7 @@ def _answer(
         key = cache_key(call.question, call.mode, call.reach, understanding, config)
     if cached := (yield from _recall_answer(key, call.conversation.labels, log)):
         reader = _reader(cached.context, config)
-        generated = yield from replay_answer(cached.raw_text, reader, is_held=config.is_held)
+        generated = yield from stream_answer(ModelReply(cached.raw_text), reader, (), is_held=config.is_held)
         return finish_generated(cached.context, Evidence(cached.hits), generated)
 
     evidence = yield from evidence_flow(call, understanding, config.mode(call.mode), log)
@@ -327,9 +327,11 @@ class GeneratedAnswer:
 
 
 def stream_answer(
-    request: AskModel, reader: AnswerReader, endings: Sequence[str], *, is_held: bool = False
+    request: AskModel | ModelReply, reader: AnswerReader, endings: Sequence[str], *, is_held: bool = False
 ) -> Generator[AskModel | NextPiece | AnswerPiece, Any, GeneratedAnswer]:
     """Yield the pieces of the answer to `request`, then each of `endings` as a paragraph; none if the answer is held.
+
+    A reply that was kept takes the place of a request.
 
     Raises:
         AnswerError: the model failed, at its beginning or on the way, or said nothing.
@@ -345,15 +347,16 @@ def stream_answer(
         if not is_held:
             yield AnswerPiece(text, tuple(label for mark in new_marks for label in mark.labels))
 
+    following = NextPiece(request.timeout_seconds) if isinstance(request, AskModel) and request.is_streamed else None
     try:
-        reply = yield request
-        if request.is_streamed:
-            reply = yield NextPiece(request.timeout_seconds)
+        reply = request if isinstance(request, ModelReply) else (yield request)
+        if following:
+            reply = yield following
         while reply is not None:
             replies.append(reply)
             if text := reader.feed(reply.text):
                 yield from emit(text)
-            reply = (yield NextPiece(request.timeout_seconds)) if request.is_streamed else None
+            reply = (yield following) if following else None
     except Exception as error:
         partial = "" if is_held else "".join(emitted)
         raise AnswerError.from_error(error, f"the model failed: {describe_error(error)}", partial) from error
@@ -364,16 +367,6 @@ def stream_answer(
         if text:
             yield from emit(text)
     return GeneratedAnswer(raw_text, "".join(emitted), reader.resolved, last)
-
-
-def replay_answer(
-    raw_text: str, reader: AnswerReader, *, is_held: bool = False
-) -> Generator[AnswerPiece, None, GeneratedAnswer]:
-    """Yield a cached answer as one piece, unless it is held."""
-    text = reader.feed(raw_text) + reader.close()
-    if not is_held:
-        yield AnswerPiece(text, tuple(label for mark in reader.marks for label in mark.labels))
-    return GeneratedAnswer(raw_text, text, reader.resolved, ModelReply(""))
 
 
 def _combine_replies(replies: Sequence[ModelReply]) -> ModelReply:

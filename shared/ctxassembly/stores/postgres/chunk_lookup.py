@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.expression import CompoundSelect
-from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import INTEGER_PATTERN, MetadataKeys
 from ctxassembly.data.validation import check_positive
 from ctxassembly.stores.numbering import NO_DOCUMENT
 from ctxassembly.stores.postgres.connection import BoundStatement
-from ctxassembly.stores.postgres.table import text_array
+from ctxassembly.stores.postgres.table import any_key, text_array
 from ctxassembly.stores.postgres.titles import bind_titles, select_mentioned
 from ctxassembly.wording.unicode import is_storable
 
@@ -170,8 +169,7 @@ class ChunkTable:
                 unmatched = self._select_unmatched(requested, self.index).cte("places_left")
                 parts.append(self._select_positions(unmatched, *self.fallback_columns).where(_has_rows(unmatched)))
         if has_ids:
-            # Bound with the type of the column, which may be uuid.
-            parts.append(rows.where(self.id == sa.func.any(sa.bindparam("ids", type_=NULLTYPE))))
+            parts.append(rows.where(self.id == any_key("ids")))
         if has_documents:
             parts.append(rows.where(self.document_id == sa.any_(text_array("documents"))))
             if self.fallback_columns:

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data import enrichment
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -36,6 +35,7 @@ from ctxassembly.stores.postgres.table import (
     IndexedTable,
     TableInfo,
     VectorType,
+    any_key,
     text_array,
 )
 
@@ -114,7 +114,7 @@ class PostgresNotes:
 
     def read(self, outline: enrichment.Outline) -> enrichment.StoredDocument:
         """Return the document as it is now."""
-        statement = self._select_rows.where(self.table.c[self.table.key] == _any_key)
+        statement = self._select_rows.where(self.table.c[self.table.key] == any_key("keys"))
         found = query_rows(self.server, (statement, {"keys": list(outline.keys)}), self.timeout_seconds)
         return enrichment.stored_document(
             outline,
@@ -179,7 +179,7 @@ class PostgresNotes:
         if "vectors" in names:
             values[c[self.table.embedding]] = sa.cast(given_rows.c.vectors, VectorType(self.table.vector_type, None))
         # The keys find the rows by the table's index, whatever their type is; as text each finds what is its own.
-        is_same_row = (c[self.table.key] == _any_key, sa.cast(c[self.table.key], sa.Text) == given_rows.c.names)
+        is_same_row = (c[self.table.key] == any_key("keys"), sa.cast(c[self.table.key], sa.Text) == given_rows.c.names)
         return (
             sa.update(self.table.sql_table)
             .values(values)
@@ -205,7 +205,3 @@ def _close_cursor(error_context: Any) -> None:
     """Close a cursor of the server whose connection is lost, which SQLAlchemy leaves open."""
     if error_context.is_disconnect and error_context.execution_context:
         error_context.execution_context.cursor.close()
-
-
-_any_key = sa.func.any(sa.bindparam("keys", type_=NULLTYPE))
-"""Bound with the type of the column, which may be uuid."""

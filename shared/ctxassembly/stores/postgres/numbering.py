@@ -14,14 +14,13 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.schema import CreateIndex
-from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.metadata_keys import MetadataKeys, to_integer
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.ingest import batches
 from ctxassembly.stores.numbering import BATCH_SIZE, NumberingReport, RecordForm, number_collection, place_order
 from ctxassembly.stores.postgres.chunk_lookup import json_text
-from ctxassembly.stores.postgres.table import TITLE, derived_name
+from ctxassembly.stores.postgres.table import TITLE, any_key, derived_name
 from ctxassembly.stores.postgres.titles import stored_title, title_beginning, title_index_name
 
 
@@ -53,7 +52,7 @@ class TableRecords:
     def read(self, ids: Sequence[Any]) -> dict[Any, tuple[str, Mapping[str, Any]]]:
         """Return the text and the metadata of the rows that exist under `ids`."""
         c = self.table.c
-        statement = sa.select(c[self.id], c[self.content], self._metadata).where(c[self.id] == _any_id)
+        statement = sa.select(c[self.id], c[self.content], self._metadata).where(c[self.id] == any_key("ids"))
         return {
             id_: (text or "", metadata) for id_, text, metadata in self.connection.execute(statement, {"ids": [*ids]})
         }
@@ -83,7 +82,7 @@ class TableRecords:
             changed[column] = sa.cast(kept.op("||")(sa.cast(rows.c.patch, JSONB)), column.type)
         if changed:
             # The ids find the rows by the table's index, whatever their type is; as text each finds what is its own.
-            is_same_row = (c[self.id] == _any_id, sa.cast(c[self.id], sa.Text) == rows.c.row_id)
+            is_same_row = (c[self.id] == any_key("ids"), sa.cast(c[self.id], sa.Text) == rows.c.row_id)
             statement = sa.update(self.table).values(changed).where(*is_same_row)
             self.connection.execute(statement, {"ids": [*metadata_by_id]})
 
@@ -110,10 +109,6 @@ class TableRecords:
         metadata = sa.func.jsonb_build_object(*parts, type_=JSONB())
         json_metadata = _as_jsonb(self.table.c[self.json_column]) if self.json_column else None
         return metadata if json_metadata is None else json_metadata.op("||", return_type=JSONB())(metadata)
-
-
-_any_id = sa.func.any(sa.bindparam("ids", type_=NULLTYPE))
-"""Bound with the type of the column, which may be uuid."""
 
 
 def _as_jsonb(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:

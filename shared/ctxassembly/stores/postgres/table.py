@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
+from sqlalchemy.sql.sqltypes import NULLTYPE
 from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.errors import ConfigError
@@ -74,6 +75,11 @@ ROW_ESTIMATE = (
 def text_array(name: str) -> sa.ColumnElement[Any]:
     """Return the parameter `name`, an array of text."""
     return sa.cast(sa.bindparam(name), ARRAY(sa.Text))
+
+
+def any_key(name: str) -> sa.ColumnElement[Any]:
+    """Return any of the parameter `name`, an array that is bound with the type of the column, which may be uuid."""
+    return sa.func.any(sa.bindparam(name, type_=NULLTYPE))
 
 
 def text_literal(text: str) -> str:
