@@ -136,7 +136,8 @@ def assemble_many(
         ConfigError: `workers` or `out` is out of range, or the index refuses to be pickled.
     """
     check_type("config", config, AssemblyConfig)
-    search = _options_of(retrieve, options)
+    of_retrieval = signature(retrieve).parameters.keys() - _OURS
+    search = {name: value for name, value in options.items() if name in of_retrieval}
     services = {name: value for name, value in options.items() if name not in search}
     known = (signature(assemble).parameters.keys() - _OURS) | signature(assemble_many).parameters.keys()
     check_parameters("assemble_many", services, known, setting_lines("config={}"))
@@ -174,11 +175,6 @@ def retrieve_many(
     check_parameters("retrieve_many", options, known, setting_lines("config={}", RetrievalConfig))
     pipeline = _Pipeline(prepare_search(config, index=index, **options)[0], {"index": index, **options}, None, {})
     return _batch(questions, pipeline, workers, out, progress=progress)
-
-
-def _options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    names = signature(function).parameters.keys() - _OURS
-    return {name: value for name, value in options.items() if name in names}
 
 
 def _batch(questions: Any, pipeline: _Pipeline, workers: int, out: Any, *, progress: bool) -> Batch:

@@ -133,7 +133,7 @@ class MemoryStore:
         target = (_page_number(section, page_key) or 0, start)
         positioned: list[tuple[tuple[int, int], Chunk]] = []
         for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ()):
-            own = _section_of(chunk)
+            own = chunk.origin.section if chunk.origin else ()
             number = _page_number(own, page_key)
             # Nobody has checked the chunks: `start` may be anything.
             if type(chunk.start) is int and number is not None and (page_key is not None or own == section):
@@ -156,10 +156,6 @@ def _page_number(section: SectionKey, page_key: str | None) -> int | None:
         return 0
     number = str(dict(section).get(page_key))
     return int(number) if number.isdecimal() else None
-
-
-def _section_of(chunk: Chunk) -> SectionKey:
-    return chunk.origin.section if chunk.origin else ()
 
 
 Vectors = Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
@@ -318,7 +314,8 @@ class Corpus:
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
         """Return the words of a query, the rarest if there are too many."""
-        chunk_counts = {word: self._chunk_count(word) for word in self.words(request.text)}
+        words = self.words(request.text)
+        chunk_counts = {word: len(self.postings[word].places) if word in self.postings else 0 for word in words}
         # A word that no chunk has finds nothing: it takes no place from one that does.
         by_rarity = sorted(chunk_counts, key=lambda word: (not chunk_counts[word], chunk_counts[word]))
         kept = set(by_rarity[: request.max_terms])
@@ -330,9 +327,6 @@ class Corpus:
                 if word in kept
             ),
         )
-
-    def _chunk_count(self, word: str) -> int:
-        return len(self.postings[word].places) if word in self.postings else 0
 
     def _near(self, word: str, limit: int) -> tuple[str, ...]:
         if not limit:

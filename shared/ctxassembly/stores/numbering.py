@@ -256,7 +256,11 @@ def number_collection(
     for document, members in documents.items():
         by_index = _by_index(members, trusts_insertion_order=trust_insertion_order)
         if by_index:
-            changes += _changes_of(document, by_index)
+            changes += [
+                _Change(place, document, index, by_index.get(index - 1))
+                for index, place in by_index.items()
+                if place.named != document or place.index != index
+            ]
         elif not _are_linked(members):
             unordered.append(document)
     if not dry_run:
@@ -301,12 +305,6 @@ def _are_distinct(members: Sequence[StoredPlace]) -> bool:
 def _are_linked(members: Sequence[StoredPlace]) -> bool:
     links = sum(place.following is not None for place in members)
     return links == len(members) - 1 and len({place.named for place in members} - {None}) == 1
-
-
-def _changes_of(document: str, by_index: Mapping[int, StoredPlace]) -> Iterator[_Change]:
-    for index, place in by_index.items():
-        if place.named != document or place.index != index:
-            yield _Change(place, document, index, by_index.get(index - 1))
 
 
 def _write(records: Records, form: RecordForm, keys: MetadataKeys, changes: Sequence[_Change]) -> None:

@@ -119,7 +119,10 @@ class PostgresNotes:
         return enrichment.stored_document(
             outline,
             {
-                key: (chunk_from_row(row, self.table, self.keys), _to_notes(context, questions))
+                key: (
+                    chunk_from_row(row, self.table, self.keys),
+                    enrichment.ChunkNotes(tuple((questions or "").splitlines()), context or ""),
+                )
                 for key, _, context, questions, *row in found
             },
             self.keys,
@@ -195,10 +198,6 @@ class PostgresNotes:
                 complete_changes(work, self.table, chunks)
             else:
                 refresh(work, self.table)
-
-
-def _to_notes(context: str | None, questions: str | None) -> enrichment.ChunkNotes:
-    return enrichment.ChunkNotes(tuple((questions or "").splitlines()), context or "")
 
 
 def _close_cursor(error_context: Any) -> None:
