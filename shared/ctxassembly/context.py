@@ -113,10 +113,7 @@ class Context(ContextData):
 
         Labels of earlier contexts of the conversation are found, too.
         """
-        reader = self.reader(mode)
-        reader.feed(answer)
-        reader.close()
-        return reader.resolved
+        return self.reader(mode).read(answer)
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
         """Return a reader for an answer in pieces: `feed` each, `close`, then read `resolved`. Sync or async."""
@@ -132,9 +129,7 @@ class Context(ContextData):
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
         """Yield the text of an answer as it settles; the value of `yield from` is the resolved answer."""
-        from ctxassembly.citations.reader import stream_answer
-
-        return stream_answer(pieces, self.reader(mode))
+        return self.reader(mode).stream(pieces)
 
     def _passage_texts(self) -> Iterator[str]:
         from ctxassembly.text.words import normalize_wording

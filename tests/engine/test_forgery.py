@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, assemble
-from ctxassembly.citations.reader import resolve
+from ctxassembly.citations.reader import AnswerReader
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
 from strategies import FORGERIES, Retrieval, assembled, retrievals, texts
@@ -82,7 +82,7 @@ def _is_form(line: str, at: int, form: str) -> bool:
         return True
     if form == "grouped" and re.match(r"##\s", rest) and not line[:at].endswith("#"):
         return True
-    marks = resolve(rest[:300], labels()).marks if rest[0] in "[【⁰¹²³⁴⁵⁶⁷⁸⁹" else ()
+    marks = AnswerReader(labels()).read(rest[:300]).marks if rest[0] in "[【⁰¹²³⁴⁵⁶⁷⁸⁹" else ()
     return any(mark.span[0] == 0 for mark in marks)
 
 

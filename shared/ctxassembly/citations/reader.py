@@ -289,6 +289,25 @@ class AnswerReader:
         self._is_closed = True
         return self._read()
 
+    def read(self, answer: str) -> Resolved:
+        """Read a whole answer, and return its citations.
+
+        >>> AnswerReader([]).read("Drink water [1].").unknown
+        ('1',)
+        """
+        self.feed(answer)
+        self.close()
+        return self.resolved
+
+    def stream(self, pieces: Iterable[str]) -> Generator[str, None, Resolved]:
+        """Yield the settled text after each piece, unless it is empty; return the resolved answer."""
+        for piece in pieces:
+            if settled := self.feed(piece):
+                yield settled
+        if settled := self.close():
+            yield settled
+        return self.resolved
+
     @property
     def resolved(self) -> Resolved:
         """The citations so far; complete after `close`."""
@@ -462,35 +481,6 @@ class AnswerReader:
     def _emit_code(self, end: int) -> int:
         self.code.append((self._base + self._position, self._base + end))
         return self._emit(end)
-
-
-def resolve(
-    answer: str,
-    citations: Sequence[Citation],
-    *,
-    has_labels: bool = True,
-    mode: Mode = "renumber",
-    texts: Callable[[], Iterable[str]] = tuple,
-) -> Resolved:
-    """Return the citations of a whole answer.
-
-    >>> resolve("Drink water [1].", []).unknown
-    ('1',)
-    """
-    reader = AnswerReader(citations, has_labels=has_labels, mode=mode, texts=texts)
-    reader.feed(answer)
-    reader.close()
-    return reader.resolved
-
-
-def stream_answer(pieces: Iterable[str], reader: AnswerReader) -> Generator[str, None, Resolved]:
-    """Yield the settled text after each piece, unless it is empty; return the resolved answer."""
-    for piece in pieces:
-        if settled := reader.feed(piece):
-            yield settled
-    if settled := reader.close():
-        yield settled
-    return reader.resolved
 
 
 def _field_hint(given: object) -> str:

@@ -22,7 +22,6 @@ from ctxassembly.citations.reader import (
     Mark,
     contains_quote,
     normalize_quote,
-    resolve,
 )
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage
@@ -111,7 +110,7 @@ def _sources(blocks: Sequence[Block], passages: Sequence[Passage]) -> Iterator[_
 
 def _unmarked_sentences(answer: str, citations: Sequence[Citation]) -> Iterator[tuple[Span, str]]:
     """Yield the place of each sentence, and its text without markers."""
-    marks = [mark.span for mark in resolve(answer, citations, mode="keep").marks]
+    marks = [mark.span for mark in AnswerReader(citations, mode="keep").read(answer).marks]
     at = 0
     for begin, end in pairwise([0, *sentence_ends(answer), len(answer)]):
         parts, start = [], begin
@@ -211,8 +210,7 @@ def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passag
     sources = {citation.label: _passage_wordings(block, passages) for citation, block in cited_blocks}
     citations = [citation for citation, _ in cited_blocks]
     reader = AnswerReader(citations, mode="keep", texts=lambda: chain.from_iterable(sources.values()))
-    reader.feed(answer)
-    reader.close()
+    reader.read(answer)
     marks, code = reader.marks, reader.code
     mark_ends, code_ends = [mark.span[1] for mark in marks], [end for _, end in code]
     found: list[Quote] = []

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
-from ctxassembly.citations.reader import resolve as resolved_of
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import SentContext, merge_citations
 from ctxassembly.data.citations import Citation, Source
@@ -176,7 +175,7 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     Raises:
         InputError: two sources have the same label, or `sources` has something else in it.
     """
-    return resolved_of(answer, **_reader_arguments(sources), mode=mode)
+    return answer_reader(sources, mode).read(answer)
 
 
 def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
@@ -185,14 +184,10 @@ def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
     Raises:
         InputError: as `resolve` does.
     """
-    return AnswerReader(**_reader_arguments(sources), mode=mode)
-
-
-def _reader_arguments(sources: Any) -> dict[str, Any]:
-    """Return the arguments by which an answer over `sources` is read."""
     known = list(known_in(sources))
-    return {
-        "citations": merge_citations([citation for source in known for citation in source.citations]),
-        "has_labels": any(source.has_labels for source in known),
-        "texts": lambda: (normalize_wording(text) for source in known for text in source.texts),
-    }
+    return AnswerReader(
+        merge_citations([citation for source in known for citation in source.citations]),
+        has_labels=any(source.has_labels for source in known),
+        mode=mode,
+        texts=lambda: (normalize_wording(text) for source in known for text in source.texts),
+    )
