@@ -146,7 +146,7 @@ class ScoredSentences:
         return self.restricted_to(own for own in candidates if own.distance <= window)
 
     def _offered_by(self, span: CandidateSpan) -> slice | list[int]:
-        """Return the indexes of the sentences that a candidate offers: those of which it keeps any words."""
+        """Return the indexes of the sentences that a candidate offers: the ones of which it keeps any words."""
         own = span.sentence_range
         if span.candidate.shortened_by != ALREADY_SENT:
             return slice(own.start, own.stop)
