@@ -6,11 +6,11 @@ spans rows that really are there twice, and stripping it would delete them. The 
 be meant in more than one way: it ends as it begins (it has a border), so a shorter overlap would match as well. Then
 nothing is stripped: a row is read twice and none is lost.
 
-The search is for the longest match. It has to end as the first text ends, so these last characters are looked for in
-the second text, from the right, and each finding is verified. The first one is nearly always right: of 6,000 pairs from
-real splitters all but 4, which had duplicated text, gave the true overlap. Two chunks of 1,500 characters take 5
-microseconds, 70 times less than trying each length. If 64 findings fail, the texts repeat themselves and the search
-would become quadratic; then the prefix function takes over (120,000 equal letters: 20 ms).
+A match begins as the second text begins, so these first characters are looked for in the first text, and each finding
+is verified. The first one is nearly always right: of 6,000 pairs from real splitters all but 4, which had duplicated
+text, gave the true overlap. Two chunks of 1,500 characters take 5 microseconds, 70 times less than trying each length.
+After 64 findings the texts repeat themselves and the search would become quadratic; then the prefix function takes
+over (120,000 equal letters: 20 ms).
 """
 
 from __future__ import annotations
@@ -36,32 +36,36 @@ def overlap_length(first: str, second: str, min_chars: int, max_chars: int | Non
     0
     """
     min_length = min_chars + 1
+    spare = len(first) - len(second)
     # A contained chunk, which adds nothing; ambiguous if it occurs there twice.
-    if len(second) >= min_length and len(second) <= len(first):
+    if spare >= 0 and len(second) >= min_length and first.find(second[:min_length], 0, spare + min_length) >= 0:
         at = first.find(second)
         if at >= 0:
-            unique = first.find(second, at + 1) < 0 and not _has_border(second, min_length)
-            return len(second) if unique else 0
-    limit = min(len(first), len(second), max_chars or len(second))
-    if limit < min_length:
-        return 0
-    # `at` is the position in the head of `second` of the last `min_length` characters of `first`, with which the
-    # overlap ends.
-    head = second[:limit]
-    tail = first[-min_length:]
-    at = head.rfind(tail)
+            is_unique = first.find(second, at + 1) < 0 and not _overlaps(second, second, min_length, 1)
+            return len(second) if is_unique else 0
+    if max_chars and max_chars < len(second):
+        spare = len(first) - max_chars
+    lengths = _overlaps(first, second, min_length, max(spare, 0))
+    return lengths[0] if len(lengths) == 1 else 0
+
+
+def _overlaps(first: str, second: str, min_length: int, start: int) -> list[int]:
+    """Return the lengths of the two longest texts that begin `second` and end `first`, in it from `start` on.
+
+    Of fewer than `min_length` characters none counts.
+    """
+    lengths: list[int] = []
+    head = second[:min_length]
+    at = first.find(head, start) if len(head) == min_length else -1
     for _ in range(MAX_TRIES):
-        if at < 0:
-            return 0
-        if first.endswith(head[: at + min_length]):
-            break
-        at = head.rfind(tail, 0, at + min_length - 1)
-    else:
-        # The longest prefix of the head that ends `first` is the border of head and end, one after the other.
-        at = longest_border([*head, None, *first[-limit:]]) - min_length
-        if at < 0:
-            return 0
-    return 0 if _has_border(head[: at + min_length], min_length) else at + min_length
+        if at < 0 or len(lengths) == 2:
+            return lengths
+        if second.startswith(first[at:]):
+            lengths.append(len(first) - at)
+        at = first.find(head, at + 1)
+    # The longest is the border of the two texts, one after the other; a shorter one is a border of the longest.
+    longest = longest_border([*second[: len(first) - start], None, *first[start:]])
+    return [length for length in (longest, longest_border(second[:longest])) if length >= min_length]
 
 
 def short_overlap_length(first: str, second: str, max_chars: int) -> int:
@@ -94,19 +98,6 @@ def _is_whole_words(first: str, second: str, length: int) -> bool:
     ]
     min_letters = 2 if inside else 1
     return all(map(_UNSPACED.search, inside)) and sum(map(str.isalnum, second[:length])) >= min_letters
-
-
-def _has_border(text: str, min_length: int) -> bool:
-    """Return True if `text` ends as it begins over `min_length` characters or more: a shorter overlap matches, too."""
-    head = text[:min_length]
-    at = text.find(head, 1)
-    for _ in range(MAX_TRIES):
-        if at < 0:
-            return False
-        if text.startswith(text[at:]):
-            return True
-        at = text.find(head, at + 1)
-    return longest_border(text) >= min_length
 
 
 def longest_border(text: Sequence[str | None]) -> int:
