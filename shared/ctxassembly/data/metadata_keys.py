@@ -182,8 +182,10 @@ def get_path(metadata: Mapping[str, Any], key: str, *, through_lists: bool = Fal
         value = metadata.get(key)
         if value is not None or "." not in key:
             return value
-        head, rest = key.split(".", 1)
+        head, _, rest = key.partition(".")
         nested = metadata.get(head)
+        if nested is None:  # as nearly always
+            return None
         if through_lists and isinstance(nested, (list, tuple)):
             values = (get_path(item, rest, through_lists=True) for item in nested)
             return [value for value in values if value is not None] or None

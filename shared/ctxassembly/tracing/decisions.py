@@ -101,15 +101,11 @@ class FinalSelection(NamedTuple):
     """The candidates of which it has all text."""
 
 
-class _Status(NamedTuple):
-    """The fields of a decision that depend on where the text ended up."""
-
-    outcome: Outcome = "dropped"
-    reason: Literal["hit", "neighbor"] | Shortening | Reason = OVER_BUDGET
-    because_of: str | None = None
-    stripped_chars: int = 0
-    tokens: int | None = None
-    shortened: Shortened | None = None
+_Status = tuple[
+    Outcome, Literal["hit", "neighbor"] | Shortening | Reason, "str | None", int, "int | None", "Shortened | None"
+]
+"""The fields of a decision that depend on where the text ended up: from `outcome` to `shortened`, in their order, but
+for `replaced`."""
 
 
 def make_decisions(
@@ -132,31 +128,29 @@ def make_decisions(
     for candidate in candidates if copies else ():
         if candidate.key in copies:
             copy_ids[copies[candidate.key][0].key].append(candidate.chunk.id)
-
-    def decision(candidate: Candidate) -> Decision:
-        original, why = copies.get(candidate.key, (candidate, None))
+    decisions: list[Decision] = []
+    for candidate in candidates:
+        key, chunk, rank, score, distance = candidate[:5]
+        original, why = copies.get(key, (candidate, None))
         now = lineage.current(original)
         status = _find_status(original, now, selection, stripped, containers)
-        if why is not None:
-            status = _status_of_copy(candidate, original, why, status)
-        chunk = candidate.chunk
+        document_id, value = chunk.document_id, None
         # A copy shows its own values. Others may have the document from links, or a better score from a copy.
-        shown = now if why is None else candidate
-        # In the order of the fields, without names: there may be thousands of decisions, and names take time.
-        placed = (chunk.id, shown.chunk.document_id, candidate.rank, candidate.distance, shown.score)
+        if why is None:
+            document_id, score, value = now.chunk.document_id, now.score, selection.relevance.get(key)
+        else:
+            status = _status_of_copy(candidate, original, why, status)
         outcome, reason, because_of, chars, tokens, part = status
-        names = tuple(copy_ids.get(candidate.key, ()))
-        method = None if candidate.distance else reader.format_value(chunk, "search_method")
         # Matches are computed when they are read. Only text that the context keeps may stay in memory for that.
         known = now if outcome in IN_CONTEXT else candidate if is_retained(candidate) else None
         matches = MatchedTerms(term_query, known.chunk.text) if term_query and known else None
-        value = selection.relevance.get(now.key) if why is None else None
-        sent_as = selection.sent_as.get(now.key)
-        return Decision(
-            *placed, outcome, reason, because_of, names, chars, tokens, part, method, matches, value, sent_as
+        method = None if distance else reader.format_value(chunk, "search_method")
+        placed = chunk.id, document_id, rank, distance, score
+        names, sent_as = tuple(copy_ids.get(key, ())), selection.sent_as.get(now.key)
+        decisions.append(
+            Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches, value, sent_as)
         )
-
-    return (*map(decision, candidates), *(_decide_empty(candidate, reader) for candidate in empty))
+    return (*decisions, *(_decide_empty(candidate, reader) for candidate in empty))
 
 
 def _find_status(
@@ -167,31 +161,33 @@ def _find_status(
     containers: Mapping[int, Candidate],
 ) -> _Status:
     """Return what became of a candidate that is no copy; `now` is its present form."""
-    if now.key in selection.sent_whole:
-        return _Status(reason=ALREADY_SENT)
-    part = selection.shortened.get(now.key)
-    if now.key in stripped:
+    key = now.key
+    if key in selection.sent_whole:
+        return "dropped", ALREADY_SENT, None, 0, None, None
+    part = selection.shortened.get(key)
+    if key in stripped:
         if part is None:
-            return _Status("kept", "neighbor" if original.distance else "hit", None, stripped[now.key])
-        other = selection.repeated_in.get(now.key)
+            return "kept", "neighbor" if original.distance else "hit", None, stripped[key], None, None
+        other = selection.repeated_in.get(key)
         outcome: Outcome = "compressed" if part.by in ("extractive", "llm") else "cut"
-        return _Status(outcome, part.by, None if other is None else other.chunk.id, stripped[now.key], None, part)
-    if now.key in containers:
+        return outcome, part.by, None if other is None else other.chunk.id, stripped[key], None, part
+    if key in containers:
         if part is None or part.by == "repeated":  # repeated sentences are not lost: others have them
-            return _Status("contained", CONTAINED, containers[now.key].chunk.id, len(now.text))
-        return _Status(tokens=max(part.tokens_before - part.tokens_after, 1))
-    why = selection.left_out.get(now.key)
-    return _Status() if why is None else _Status(reason=why.reason, tokens=why.tokens)
+            return "contained", CONTAINED, containers[key].chunk.id, len(now.text), None, None
+        return "dropped", OVER_BUDGET, None, 0, max(part.tokens_before - part.tokens_after, 1), None
+    why = selection.left_out.get(key)
+    return "dropped", why.reason if why else OVER_BUDGET, None, 0, why.tokens if why else None, None
 
 
 def _status_of_copy(candidate: Candidate, original: Candidate, why: Reason, status: _Status) -> _Status:
     """Return what became of a copy, given the status of its original. Only the original counts the tokens saved."""
-    if status.outcome == "dropped":
-        return status._replace(tokens=None)
-    because_of = status.because_of or original.chunk.id
+    outcome, reason, because_of, stripped_chars, _, _ = status
+    if outcome == "dropped":
+        return outcome, reason, because_of, stripped_chars, None, None
+    because_of = because_of or original.chunk.id
     if why == CONTAINED:
-        return _Status("contained", why, because_of, len(candidate.chunk.text))
-    return _Status("duplicate", why, because_of)
+        return "contained", why, because_of, len(candidate.chunk.text), None, None
+    return "duplicate", why, because_of, 0, None, None
 
 
 def _decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
