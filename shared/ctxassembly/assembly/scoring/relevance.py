@@ -16,6 +16,7 @@ from ctxassembly.assembly.scoring.titles import raise_linked
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import has_flag
 from ctxassembly.tokens.counter import TokenCounter
 
 
@@ -40,6 +41,12 @@ class Relevance:
     def decides(self) -> bool:
         """True if the words of the query decide when not everything fits, and not the rank alone."""
         return self.config.granularity != "document" and self.config.is_query_aware(self.query)
+
+    @cached_property
+    def required_keys(self) -> frozenset[int]:
+        """The keys of the candidates that must be kept whole, as their metadata says."""
+        keys, candidates = self.config.keys, self.candidates if self.config.enabled else ()
+        return frozenset([own.key for own in candidates if has_flag(own.chunk, "keep_whole", keys)])
 
     @cached_property
     def sentences(self) -> ScoredSentences:

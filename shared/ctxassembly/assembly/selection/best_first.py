@@ -21,7 +21,6 @@ characters. A part for each of the best chunks, and other ways to rank chunks, d
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -30,8 +29,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection.knapsack import Companions, TokenCosts, pick_greedily
-from ctxassembly.assembly.selection.prefilter import must_keep_whole
+from ctxassembly.assembly.selection.knapsack import Companions, TokenCosts, indexes_by_candidate, pick_greedily
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.chunks import Span
 
@@ -66,7 +64,8 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     if max_tokens < MIN_TOKENS or text_tokens < MIN_TEXT_TOKENS:
         return Parts(document_ranks, token_starts=sentences.token_starts)
     included, companions = set(ranked), Companions(sentences)
-    whole = [span.sentence_range for span in sentences.candidate_spans if must_keep_whole(span.candidate, config)]
+    required_keys = relevance.required_keys
+    whole = [span.sentence_range for span in sentences.candidate_spans if span.candidate.key in required_keys]
 
     def undivided(indexes: set[int]) -> set[int]:
         if config.cite != "chunk":  # a list may go on in another chunk
@@ -167,11 +166,10 @@ def _spans_by_part(
     sentences: ScoredSentences, sentence_parts: Mapping[int, int], count: int
 ) -> list[dict[int, Sequence[Span]]]:
     """Return for each of `count` parts the slices of each candidate in its sentences, by candidate key."""
-    boundaries, ascending = sentences.boundaries, sorted(sentence_parts)
+    boundaries = sentences.boundaries
     found: list[dict[int, list[Span]]] = [{} for _ in range(count)]
-    for candidate, start, end, sentence_range in sentences.candidate_spans:
-        first = bisect_left(ascending, sentence_range.start)
-        for index in ascending[first : bisect_left(ascending, sentence_range.stop, first)]:
+    for (candidate, start, end, _), indexes in indexes_by_candidate(sentences, sentence_parts):
+        for index in indexes:
             begin, stop = max(boundaries[index], start) - start, min(boundaries[index + 1], end) - start
             if begin < stop:
                 found[sentence_parts[index]].setdefault(candidate.key, []).append((begin, stop))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
@@ -32,8 +33,8 @@ SURE_EXCESS = 2.0
 
 def exceeds_by_estimate(layout: Layout, candidates: Sequence[Candidate], chars_per_token: float) -> bool:
     """Return whether `candidates` have so much more text than fits into `layout` that nothing needs to be counted."""
-    free_chars = (layout.max_tokens - layout.token_count) * chars_per_token
-    return sum(layout.added_lengths(candidates)) > SURE_EXCESS * free_chars
+    limit = SURE_EXCESS * (layout.max_tokens - layout.token_count) * chars_per_token
+    return any(added_chars > limit for added_chars in accumulate(layout.added_lengths(candidates)))
 
 
 def fill_by_relevance(

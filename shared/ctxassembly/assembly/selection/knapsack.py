@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -321,6 +321,17 @@ def _is_scrap(sentences: ScoredSentences, index: int, text: str) -> bool:
     return bool(neighbors) and min(len(sentences.sentence_text(at)) for at in neighbors) > MAX_SCRAP_CHARS
 
 
+def indexes_by_candidate(
+    sentences: ScoredSentences, indexes: Iterable[int]
+) -> Iterator[tuple[CandidateSpan, Sequence[int]]]:
+    """Yield each candidate that has any of the sentences at `indexes`, with the indexes of these, ascending."""
+    ascending = sorted(indexes)
+    for candidate_span in sentences.candidate_spans:
+        first = bisect_left(ascending, candidate_span.sentence_range.start)
+        if own_indexes := ascending[first : bisect_left(ascending, candidate_span.sentence_range.stop, first)]:
+            yield candidate_span, own_indexes
+
+
 def restrict_to_sentences(sentences: ScoredSentences, indexes: Collection[int]) -> dict[int, Candidate]:
     """Return the candidates that have any of the sentences at `indexes`, by key, each reduced to them.
 
@@ -328,12 +339,7 @@ def restrict_to_sentences(sentences: ScoredSentences, indexes: Collection[int]) 
     """
     forms: dict[int, Candidate] = {}
     covered_to: dict[int, int] = {}
-    ascending = sorted(indexes)
-    for candidate_span in sentences.candidate_spans:
-        first = bisect_left(ascending, candidate_span.sentence_range.start)
-        own_indexes = ascending[first : bisect_left(ascending, candidate_span.sentence_range.stop, first)]
-        if not own_indexes:
-            continue
+    for candidate_span, own_indexes in indexes_by_candidate(sentences, indexes):
         candidate = candidate_span.candidate
         if len(own_indexes) == len(candidate_span.sentence_range):
             forms[candidate.key] = candidate
@@ -349,22 +355,20 @@ def _own_spans(
     candidate_span: CandidateSpan, indexes: Sequence[int], boundaries: Sequence[int], covered_to: dict[int, int]
 ) -> tuple[Span, ...]:
     """Return the slices of the candidate's text in the sentences at `indexes`, without covered and blank ones."""
+    candidate, offset, end = candidate_span.candidate, candidate_span.start, candidate_span.end
+    text = candidate.chunk.text
     spans: list[Span] = []
     for index in indexes:
-        start, stop = (
-            max(boundaries[index], candidate_span.start, covered_to.get(index, 0)),
-            min(boundaries[index + 1], candidate_span.end),
-        )
-        if (
-            start < stop
-            and candidate_span.candidate.chunk.text[start - candidate_span.start : stop - candidate_span.start].strip()
-        ):
-            spans.append((start - candidate_span.start, stop - candidate_span.start))
+        start, stop = boundaries[index], boundaries[index + 1]
+        if start < offset or stop > end or index in covered_to:
+            start, stop = max(start, offset, covered_to.get(index, 0)), min(stop, end)
+        if text[start - offset : stop - offset].strip():
+            spans.append((start - offset, stop - offset))
             covered_to[index] = stop
     merged = merge_spans(spans)
-    if candidate_span.candidate.shortened_by != ALREADY_SENT:
+    if candidate.shortened_by != ALREADY_SENT:
         return merged
-    sent = [*subtract_spans((0, len(candidate_span.candidate.chunk.text)), candidate_span.candidate.spans)]
+    sent = [*subtract_spans((0, len(text)), candidate.spans)]
     return tuple(rest for span in merged for rest in subtract_spans(span, sent))
 
 

@@ -11,27 +11,19 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.selection.shorten import SentenceRanker, fit_excerpt, longest_prefix, truncate
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import BELOW_FLOOR, TOO_SHORT, Candidate, Exclusion, Reason
-from ctxassembly.data.chunks import has_flag
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
 
-def must_keep_whole(candidate: Candidate, config: AssemblyConfig) -> bool:
-    """Return whether the metadata of `candidate` requires that it is kept whole."""
-    return config.enabled and has_flag(candidate.chunk, "keep_whole", config.keys)
-
-
-def place_keep_whole(layout: Layout, candidates: Sequence[Candidate]) -> Layout:
-    """Return `layout` with the `candidates`, best first, that must be kept whole and fit.
+def place_required(layout: Layout, candidates: Sequence[Candidate], required_keys: Container[int]) -> Layout:
+    """Return `layout` with those of `candidates`, best first, that must be kept whole and fit.
 
     A neighbor is included only if all hits fit next to it.
     """
-    config = layout.config
     hits_left = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
     for candidate in candidates:
-        if candidate.distance > config.window or not must_keep_whole(candidate, config):
+        if candidate.key not in required_keys or candidate.distance > layout.config.window:
             continue
         required_hits = [] if candidate.is_hit else list(hits_left.values())
         if layout.might_fit([candidate]) and layout.fits([*required_hits, candidate]):

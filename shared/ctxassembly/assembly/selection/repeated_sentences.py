@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText, subtract_spans
 from ctxassembly.assembly.rendering.groups import document_texts, rank_key
-from ctxassembly.assembly.selection.prefilter import must_keep_whole
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.shorten import merge_spans
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import OVER_BUDGET, REPEATED, Candidate, Exclusion
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import FULL_STOPS, ClassifiedSentence, classify_sentences
@@ -124,9 +122,9 @@ class LineSentences:
                 owners[index] = owners[index] or candidate
         return owners
 
-    def indexes_of(self, is_wanted: Callable[[Candidate], bool]) -> set[int]:
-        """Return the indexes of the sentences of which a wanted candidate has a part."""
-        return {index for candidate, _, indexes in self._slices() if is_wanted(candidate) for index in indexes}
+    def indexes_of(self, keys: Container[int]) -> set[int]:
+        """Return the indexes of the sentences of which a candidate with one of `keys` has a part."""
+        return {index for candidate, _, indexes in self._slices() if candidate.key in keys for index in indexes}
 
     def _find_complete(self, text: str) -> list[bool]:
         covered_spans: list[list[Span]] = [[] for _ in self.statements]
@@ -212,14 +210,14 @@ class _RepeatedRun(NamedTuple):
     chars: int
 
 
-def find_repeated(lines: Iterable[DocumentText], must_stay: Callable[[Candidate], bool]) -> RepeatedSentences | None:
-    """Return what `lines` repeat of better-ranked ones; None if nothing. Candidates that `must_stay` lose nothing."""
+def find_repeated(lines: Iterable[DocumentText], required_keys: Container[int]) -> RepeatedSentences | None:
+    """Return what `lines` repeat of better-ranked ones; None if nothing. Candidates with `required_keys` lose none."""
     all_lines = list(lines)
     texts: list[LineSentences] = []
     for at in may_share_sentences(all_lines) if len(all_lines) > 1 else ():
         text = all_lines[at].text
         texts.append(LineSentences(all_lines[at], text, classify_sentences(text)))
-    protected = [text.indexes_of(must_stay) for text in texts]
+    protected = [text.indexes_of(required_keys) for text in texts]
     repeated_runs = _repeated_runs(texts, protected)
     repeated = RepeatedSentences({}, {}, {}, {})
     for at, runs in repeated_runs.items():
@@ -363,14 +361,14 @@ def _is_needless(text: str, other: LineSentences) -> bool:
     return (text in other.texts and _CODE_CHARACTERS.isdisjoint(text)) or not any(map(str.isalnum, text))
 
 
-def remove_repeated(selection: Selection, config: AssemblyConfig) -> Selection:
+def remove_repeated(selection: Selection, required_keys: Container[int]) -> Selection:
     """Return `selection` without repeated sentences; the same one if there are none, or their removal saves nothing.
 
-    Candidates that must be kept whole lose nothing. If a candidate was shortened and loses all that was kept of it, the
+    Candidates with `required_keys` lose nothing. If a candidate was shortened and loses all that was kept of it, the
     rest is over budget, since it may say something else.
     """
     lines = document_texts(selection.selected, selection.layout.typesetter.get_join)
-    repeated = find_repeated(lines, lambda candidate: must_keep_whole(candidate, config))
+    repeated = find_repeated(lines, required_keys)
     if repeated is None:
         return selection
     rests = {

@@ -24,7 +24,7 @@ from ctxassembly.assembly.selection.best_first import divide_by_relevance
 from ctxassembly.assembly.selection.by_relevance import exceeds_by_estimate, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
-from ctxassembly.assembly.selection.prefilter import drop_weak, limit_length, must_keep_whole, place_keep_whole
+from ctxassembly.assembly.selection.prefilter import drop_weak, limit_length, place_required
 from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
 from ctxassembly.assembly.selection.result import FillResult, Selection
 from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy, sentence_ranker, shorten_with_header
@@ -69,10 +69,10 @@ def select(
     removes_repeats = config.enabled and config.dedup_sentences and config.dedup != "none"
     if removes_repeats and granularity != "document" and selection.header_detail is HeaderDetail.FULL:
         yield from log.begin("repeats", len(selection.selected))
-        trimmed = add_table_heads(remove_repeated(selection, config), relevance)
-        is_changed = trimmed is not selection
-        yield from log.end(len(trimmed.selected), partial(_outcome, trimmed), is_recorded=is_changed)
-        selection = trimmed
+        trimmed = remove_repeated(selection, relevance.required_keys)
+        if is_changed := trimmed is not selection:
+            selection = add_table_heads(trimmed, relevance)
+        yield from log.end(len(selection.selected), partial(_outcome, selection), is_recorded=is_changed)
     log.notes += (*_left_out_best_notes(selection), *_stopped_notes(selection, relevance))
     return selection
 
@@ -135,8 +135,8 @@ def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
 
     At granularity "sentence" the best hit may be included in part.
     """
-    config = relevance.config
-    required = {hit.key for hit in relevance.candidates if hit.is_hit and must_keep_whole(hit, config)}
+    config, required_keys = relevance.config, relevance.required_keys
+    required = {hit.key for hit in relevance.candidates if hit.is_hit and hit.key in required_keys}
     best = {candidate.key for candidate in relevance.candidates[:1]}
     cut = {own.key for own in selection.candidates if own.kept_spans is not None and own.shortened_by != ALREADY_SENT}
     cut |= selection.shortened.keys()
@@ -147,13 +147,13 @@ def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
 def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     """Fill the empty layout of a selection: with everything in the window, or with what is best of it."""
     config, candidates = relevance.config, empty.candidates
-    layout = place_keep_whole(empty.layout, candidates) if config.enabled else empty.layout
+    layout = place_required(empty.layout, candidates, relevance.required_keys)
     others = [candidate for candidate in candidates if not layout.has_candidate(candidate)]
     in_window = [candidate for candidate in others if candidate.distance <= config.window]
     if (
         relevance.decides
-        and not _has_below_minimum(in_window, relevance)
         and not (in_window and exceeds_by_estimate(layout, in_window, relevance.chars_per_token))
+        and not _has_below_minimum(in_window, relevance)
         and layout.might_fit(in_window)
         and layout.fits(in_window)
     ):
@@ -206,7 +206,7 @@ def _fill_with_undecided(
     cut_neighbors = {
         candidate.key: Exclusion(OVER_BUDGET, selection.layout.text_tokens(candidate))
         for candidate in undecided
-        if not candidate.is_hit and must_keep_whole(candidate, relevance.config)
+        if not candidate.is_hit and candidate.key in relevance.required_keys
     }
     selection = replace(selection, exclusions={**selection.exclusions, **cut_neighbors})
     undecided = [candidate for candidate in undecided if candidate.key not in cut_neighbors]
@@ -260,7 +260,7 @@ def _not_whole_notes(candidates: Iterable[Candidate], relevance: Relevance) -> l
     return [
         f"keep_whole: {safe_repr(candidate.chunk.id, 80)} does not fit whole, treated as any other"
         for candidate in candidates
-        if candidate.is_hit and must_keep_whole(candidate, relevance.config)
+        if candidate.is_hit and candidate.key in relevance.required_keys
     ]
 
 
@@ -289,7 +289,7 @@ def _compress_and_fill(
         excerpts.get(candidate.key, candidate) if candidate.key in limited_keys else candidate
         for candidate in selection.candidates
     )
-    layout = place_keep_whole(selection.layout.cleared(), candidates) if config.enabled else selection.layout.cleared()
+    layout = place_required(selection.layout.cleared(), candidates, relevance.required_keys)
     exclusions = {key: found for key, found in selection.exclusions.items() if found.reason != OVER_BUDGET}
     notes = selection.notes
     irrelevant = [candidate for candidate in candidates if candidate.key in extraction.irrelevant_keys]

@@ -17,10 +17,8 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.excerpt import DocumentText, subtract_spans
 from ctxassembly.assembly.rendering.groups import document_texts
 from ctxassembly.assembly.scoring.relevance import Relevance
-from ctxassembly.assembly.selection.prefilter import must_keep_whole
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.shorten import bisect_fitting, merge_spans, truncate
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, HeaderDetail
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.tables import begins_inside_table, header_spans
@@ -61,15 +59,15 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
     candidates = (candidate for candidate in relevance.candidates if candidate.chunk.document_id in documents)
     by_document = groupby(document_texts(candidates, relevance.joins), lambda text: text.last_chunk.document_id)
     found = (head for _, texts in by_document for head in _missing_heads(forms, [*texts]))
-    heads = [*islice((head for head in found if not must_keep_whole(head.owner, config)), MAX_HEADS)]
+    heads = [*islice((head for head in found if head.owner.key not in relevance.required_keys), MAX_HEADS)]
     if not heads:
         return selection
     for cut in CUTS:
-        if changed := _with_heads(selection, heads, cut, config):
+        if changed := _with_heads(selection, heads, cut, relevance):
             return changed
     counts = range(1, len(heads))
-    count = bisect_fitting(counts, lambda count: _with_heads(selection, heads[:count], 1, config) is not None)
-    return (_with_heads(selection, heads[:count], 1, config) if count else None) or selection
+    count = bisect_fitting(counts, lambda count: _with_heads(selection, heads[:count], 1, relevance) is not None)
+    return (_with_heads(selection, heads[:count], 1, relevance) if count else None) or selection
 
 
 def _missing_heads(forms: Mapping[int, Candidate], texts: Sequence[DocumentText]) -> Iterator[_Head]:
@@ -109,13 +107,13 @@ def _missing_heads(forms: Mapping[int, Candidate], texts: Sequence[DocumentText]
                 yield _Head(rows, owner, (start - begin, end - begin))
 
 
-def _with_heads(selection: Selection, heads: Sequence[_Head], cut: int, config: AssemblyConfig) -> Selection | None:
+def _with_heads(selection: Selection, heads: Sequence[_Head], cut: int, relevance: Relevance) -> Selection | None:
     """Return `selection` with `heads`; None if that doesn't fit. `cut` is one of `CUTS`."""
     owners = _owners_with(heads, selection)
     changed = {owner.key: owner for owner in owners}
-    for rows, _, (start, end) in heads if cut and config.cite == "document" else ():
+    for rows, _, (start, end) in heads if cut and relevance.config.cite == "document" else ():
         # Rows that were chosen one by one stay; so do all where a header may be below a label that is read later.
-        if rows.shortened_by != "sentence" and not must_keep_whole(rows, config) and rows.key not in changed:
+        if rows.shortened_by != "sentence" and rows.key not in relevance.required_keys | changed.keys():
             changed[rows.key] = _without_last_lines(rows, cut * (end - start))
     return _with_forms(selection, [*changed.values()])
 
