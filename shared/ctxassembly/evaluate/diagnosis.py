@@ -360,15 +360,16 @@ class _Examination:
             return _stale_span(evidence)
         if in_hits := furthest(loss_in_assembly(chunk, run.context) for chunk in holders_of(evidence, hits)):
             return in_hits
-        holders = holders_of(evidence, known)
         if self.system.index is None:
-            return self._loss_before_hits(evidence, [*known, *self.corpus.chunks.values()], run)
+            known += self.corpus.chunks.values()
         steps = run.retrieved.trace.steps if run.retrieved else ()
-        holders.sort(key=lambda chunk: -sum(chunk.id in step.ids for step in steps))
+        holders = sorted(holders_of(evidence, known), key=lambda chunk: -sum(chunk.id in step.ids for step in steps))
         if in_retrieval := furthest(self._loss_of_chunk(chunk, run) for chunk in holders[:MAX_HOLDERS]):
             return in_retrieval
         if split := loss_of_split(evidence, known, partial(self._loss_of_part, run)):
             return split
+        if self.system.index is None:
+            return self._loss_before_hits(evidence, known)
         if hidden := self.system.hidden_holder(self.question, evidence, known):
             return Loss("filtered", hidden, "the filter excludes it")
         expect = evidence.quotation or evidence.chunk_id
@@ -378,12 +379,8 @@ class _Examination:
                 return loss
         return self._loss_outside(evidence, known)
 
-    def _loss_before_hits(self, evidence: Evidence, known: Sequence[Chunk], run: Run) -> Loss:
-        """Return the loss where only the hits of a retriever can be seen, and maybe a store or the corpus."""
-        if holders := holders_of(evidence, known):
-            return Loss("not found", holders[0].id, "the retriever didn't return it")
-        if split := loss_of_split(evidence, known, partial(self._loss_of_part, run)):
-            return split
+    def _loss_before_hits(self, evidence: Evidence, known: Sequence[Chunk]) -> Loss:
+        """Return the loss where only the hits of a retriever can be seen, and no known chunk has the evidence."""
         if not is_in_corpus(evidence, self.corpus):
             return Loss("not in the corpus", None, "the documents don't have it")
         if evidence.document_id is None or self.system.store is None:
@@ -392,6 +389,8 @@ class _Examination:
 
     def _loss_of_chunk(self, chunk: Chunk, run: Run) -> Loss:
         """Return the loss of a chunk that isn't a hit."""
+        if self.system.index is None:
+            return Loss("not found", chunk.id, "the retriever didn't return it")
         trace = run.retrieved and run.retrieved.explain(chunk.id)
         # By its text, a chunk outside the best 1,000 is found as well.
         expect = chunk.id if trace and trace.lost_at != "search" else chunk.text
@@ -404,8 +403,6 @@ class _Examination:
             return None
         if any(hit.chunk.id == chunk.id for hit in run.hits):
             return loss_in_assembly(chunk, run.context)
-        if self.system.index is None:
-            return Loss("not found", chunk.id, "the retriever didn't return it")
         return self._loss_of_chunk(chunk, run)
 
     def _loss_outside(self, evidence: Evidence, known: Sequence[Chunk]) -> Loss:

@@ -95,10 +95,14 @@ class Pipeline:
         """Return the arguments of `retrieve` that aren't settings."""
         return {"index": self.index, "embed": self.embed, "taxonomy": self.taxonomy, "channels": self.channels}
 
+    @property
+    def _chunk_store(self) -> Any:
+        store = self.index if self.store is None else self.store
+        return store if hasattr(store, "fetch") else None
+
     def visible_store(self, question: LabeledQuestion) -> Any:
         """Return the store restricted to the filter of `question`; None if there is no store."""
-        store = self.index if self.store is None else self.store
-        return restricted_store(store if hasattr(store, "fetch") else None, question.filter)
+        return restricted_store(self._chunk_store, question.filter)
 
     def find_chunks(self, question: LabeledQuestion, evidence: Evidence) -> list[Chunk]:
         """Return the chunks that the filter allows of the documents that may have the evidence."""
@@ -117,10 +121,9 @@ class Pipeline:
 
     def hidden_holder(self, question: LabeledQuestion, evidence: Evidence, visible: Sequence[Chunk]) -> str | None:
         """Return the id of a chunk with evidence that isn't among the `visible` ones; None if there is none."""
-        store = self.index if self.store is None else self.store
-        if question.filter is None or evidence.document_id is None or not hasattr(store, "fetch"):
+        if question.filter is None or evidence.document_id is None or self._chunk_store is None:
             return None
-        chunks = store.fetch([ChunkRef(evidence.document_id)])
+        chunks = self._chunk_store.fetch([ChunkRef(evidence.document_id)])
         ids = [chunk.id for chunk in holders_of(evidence, chunks) or (one for one, _ in parts_of(evidence, chunks))]
         known = {chunk.id for chunk in visible}
         return next((id_ for id_ in ids if id_ not in known), None)
