@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -86,6 +87,8 @@ class CandidateText(NamedTuple):
     document_ids: Sequence[str]
     """The document id of each sentence."""
     candidate_spans: Sequence[CandidateSpan]
+    sentence_ranges: IntArray
+    """The sentences of each candidate, in two rows: the first one, and the one after the last."""
     term_ids: IntArray
     """The index of the query term of each occurrence."""
     term_offsets: IntArray
@@ -96,12 +99,13 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
     """Return the text of `lines` with its sentences and the occurrences of `query_terms`."""
     texts: list[str] = []
     candidates: list[Candidate] = []
-    candidate_starts: list[int] = []
+    chunk_starts: list[int] = []
+    chunk_ends: list[int] = []
     document_ids: list[str] = []
     text_starts: list[int] = []
     boundaries: list[int] = []
-    chunks: list[str] = []
-    chunk_starts: list[int] = []
+    part_texts: list[str] = []
+    part_starts: list[int] = []
     bounds: list[int] = []
     touching: list[tuple[int, int]] = []
     text_start = 0
@@ -111,39 +115,47 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
         document_ids.append(line.last_chunk.document_id)
         for begin, candidate in line.members:
             candidates.append(candidate)
-            candidate_starts.append(text_start + begin)
             chunk = candidate.chunk.text
             end = begin + len(chunk)
+            chunk_starts.append(text_start + begin)
+            chunk_ends.append(text_start + end)
             if end <= covered_to:  # contained in another chunk
                 continue
             low = text_start + max(begin, (begin + covered_to + 1) // 2)
             if begin == covered_to and covered_to:
-                touching.append((len(chunks) - 1, low))
+                touching.append((len(bounds) - 1, low))
             elif begin > covered_to and not is_wrapped_line(text, covered_to):  # a line break was put between them
                 boundaries.append(low)
-            chunks.append(chunk)
-            chunk_starts.append(text_start + begin)
+            part_texts.append(chunk)
+            part_starts.append(text_start + begin)
             bounds.append(low)
             covered_to = end
         texts.append(text)
         text_start += len(text)
     full_text = "".join(texts)
-    parts = ChunkParts(chunks, get_text_indexes(chunks), _integers(chunk_starts), _integers([*bounds, text_start]))
+    parts = ChunkParts(
+        part_texts, get_text_indexes(part_texts), _integers(part_starts), _integers([*bounds, text_start])
+    )
     boundaries += [place for before, place in touching if parts.indexes[before].is_ended]
     borders = [2 * start + (_HEADING.match(full_text, start) is not None) for start in (*text_starts, *boundaries)]
     sentence_starts, section_starts = _sentence_starts(parts, borders)
-    first_sentences = np.searchsorted(sentence_starts, text_starts)
+    firsts = np.searchsorted(sentence_starts, text_starts)
     continues = np.ones(len(sentence_starts), dtype=bool)
-    continues[first_sentences] = False
-    counts = np.diff(first_sentences, append=len(sentence_starts))
+    continues[firsts] = False
+    counts = np.diff(firsts, append=len(sentence_starts))
+    sentence_boundaries = np.append(sentence_starts, text_start)
+    starts = np.searchsorted(sentence_boundaries[1:], chunk_starts, "right")
+    stops = np.searchsorted(sentence_starts, chunk_ends)
+    sentence_ranges = map(range, starts.tolist(), stops.tolist())
     return CandidateText(
         full_text,
         text_starts,
-        np.append(sentence_starts, text_start),
+        sentence_boundaries,
         continues,
         section_starts,
         np.repeat(np.array(document_ids, dtype=object), counts).tolist(),
-        _candidate_spans(candidates, candidate_starts, sentence_starts, text_start),
+        [*map(CandidateSpan, candidates, chunk_starts, chunk_ends, sentence_ranges)],
+        np.array([starts, stops]),
         *_term_occurrences(parts, full_text, query_terms),
     )
 
@@ -170,16 +182,6 @@ def _concatenate(parts: Sequence[NDArray[np.integer]]) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts], dtype=np.int64)
 
 
-def _candidate_spans(
-    candidates: Sequence[Candidate], starts: Sequence[int], sentence_starts: IntArray, text_end: int
-) -> list[CandidateSpan]:
-    """Return the span of each candidate, whose chunk begins at its place in `starts`."""
-    ends = [start + len(candidate.chunk.text) for candidate, start in zip(candidates, starts, strict=True)]
-    first = np.searchsorted(np.append(sentence_starts[1:], text_end), starts, "right").tolist()
-    last = np.searchsorted(sentence_starts, ends).tolist()
-    return [*map(CandidateSpan, candidates, starts, ends, map(range, first, last))]
-
-
 def _term_occurrences(parts: ChunkParts, text: str, query_terms: QueryTerms) -> tuple[IntArray, IntArray]:
     """Return the term index and the offset of each occurrence of the query's words and symbols."""
     found = [
@@ -188,7 +190,8 @@ def _term_occurrences(parts: ChunkParts, text: str, query_terms: QueryTerms) -> 
     prefix_ids, positions = np.zeros((2, 0), dtype=np.int64)
     if query_terms.terms:
         prefix_ids, key_numbers = query_terms.find_prefixes(_concatenate([index.keys for index in parts.indexes]))
-        chunk_numbers = np.searchsorted(np.cumsum([len(index.keys) for index in parts.indexes]), key_numbers, "right")
+        ends = np.searchsorted(key_numbers, np.cumsum([len(index.keys) for index in parts.indexes]))
+        chunk_numbers = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
         offsets = _concatenate([index.word_starts for index in parts.indexes])[key_numbers]
         positions, is_valid = parts.positions(chunk_numbers, offsets)
         prefix_ids, positions, begin_chunks = prefix_ids[is_valid], positions[is_valid], chunk_numbers[is_valid]
@@ -225,9 +228,9 @@ def score_sentences(
     text, candidate_spans = candidate_text.text, candidate_text.candidate_spans
     sentence_count = len(candidate_text.continues)
     occurrences = _TermOccurrences(candidate_text, len(query_terms.terms))
-    first, last = _integers([(own.start, own.stop) for *_, own in candidate_spans]).reshape(-1, 2).T
+    ranges = candidate_text.sentence_ranges
     # Frequencies are by chunk: among sentences even a word that every chunk has is rare.
-    chunk_counts = occurrences.count_before(last) - occurrences.count_before(first)
+    chunk_counts = occurrences.count_before(ranges[1]) - occurrences.count_before(ranges[0])
     bm25 = Bm25(query_terms.terms, chunk_counts, factors, prefix_of=query_terms.prefix_of)
     term_scores = occurrences.weight_per_sentence(bm25)
     lengths = _integers([end - start for _, start, end, _ in candidate_spans])
@@ -235,9 +238,10 @@ def score_sentences(
     chunk_scores = bm25.scores(chunk_counts, lengths)
     # Of the chunks that have a part of a sentence, the best one counts.
     lexical_scores = weights.chunk * _max_normalize(
-        _spread(chunk_scores, np.argsort(chunk_scores, kind="stable"), candidate_spans, sentence_count)
+        _spread(chunk_scores, np.argsort(chunk_scores, kind="stable"), ranges, sentence_count)
     )
-    lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, occurrences, bm25))
+    boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
+    lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, boundaries, occurrences, bm25))
     lexical_scores += weights.sentence * _max_normalize(term_scores)
     lexical_scores += weights.surroundings * _max_normalize(surroundings)
     is_content = np.array([term not in factors for term in query_terms.terms], dtype=bool)
@@ -245,13 +249,12 @@ def score_sentences(
     for turn in mentioned_turns(text, candidate_text.text_starts, content_offsets, query):
         begin, end = np.searchsorted(candidate_text.boundaries, turn, "right") - 1
         lexical_scores[begin:end] += SPEAKER_BONUS
-    boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
     max_lexical_score = weights.max_lexical_score
     if scorer_scores:
         texts = [text[begin:end].strip() for begin, end in pairwise(boundaries)]
         lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
         max_lexical_score += SCORER_WEIGHT
-    scores = _rank_scores(candidate_spans, weights, sentence_count) + lexical_scores
+    scores = _rank_scores(candidate_text, weights) + lexical_scores
     distances = scores.max(initial=-math.inf) - scores
     heading_bonuses = HEADING_SHARE * _heading_shares(candidate_text, term_scores) * distances
     return ScoredSentences(
@@ -264,6 +267,7 @@ def score_sentences(
         lexical_scores + heading_bonuses,
         term_scores,
         candidate_spans,
+        *_indexes_in(ranges),
         TextLines(text, boundaries, continues, candidate_text.document_ids),
         max_lexical_score=max_lexical_score,
         referring_words=referring_words(words(query)),
@@ -301,37 +305,36 @@ def _max_normalize(scores: FloatArray) -> FloatArray:
     return scores / (float(scores.max(initial=0.0)) or 1.0)
 
 
-def _spread(
-    values: FloatArray, order: IntArray, candidate_spans: Sequence[CandidateSpan], sentence_count: int
-) -> FloatArray:
-    """Return for each sentence the value of the candidate that has it, of several the last one in `order`."""
+def _spread(values: FloatArray, order: IntArray, ranges: IntArray, sentence_count: int) -> FloatArray:
+    """Return for each sentence the value of the one of `ranges` that it is in, of several the last one in `order`."""
     spread = np.zeros(sentence_count)
-    for number, value in zip(order.tolist(), values[order].tolist(), strict=True):
-        own = candidate_spans[number].sentence_range
-        spread[own.start : own.stop] = value
+    indexes, counts = _indexes_in(ranges[:, order])
+    spread[indexes] = np.repeat(values[order], counts)
     return spread
 
 
-def _section_scores(candidate_text: CandidateText, occurrences: _TermOccurrences, bm25: Bm25) -> FloatArray:
+def _indexes_in(ranges: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the indexes in all `ranges`, one after the other, and the length of each: see `sentence_ranges`."""
+    starts, stops = ranges
+    counts = stops - starts
+    return np.repeat(stops - counts.cumsum(), counts) + np.arange(counts.sum()), counts
+
+
+def _section_scores(
+    candidate_text: CandidateText, boundaries: Sequence[int], occurrences: _TermOccurrences, bm25: Bm25
+) -> FloatArray:
     """Return the BM25 score of each sentence's section: a heading applies to all the text below it."""
-    starts = np.flatnonzero(~candidate_text.continues | candidate_text.section_starts)
-    bounds = np.append(starts, len(candidate_text.continues))
-    lengths = np.diff(candidate_text.boundaries[bounds])
-    parts: list[int] = []
-    for number in np.flatnonzero(lengths > MAX_SECTION_CHARS).tolist():  # a longer section is divided
-        begin, end = bounds[number : number + 2].tolist()
-        while (begin := _next_part(candidate_text.boundaries, begin)) < end:
-            parts.append(begin)
-    if parts:
-        bounds = np.sort(np.append(bounds, parts))
-        lengths = np.diff(candidate_text.boundaries[bounds])
-    scores = bm25.scores(np.diff(occurrences.count_before(bounds)), lengths)
-    return np.repeat(scores, np.diff(bounds))
-
-
-def _next_part(boundaries: IntArray, begin: int) -> int:
-    """Return the index of the first sentence that begins too far behind the one at `begin` for the same section."""
-    return int(np.searchsorted(boundaries, boundaries[begin] + MAX_SECTION_CHARS, "right"))
+    sentence_count = len(boundaries) - 1
+    starts: list[int] = []
+    firsts = np.flatnonzero(~candidate_text.continues | candidate_text.section_starts).tolist()
+    for begin, end in pairwise([*firsts, sentence_count]):
+        starts.append(begin)
+        # A longer section is divided.
+        while (begin := bisect_right(boundaries, boundaries[begin] + MAX_SECTION_CHARS)) < end:
+            starts.append(begin)
+    bounds = _integers([*starts, sentence_count])
+    counts = np.diff(occurrences.count_before(bounds))
+    return np.repeat(bm25.scores(counts, np.diff(candidate_text.boundaries[bounds])), np.diff(bounds))
 
 
 def _heading_shares(candidate_text: CandidateText, term_scores: FloatArray) -> FloatArray:
@@ -355,17 +358,18 @@ def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:
     return smooth
 
 
-def _rank_scores(candidate_spans: Sequence[CandidateSpan], weights: Weights, sentence_count: int) -> FloatArray:
+def _rank_scores(candidate_text: CandidateText, weights: Weights) -> FloatArray:
     """Return the retriever's part of each score: the nearest hit's rank, and the good hits of the document."""
-    candidates = [span.candidate for span in candidate_spans]
+    candidates = [span.candidate for span in candidate_text.candidate_spans]
+    documents = [candidate.chunk.document_id for candidate in candidates]
+    ranks = [candidate.rank for candidate in candidates]
+    distances = _integers([candidate.distance for candidate in candidates])
     document_scores: dict[str, float] = defaultdict(float)
-    for candidate in candidates:
-        if not candidate.distance:
-            document_scores[candidate.chunk.document_id] += 1 / (2 + candidate.rank)
-    max_document_score = max(document_scores.values(), default=1.0)
-    shares = np.array([document_scores[candidate.chunk.document_id] for candidate in candidates]) / max_document_score
-    ranks, distances = np.array([(candidate.rank, candidate.distance) for candidate in candidates]).reshape(-1, 2).T
-    values = weights.document * shares - weights.rank * np.array([*map(math.log1p, ranks.tolist())])
+    for number in np.flatnonzero(distances == 0).tolist():
+        document_scores[documents[number]] += 1 / (2 + ranks[number])
+    shares = np.array([*map(document_scores.__getitem__, documents)]) / max(document_scores.values(), default=1.0)
+    values = weights.document * shares - weights.rank * np.array([*map(math.log1p, ranks)])
     values -= np.where(distances, weights.neighbor + weights.distance * (distances - 1), 0.0)
     # Text that two chunks share gets the value of the chunk nearer to a hit, which comes last.
-    return _spread(values, np.lexsort((-ranks, -distances)), candidate_spans, sentence_count)
+    order = np.lexsort((_integers(ranks), distances))[::-1]
+    return _spread(values, order, candidate_text.sentence_ranges, len(candidate_text.continues))

@@ -20,6 +20,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, compress
 from typing import TYPE_CHECKING
 
 from ctxassembly.data.candidates import ALREADY_SENT, Candidate, CandidateSpan
@@ -81,6 +82,10 @@ class ScoredSentences:
     term_scores: FloatArray
     """The weights of the query's words in each sentence itself."""
     candidate_spans: Sequence[CandidateSpan]
+    offered: IntArray
+    """The indexes of the sentences that each candidate offers, one candidate after the other."""
+    offered_counts: IntArray
+    """The number of the sentences that each candidate offers."""
     lines: TextLines
     """The forms of the sentences."""
     cutoff: float = EVERY_SENTENCE
@@ -126,6 +131,8 @@ class ScoredSentences:
 
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
         """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
+        import numpy as np  # loaded already, since scores are arrays
+
         forms = {candidate.key: candidate for candidate in candidates}
         if all(forms.get(span.candidate.key) is span.candidate for span in self.candidate_spans):
             return self
@@ -134,22 +141,22 @@ class ScoredSentences:
             for span in self.candidate_spans
             if span.candidate.key in forms
         ]
-        scores = self.scores - math.inf
-        for span in spans:
-            indexes = self._offered_by(span)
-            scores[indexes] = self.scores[indexes]
-        return replace(self, scores=scores, candidate_spans=spans)
+        own = [self._offered_by(span) for span in spans]
+        offered, counts = (np.array([*values], dtype=np.int64) for values in (chain(*own), map(len, own)))
+        scores = np.full(len(self.scores), -math.inf)
+        scores[offered] = self.scores[offered]
+        return replace(self, scores=scores, candidate_spans=spans, offered=offered, offered_counts=counts)
 
     def within(self, window: int) -> ScoredSentences:
         """Return the sentences with only the candidates to choose from that are at most `window` from a hit."""
         candidates = (span.candidate for span in self.candidate_spans)
         return self.restricted_to(own for own in candidates if own.distance <= window)
 
-    def _offered_by(self, span: CandidateSpan) -> slice | list[int]:
+    def _offered_by(self, span: CandidateSpan) -> Sequence[int]:
         """Return the indexes of the sentences that a candidate offers: the ones of which it keeps any words."""
         own = span.sentence_range
         if span.candidate.shortened_by != ALREADY_SENT:
-            return slice(own.start, own.stop)
+            return own
         found: list[int] = []
         for start, end in span.candidate.spans:
             begin, stop = span.start + start, span.start + end
@@ -295,21 +302,10 @@ class ScoredSentences:
         """Return the average and the best of the scores that each candidate with any sentences offers, by key."""
         import numpy as np  # loaded already, since scores are arrays
 
-        keys, indexes, starts = self._offered
-        if not keys:
+        scores, counts = scores[self.offered], self.offered_counts
+        starts = (counts.cumsum() - counts)[counts > 0]
+        if not len(starts):
             return {}
-        offered = scores[indexes]
-        means = np.add.reduceat(offered, starts) / np.diff(starts, append=len(indexes))
-        best = np.maximum.reduceat(offered, starts)
+        means, best = np.add.reduceat(scores, starts) / counts[counts > 0], np.maximum.reduceat(scores, starts)
+        keys = [span.candidate.key for span in compress(self.candidate_spans, counts.tolist())]
         return dict(zip(keys, zip(means.tolist(), best.tolist(), strict=True), strict=True))
-
-    @cached_property
-    def _offered(self) -> tuple[Sequence[int], IntArray, IntArray]:
-        """The keys of the candidates that offer any sentences, the indexes of all these, and where each one's begin."""
-        import numpy as np
-
-        every = np.arange(len(self.scores))
-        by_key = {span.candidate.key: every[self._offered_by(span)] for span in self.candidate_spans}
-        by_key = {key: own for key, own in by_key.items() if len(own)}
-        lengths = np.array([*map(len, by_key.values())], dtype=np.int64)
-        return [*by_key], np.concatenate([every[:0], *by_key.values()]), lengths.cumsum() - lengths

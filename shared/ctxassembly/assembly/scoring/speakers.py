@@ -24,6 +24,8 @@ SPEAKER_BONUS = 1.0
 """Added to sentences in turns of a speaker whom the query names, on the scale of `Weights`: less than their words."""
 _MAX_NAME_CHARS = 100
 """Maximum number of characters before the colon of a turn: a time, a name, another time."""
+_MAX_WORD_DISTANCE = 60
+"""The same from the beginning of a word of the name on."""
 _FULLWIDTH_COLON = "\uff1a"
 _MAX_NAME_WORDS = 4
 """Maximum number of words of a name, titles and numbers included."""
@@ -51,7 +53,7 @@ def mentioned_turns(text: str, text_starts: Sequence[int], term_offsets: Iterabl
     searched = text.replace(_FULLWIDTH_COLON, ":")
     # Hardly any text has a word of the query before a colon at the beginning of a line, and where code does
     # ("class Circle:"), it isn't a name in the query.
-    near = {searched.find(":", offset, offset + _MAX_NAME_CHARS) for offset in term_offsets} - {-1}
+    near = {searched.find(":", offset, offset + _MAX_WORD_DISTANCE) for offset in term_offsets} - {-1}
     mentioned = _mentioned_names({name for _, name in _find_turns(text, sorted(near), bounds)}, query)
     if not mentioned:
         return []

@@ -8,7 +8,7 @@ changes it by .01, and weights fitted on all sets but one find no more on the se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -34,9 +34,9 @@ def stop_word_weights(query: str) -> Mapping[str, float]:
     return dict.fromkeys(_match_forms(weak_words) - _match_forms(other_words), STOP_WORD_WEIGHT) if other_words else {}
 
 
-def _match_forms(terms: Iterable[str]) -> set[str]:
+def _match_forms(terms: Collection[str]) -> set[str]:
     """Return the stems and long words by which `terms` are found in texts."""
-    return {form for term in terms for form in (term[:PREFIX_LENGTH], *find_long_words(term))}
+    return {term[:PREFIX_LENGTH] for term in terms} | find_long_words(" ".join(terms)).keys()
 
 
 # Only the best scores of a scorer count: those sentences are the ones that words miss. It ranks all others no better

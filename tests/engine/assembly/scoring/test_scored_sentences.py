@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,7 +177,9 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
     shares = [CandidateSpan(even, 0, 16, range(3)), CandidateSpan(uneven, 0, 16, range(3, 6))]
     for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
         values = np.array([3.0, 3.0, 3.0, 0.0, answer, 0.0])
-        units = ScoredSentences("", [], values, [], [], values, values, values, shares, TextLines("", [], [], []))
+        text: tuple[str, list[int], Any, list[bool], list[str]] = ("", [], values, [], [])
+        offered, lines = (np.arange(6), np.array([3, 3])), TextLines("", [], [], [])
+        units = ScoredSentences(*text, values, values, values, shares, *offered, lines)
         assert units.rank_candidates([even, uneven]) == order
 
 
