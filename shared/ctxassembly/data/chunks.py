@@ -110,7 +110,7 @@ class Chunk:
     @property
     def lookup_id(self) -> str:
         """The id by which the store finds the document."""
-        return (self.origin and self.origin.lookup_id) or self.document_id
+        return self.document_id if self.origin is None else self.origin.lookup_id or self.document_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ IN_CONTEXT: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
 """The outcomes of a chunk that has text of its own in the context."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortened:
+class Shortened(NamedTuple):
     """A chunk of which only a part is in the context, and the tokens of its text before and after.
 
     Tokens are counted, except for "sentence": there nearly all chunks are shortened, and the length gives an estimate.

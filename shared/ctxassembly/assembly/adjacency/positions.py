@@ -34,6 +34,8 @@ from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
 def adopt_documents(chunks: Iterable[Chunk], refs: Iterable[ChunkRef]) -> list[Chunk]:
     """Return `chunks`, of which those without a document get the one whose link asked for them."""
     document_by_link = {ref.chunk_id: ref.document_id for ref in reversed(tuple(refs)) if ref.chunk_id is not None}
+    if not document_by_link:
+        return [*chunks]
     return [
         replace(chunk, document_id=document_by_link[chunk.id])
         if chunk.id in document_by_link and has_no_document(chunk)
@@ -100,7 +102,7 @@ def chunk_section(chunk: Chunk) -> SectionKey:
 
 def is_facts(chunk: Chunk) -> bool:
     """Return True if `chunk` has a graph's facts about another one, which have no position in the document."""
-    return FACTS_KEY in dict(chunk_section(chunk))
+    return chunk.origin is not None and FACTS_KEY in dict(chunk.origin.section)
 
 
 def offset_of(chunk: Chunk) -> int | None:

@@ -96,7 +96,7 @@ def contested_documents(hits: Iterable[Chunk]) -> set[str]:
         hit.document_id
         for hit in hits
         if not (hit.origin and hit.origin.has_no_id)
-        and first_text.setdefault((hit.document_id, hit.id), hit.text.strip()) != hit.text.strip()
+        and first_text.setdefault((hit.document_id, hit.id), text := hit.text.strip()) != text
     }
 
 
@@ -145,6 +145,8 @@ def separate_positions(chunks: Iterable[Chunk], positions: Mapping[str, int]) ->
     for chunk in chunks:
         if has_shared_index(chunk):
             sharing[positions[chunk.id]].append(chunk)
+    if not sharing:
+        return positions
     # The order of chunks of one index, and the positions that they take beyond the one they share.
     steps: dict[str, int] = {}
     added: Counter[int] = Counter()
@@ -153,8 +155,6 @@ def separate_positions(chunks: Iterable[Chunk], positions: Mapping[str, int]) ->
         if len(starts) == len({chunk.id for chunk in members}) and None not in [chunk.start for chunk in members]:
             steps |= {chunk.id: starts.index(chunk.start or 0) for chunk in members}
             added[position] = len(starts) - 1
-    if not steps:
-        return positions
     # Later chunks are shifted by the number of positions added before them.
     shift, shifted = 0, dict[int, int]()
     for position in sorted(set(positions.values())):

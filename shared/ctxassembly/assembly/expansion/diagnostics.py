@@ -93,8 +93,7 @@ def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str,
     """
     pages: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for hit in hits:
-        page = keys.read(hit.metadata, "page")
-        if page is None or hit.index:
+        if hit.index or (page := keys.read(hit.metadata, "page")) is None:
             continue
         for key in ("file_path", *keys.source):
             file = hit.metadata.get(key)

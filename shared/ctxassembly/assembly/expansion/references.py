@@ -20,7 +20,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
 from ctxassembly.text.tables import begins_inside_table
 
 
-def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
+def index_refs(hits: Sequence[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
     """References to the chunks at index +- `window` of `hits`, by document, then by index.
 
     Before a hit that begins inside a table they reach as far as its header may be. Chunks among `hits` and `known` are
@@ -30,14 +30,11 @@ def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) 
     near_indexes: dict[str, set[int]] = defaultdict(set)
     for hit in hits:
         if hit.index is not None:
-            document_id = hit.document_id if hit.origin is None else hit.lookup_id
-            known_indexes[document_id].add(hit.index)
             before = max(window, MAX_CHUNKS) if begins_inside_table(hit.text) else window
-            near_indexes[document_id].update(range(max(0, hit.index - before), hit.index + window + 1))
-    for chunk in known:
-        document_id = chunk.document_id if chunk.origin is None else chunk.lookup_id
-        if document_id in known_indexes and chunk.index is not None:
-            known_indexes[document_id].add(chunk.index)
+            near_indexes[hit.lookup_id].update(range(max(0, hit.index - before), hit.index + window + 1))
+    for chunk in (*hits, *known):
+        if chunk.index is not None:
+            known_indexes[chunk.lookup_id].add(chunk.index)
     refs: list[ChunkRef] = []
     for document_id, indexes in near_indexes.items():
         refs += [ChunkRef(document_id, index) for index in sorted(indexes - known_indexes[document_id])]
