@@ -91,7 +91,6 @@ class TextLines:
         self._text, self._boundaries, self._continues, self._document_ids = text, boundaries, continues, document_ids
         self._is_continued = [*continues[1:], False]
         self._forms = LineForms(text, boundaries, continues)
-        self._needed: dict[int, Sequence[int] | None] = {}
         self._table_starts: dict[int, int] = {}
         self._list_heads: dict[int, tuple[int, ...]] = {}
         self._entries: dict[int, range] = {}
@@ -101,9 +100,20 @@ class TextLines:
 
         Its own may be among them.
         """
-        if index not in self._needed:
-            self._needed[index] = self._find_needed(index)
-        return self._needed[index]
+        form = self._forms[index]
+        if form & _PROSE:  # as most sentences; where it begins no line, the line may be of a record
+            return () if form & _BEGINS_LINE else self._record(index)
+        if form & _ROW_LINE:
+            return self._table_head(index)
+        if record := self._record(index):
+            return record
+        if entry := self.entry(index):
+            return [*entry, *(self._introduction(entry[0]) if self._forms[entry[0]] & _ITEM_LINE else ())]
+        if form & _ITEM_LINE:
+            return self._introduction(index)
+        if self.introduces(index):
+            return [index + 1] if self._is_continued[index] else []
+        return None if form & _SHORT and not form & _WHOLE_LINE else ()
 
     def introduces(self, index: int) -> bool:
         """Return True if the line at `index` introduces the next one: it ends in a colon, or is short, as a heading."""
@@ -134,8 +144,7 @@ class TextLines:
         if not self._forms[index] & _ENTRY_LINE:
             return range(0)
         if index not in self._entries:
-            found = self._find_entry(index)
-            self._entries |= dict.fromkeys((index, *found), found)
+            self._find_entry(index)
         return self._entries[index]
 
     def table(self, index: int) -> range:
@@ -151,30 +160,21 @@ class TextLines:
 
     def list_of(self, index: int) -> range:
         """Return the indexes of the list that the item or introduction at `index` is of; empty if it is none."""
-        first = index + 1 if self._is_continued[index] and self._introduction(index + 1) == (index,) else index
-        head = self._introduction(first) if first > index or self._forms[index] & _ITEM_LINE else ()
+        last = index
+        head: Sequence[int] = ()
+        if (
+            self._is_continued[index]
+            and self._forms[index + 1] & _ITEM_LINE
+            and self._introduction(index + 1) == (index,)
+        ):
+            head, last = (index,), index + 1
+        elif self._forms[index] & _ITEM_LINE:
+            head = self._introduction(index)
         if not head:
             return range(0)
-        last = first
         while last + 1 < len(self._continues) and self._introduction(last + 1) == head:
             last += 1
         return range(head[0], last + 1)
-
-    def _find_needed(self, index: int) -> Sequence[int] | None:
-        form = self._forms[index]
-        if form & _PROSE:  # as most sentences; where it begins no line, the line may be of a record
-            return () if form & _BEGINS_LINE else self._record(index)
-        if form & _ROW_LINE:
-            return self._table_head(index)
-        if record := self._record(index):
-            return record
-        if entry := self.entry(index):
-            return [*entry, *(self._introduction(entry[0]) if self._forms[entry[0]] & _ITEM_LINE else ())]
-        if form & _ITEM_LINE:
-            return self._introduction(index)
-        if self.introduces(index):
-            return [index + 1] if self._is_continued[index] else []
-        return None if form & _SHORT and not form & _WHOLE_LINE else ()
 
     def _table_head(self, index: int) -> Sequence[int]:
         """Return the header of the table that the row at `index` is of, with the rule; of the header, also a row.
@@ -224,7 +224,8 @@ class TextLines:
         """Return True if the sentence at `index` continues an item: it begins no line, or an indented one."""
         return not self._forms[index] & _BEGINS_LINE or self._text[self._boundaries[index]].isspace()
 
-    def _find_entry(self, index: int) -> range:
+    def _find_entry(self, index: int) -> None:
+        """Record the entry of the line at `index` for its lines; for those of a longer run, that they are of none."""
         first = last = index
         while last - first < MAX_ENTRY_LINES and self._continues_entry(first):
             first -= 1
@@ -232,7 +233,8 @@ class TextLines:
             last += 1
         is_too_long = self._boundaries[last + 1] - self._boundaries[first] > MAX_ENTRY_CHARS
         is_entry = first < last < first + MAX_ENTRY_LINES and not is_too_long
-        return range(first, last + 1) if is_entry else range(0)
+        lines = range(first, last + 1)
+        self._entries |= dict.fromkeys(lines, lines if is_entry else range(0))
 
     def _continues_entry(self, index: int) -> bool:
         """Return True if the line at `index` and the one before it are of the same entry."""

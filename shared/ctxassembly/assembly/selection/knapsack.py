@@ -102,7 +102,13 @@ class Companions(dict[int, tuple[int, ...]]):
 
     def __missing__(self, index: int) -> tuple[int, ...]:
         """Find the companions of the sentence at `index`."""
-        found = self[index] = self._find(index)
+        needed, last = {*self._needed(index)}, index
+        for _ in range(MAX_COMPANIONS if needed else 0):
+            if max(needed) <= last or not self._lines.introduces(max(needed)):
+                break
+            last = max(needed)
+            needed.update(self._needed(last))
+        found = self[index] = tuple([at for at in sorted(needed) if at != index and self._may_be_included[at]])
         return found
 
     def has_antecedent(self, index: int) -> bool:
@@ -121,18 +127,6 @@ class Companions(dict[int, tuple[int, ...]]):
         """
         is_best = index in self._sentences.indexes_by_score[:MAX_BEST]
         return is_best and not self._lines.introduces(index) and not self._lines.is_part(index)
-
-    def _find(self, index: int) -> tuple[int, ...]:
-        needed = self._needed(index)
-        if not needed:
-            return ()
-        found, last = {*needed}, index
-        for _ in range(MAX_COMPANIONS):
-            if max(found) <= last or not self._lines.introduces(max(found)):
-                break
-            last = max(found)
-            found.update(self._needed(last))
-        return tuple([at for at in sorted(found) if at != index and self._may_be_included[at]])
 
     def _needed(self, index: int) -> Sequence[int]:
         needed = self._lines.needed(index)
@@ -196,7 +190,8 @@ def pick_greedily(
             return Picked(picked, max_tokens - free_tokens, False)
         if index in picked:
             continue
-        length = boundaries[index + 1] - boundaries[index]
+        begin, end = boundaries[index], boundaries[index + 1]
+        length = end - begin
         if length > (free_tokens + 1) * max_chars:
             all_fit = False
             continue
@@ -205,11 +200,11 @@ def pick_greedily(
         if length > (free_tokens - overhead + 1) * max_chars:
             all_fit = False
             continue
-        text = sentences.sentence_text(index)
+        text = sentences.text[begin:end].strip()
         if _adds_nothing(sentences, index, text, picked_texts, is_adjacent=is_adjacent):
             continue
         added = {index, *gaps}
-        cost = overhead + sum([costs[at] for at in added])
+        cost = overhead + (sum([costs[at] for at in added]) if gaps else costs[index])
         if cost > free_tokens:
             all_fit = False
             continue
@@ -310,7 +305,7 @@ def _is_scrap(sentences: ScoredSentences, index: int, text: str) -> bool:
     A sentence of the best hit isn't if the whole hit is as short: "Paid." may be the answer. Signs alone always are,
     such as the rule of a table.
     """
-    has_words = any(map(str.isalnum, text))
+    has_words = text[:1].isalnum() or any(map(str.isalnum, text))
     if (has_words and len(text) > MAX_SCRAP_CHARS) or index in sentences.short_best_hit_range:
         return False
     if not has_words:
