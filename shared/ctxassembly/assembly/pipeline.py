@@ -90,7 +90,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         log.missing = stripped
         log.notes.append(stripped)
 
-    hits = tuple(candidate for candidate in candidates if candidate.is_hit)
+    hits = tuple(candidate for candidate in candidates if not candidate.distance)
     supplement = render_supplement(call.supplement, hits, query, config, counter)
     unsent = Unsent(candidates, {})
     relevance = Relevance(candidates, query, config, counter, joins)

@@ -116,7 +116,7 @@ def _add_neighbors(
     with_unique_ids = disambiguate_ids(flagged)
     position_of = _chunk_positions(with_unique_ids, admitted, fetched, policy, config)
     positioned = tuple(
-        Candidate(hit.key, chunk, hit.rank, hit.score, position=position_of[chunk.document_id, name.id])
+        Candidate(hit.key, chunk, hit.rank, hit.score, 0, position_of[chunk.document_id, name.id])
         for hit, chunk, name in zip(hits, chunks, with_unique_ids[: len(hits)], strict=True)
     )
     expanding = [hit for hit in positioned if hit.rank not in without_neighbors] if without_neighbors else positioned

@@ -31,7 +31,12 @@ def far_heads(
     if not inside:
         return {}
     found: dict[int, list[tuple[int, Candidate]]] = defaultdict(list)
-    known = {(chunk.document_id, positions[chunk.document_id, chunk.id]): (key, chunk.text) for key, chunk in chunks}
+    documents = {hit.chunk.document_id for hit in inside}
+    known = {
+        (chunk.document_id, positions[chunk.document_id, chunk.id]): (key, chunk.text)
+        for key, chunk in chunks
+        if chunk.document_id in documents
+    }
     known |= {(hit.chunk.document_id, hit.position): (hit.key, hit.chunk.text) for hit in hits}
     find_end = cache(table_end)
     for hit in inside:

@@ -186,7 +186,7 @@ class _Fetcher:
     def record(self, refs: Sequence[ChunkRef], reply: _Reply, log: TraceRecorder) -> bool:
         """Keep what `reply` has of `refs`; True if it has anything."""
         fetched, access = self.fetched, self._policy.access
-        if any(ref.named_in is not None for ref in refs):
+        if [ref for ref in refs if ref.named_in is not None]:
             by_place, others = list[Chunk](), list[Chunk]()
             for chunk in reply.chunks:
                 (by_place if _is_requested(chunk, self._requested) else others).append(chunk)
@@ -194,7 +194,6 @@ class _Fetcher:
             fetched.mentioned, others = find_mentioned(others, self._hits, fetched.known_documents, self._config.keys)
             reply = reply._replace(chunks=[*by_place, *others], refs=[*filter(_is_by_place, reply.refs)])
             refs = [*filter(_is_by_place, refs)]
-        self._answered.update(reply.refs)
         found = _only_requested(adopt_documents(reply.chunks, refs), self._requested, log)
         returned = (*found, *reply.empty)
         are_stored_hits = self._update_unstored(returned)
@@ -209,8 +208,8 @@ class _Fetcher:
         fetched.empty.extend(chunk for chunk in empty if access is None or access.allows(chunk))
         _add_new(near, self._known, fetched, access)
         # A whole document, or what is around an offset, has the hits in it anyway.
-        is_wide_request = any(ref.index is None and ref.chunk_id is None for ref in refs)
-        fetched.has_others = fetched.has_others or bool(returned and is_wide_request) or not all(are_stored_hits)
+        wide_refs = [ref for ref in refs if ref.index is None and ref.chunk_id is None]
+        fetched.has_others = fetched.has_others or bool(returned and wide_refs) or not all(are_stored_hits)
         for chunk in returned:
             fetched.returned_ids.setdefault(chunk.document_id, set()).add(chunk.id)
         if self._without_index:
@@ -232,6 +231,7 @@ class _Fetcher:
 
     def _record_complete(self, returned: Iterable[Chunk], refs: Iterable[ChunkRef]) -> None:
         """Record the documents and offsets that the store answered in full: what it didn't return doesn't exist."""
+        self._answered.update(refs)
         lookup_ids = {chunk.lookup_id for chunk in returned}
         self.fetched.complete_documents.update(name for name in lookup_ids if ChunkRef(name) in self._answered)
         offsets = {

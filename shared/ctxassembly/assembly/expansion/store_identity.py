@@ -63,7 +63,7 @@ class StoredHits:
             for hit in (*hits, *alike):
                 if id(hit) not in self._stored and is_same_text(hit.text, chunk.text):
                     self._stored.add(id(hit))
-        return [not self._stored.isdisjoint(map(id, hits)) for hits in at_places]
+        return [bool(hits) and not self._stored.isdisjoint(map(id, hits)) for hits in at_places]
 
     def known_documents(self) -> set[str]:
         """Return the ids of the documents of which the store holds a hit, its own and grouping ones."""
