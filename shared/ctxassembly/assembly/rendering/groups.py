@@ -12,7 +12,8 @@ no more to try than one of a few, and what was measured of a stretch is measured
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
@@ -101,23 +102,7 @@ class DocumentGroup:
     Its runs and its size are found out when they are first asked for, and kept.
     """
 
-    __slots__ = (
-        "_candidates",
-        "document_id",
-        "key",
-        "measured",
-        "passages",
-        "relevance",
-        "runs",
-        "sort_key",
-    )
-
-    def __init__(
-        self,
-        key: GroupKey,
-        passages: list[DocumentText],
-        relevance: tuple[int, int],
-    ) -> None:
+    def __init__(self, key: GroupKey, passages: list[DocumentText], relevance: tuple[int, int]) -> None:
         self.key = key
         self.passages = passages
         self.relevance = relevance
@@ -128,16 +113,13 @@ class DocumentGroup:
         self.document_id = first.chunk.document_id
         self.sort_key = relevance, self.document_id, first.position
         """Its place in the order of relevance."""
-        self._candidates: list[Candidate] | None = None
         self.runs: list[LabelRun] | None = None
         self.measured: MeasuredGroup | None = None
 
-    @property
+    @cached_property
     def candidates(self) -> list[Candidate]:
         """All of them."""
-        if self._candidates is None:
-            self._candidates = [candidate for passage in self.passages for _, candidate in passage.members]
-        return self._candidates
+        return [candidate for passage in self.passages for candidate in passage.candidates]
 
 
 class LabelRun:
@@ -203,7 +185,7 @@ def label_runs(
     cite: str,
     order: str,
     summary: str,
-    get_source: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
+    get_source: Callable[[DocumentGroup], tuple[str, int | str | None]],
     get_rank: GetRank | None,
 ) -> list[LabelRun]:
     """Return the runs of a document: its labels by `cite`, which are read in `order`.
@@ -211,52 +193,36 @@ def label_runs(
     `get_source` gives source and first page, by which some orders sort. `get_rank` ranks chunks; without it all labels
     make one run.
     """
-    candidates = group.candidates
     pieces = [passage.pieces for passage in group.passages if passage.pieces]
     labels = make_labels(pieces, cite, order, get_rank or rank_key)
-    source, page = get_source(candidates)
-    ranked = _ranked_labels(candidates, labels, get_rank) if get_rank else [(labels, group.relevance)]
+    source, page = get_source(group)
+    ranked = _ranked_labels(group.candidates, labels, get_rank) if get_rank else [(labels, group.relevance)]
     runs = []
     for run_labels, relevance in ranked:
         # A beginning of a text that is cut may have nothing but blanks, and then no label.
-        first = run_labels[0].passages[0][0].candidate if run_labels else candidates[0]
+        first = run_labels[0].passages[0][0].candidate if run_labels else group.candidates[0]
         sort_keys = SortKeys(relevance, first.chunk.document_id, first.position, source, page)
         runs.append(LabelRun(run_labels, summary, sort_keys))
     return runs
 
 
 def added_texts(new: Sequence[Candidate], existing: Sequence[Candidate], get_join: GetJoin) -> list[str]:
-    """Return the texts that `new` add to `existing`, all of one document, both in reading order.
+    """Return the texts that `new` add to `existing`, which are in reading order, all of one document.
 
     They are a lower bound: what is hard to foresee is left out.
     """
-    if len(new) == 1 and not existing:
-        return _kept_text_in((0, len(new[0].chunk.text)), new[0])
-    if len(new) == 1:
-        at = bisect(existing, reading_key(new[0]), key=reading_key)
-        before = existing[at - 1] if at else None
-        after = existing[at] if at < len(existing) else None
-        span = _exclusive_span(before, new[0], after, get_join)
-        return [] if span is None else _kept_text_in(span, new[0])
-    if any(candidate.kept_spans is not None for candidate in new):
+    if len(new) > 1 and any(candidate.kept_spans is not None for candidate in new):
         return []
-    merged = sorted([*existing, *new], key=reading_key)
-    return _exclusive_texts(merged, {candidate.key for candidate in new}, get_join)
-
-
-def _exclusive_texts(merged: Sequence[Candidate], added_keys: Container[int], get_join: GetJoin) -> list[str]:
-    """Return the text of each of `added_keys` that neither of its two neighbors has; shared text is the first one's."""
-    texts: list[str] = []
-    before = None
-    for candidate, after in zip(merged, [*merged[1:], None], strict=True):
-        if candidate.key in added_keys:
-            span = _exclusive_span(
-                before, candidate, None if after is None or after.key in added_keys else after, get_join
-            )
-            if span is None:
-                continue
+    new, texts = sorted(new, key=reading_key), list[str]()
+    for number, candidate in enumerate(new):
+        at = bisect(existing, reading_key(candidate), key=reading_key)
+        before = max([*existing[at - 1 : at], *new[number - 1 : number]], key=reading_key, default=None)
+        after = existing[at] if at < len(existing) else None
+        # Text that two of `new` share counts with the first.
+        if after and number + 1 < len(new) and reading_key(new[number + 1]) < reading_key(after):
+            after = None
+        if (span := _exclusive_span(before, candidate, after, get_join)) is not None:
             texts += _kept_text_in(span, candidate)
-        before = candidate
     return texts
 
 

@@ -251,7 +251,7 @@ class Layout:
         total = _swap_sizes(self.total_size, *self._swapped_sizes(changed))
         if total.not_additive or not total.labels:
             return None
-        tokens, characters = typesetter.meter.label_digits(total.labels)
+        tokens, characters = typesetter.label_digits(total.labels)
         tokens += total.tokens
         characters += total.characters
         supplement = typesetter.supplement
@@ -276,7 +276,7 @@ class Layout:
             return typesetter.measure_group(self._last_group_with(changed)).separator_tokens
         run = typesetter.place_runs({**self.groups, **changed}.values())[-1].run
         if not typesetter.is_by_document:
-            return typesetter.meter.separator_tokens(run.labels[-1])
+            return typesetter.separator_tokens(run.labels[-1])
         key = (0, run.sort_keys.document_id)
         return typesetter.measure_group(changed[key] if key in changed else self.groups[key]).separator_tokens
 

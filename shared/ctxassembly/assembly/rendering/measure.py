@@ -69,130 +69,6 @@ def effective_order(config: AssemblyConfig, parts: Parts | None = None) -> Order
     return "relevance" if parts is not None and parts.chunk_parts else "documents"
 
 
-class SizeMeter:
-    """Measures groups for one config, read in `parts`."""
-
-    def __init__(self, config: AssemblyConfig, counter: TokenCounter, renderer: Renderer, parts: Parts | None) -> None:
-        self._counter = counter
-        self._token_starts = (parts or Parts({})).token_starts
-        self._renderer = renderer
-        self._cite = config.cite
-        self._order = effective_order(config, parts)
-        self.get_rank: GetRank = parts.chunk_rank if parts is not None and parts.chunk_parts else rank_key
-        """Ranks chunks by relevance."""
-        self._has_labels = shows_labels(config.format)
-        self._first_label, self._label_step = config.first_label, renderer.earlier.label_step
-        marker = counter.measure(PASSAGE_MARKER)
-        self._marker_start = counter.measure(marker.prefix)
-        self._marker_end = counter.measure(marker.suffix or "")
-        self._separator = counter.measure(SEPARATORS[config.separator])
-        # Counts add up only without a function of the caller's, which would write a footer of its own.
-        self._footer = FORMATS[config.format].footer if isinstance(config.format, str) else ""
-
-    def label_digits(self, label_count: int) -> tuple[int, int]:
-        """Return the tokens and the characters by which the numbers of so many labels exceed one digit each."""
-        first, step = self._first_label, self._label_step
-        last = first + (label_count - 1) * step
-        tokens = characters = 0
-        min_number, length = 10, 1
-        while self._has_labels and last >= min_number:
-            longer_count = (last - max(min_number, first)) // step + 1
-            characters += longer_count
-            tokens += longer_count if length % DIGITS_PER_TOKEN == 0 else 0
-            min_number, length = min_number * 10, length + 1
-        return tokens, characters
-
-    def separator_tokens(self, label: CitationBlock) -> int:
-        """Return the tokens that go if nothing comes after the block of a label."""
-        return self._labels_size(label.passages[-1], "")[1]
-
-    def measure_group(self, group: DocumentGroup, summary: str) -> MeasuredGroup:
-        """Return the size of `group`."""
-        if group.measured is None:
-            group.measured = self._measure_group(group, summary)
-        return group.measured
-
-    def _measure_group(self, group: DocumentGroup, summary: str) -> MeasuredGroup:
-        passages = group.passages
-        if any(not passage.pieces for passage in passages):  # nothing but blanks: it has no portion
-            return MeasuredGroup(Size(not_additive=1), 0, 0)
-        first, last, preamble = passages[0], passages[-1], self._preamble(passages, summary)
-        last_size, separator_tokens = self._passage_size(last, preamble if first is last else None, is_last=True)
-        sizes = [last_size]
-        if first is not last:
-            sizes.append(self._passage_size(first, preamble, is_last=False)[0])
-            sizes += [self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]]
-        total = _sum_sizes(sizes)
-        return MeasuredGroup(total, separator_tokens, total.tokens - max(separator_tokens, 0))
-
-    def _preamble(self, passages: Sequence[DocumentText], summary: str) -> str:
-        """Return the text before the first of `passages`.
-
-        Where each label has a header of its own, that text is the summary, which belongs below the first one.
-        """
-        if self._cite != "document":
-            return summary
-        label = CitationBlock([passage.pieces for passage in passages], _best_in_passages(passages), summary)
-        return _heading_text(self._renderer, label)
-
-    def _passage_size(self, passage: DocumentText, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
-        """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
-
-        Also the tokens of it that go if nothing comes after the separator.
-        """
-        if self._cite != "document":
-            preamble, is_last = preamble or "", True
-        key = (preamble, is_last)
-        if key not in passage.sizes:
-            if self._cite == "document":
-                size, separator = self._block_size(passage.pieces, preamble, is_last=is_last)
-            else:
-                size, separator = self._labels_size(passage.pieces, preamble or "")
-            if len({piece.candidate.key for piece in passage.pieces}) != len(passage.members):
-                size = size._replace(contained_count=1)
-            passage.sizes[key] = size, separator
-        cached: tuple[Size, int] = passage.sizes[key]
-        return cached
-
-    def _block_size(self, passage: tuple[TextPiece, ...], preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
-        previous = self._marker_end if preamble is None else self._counter.measure(preamble)
-        after = self._renderer.footer_parts(self._footer, passage) if is_last else None
-        return self._portion_size(previous, passage, after)
-
-    def _labels_size(self, passage: tuple[TextPiece, ...], summary: str) -> tuple[Size, int]:
-        whole, separator = Size(), 0
-        for label in make_labels([passage], self._cite, self._order, self.get_rank):
-            preamble = _heading_text(self._renderer, label._replace(summary="" if whole.labels else summary))
-            after = self._renderer.footer_parts(self._footer, label.passages[-1])
-            size, separator = self._portion_size(self._counter.measure(preamble), label.passages[-1], after)
-            whole = whole.plus(size)
-        return whole, separator
-
-    def _portion_size(
-        self, previous: TokenSpan, passage: Sequence[TextPiece], after: Sequence[RenderedPart] | None
-    ) -> tuple[Size, int]:
-        """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
-        counter, is_first = self._counter, not previous.characters
-        parts = self._renderer.passage(passage, is_first=is_first)
-        pieces = [counter.measure(part.text, self._cuts(part)) for part in parts]
-        verbatim = sum(
-            [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
-        )
-        # A text that begins with these merges with the line break before it.
-        is_loose = is_first and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
-        if after is None:
-            whole = counter.chain((previous, *pieces, self._marker_start))
-            return Size(counter.tokens(whole), whole.characters, 0, verbatim, int(is_loose)), 0
-        without_separator = counter.chain((previous, *pieces, *(counter.measure(part.text) for part in after)))
-        whole = counter.chain((without_separator, self._separator))
-        tokens = counter.tokens(whole)
-        return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
-
-    def _cuts(self, part: RenderedPart) -> Iterable[int]:
-        """Return the offsets of sentences in the text of `part`."""
-        return self._token_starts(part.candidate.key, part.start, part.end) if part.candidate else ()
-
-
 def _best_in_passage(passage: DocumentText) -> Candidate:
     if "best" not in passage.sizes:
         passage.sizes["best"] = best_candidate([passage.pieces])
@@ -255,8 +131,15 @@ class Typesetter:
         """True if the labels of a group keep together; else each is ordered on its own."""
         self.parts = parts
         self.renderer = renderer
-        self.meter = SizeMeter(config, counter, renderer, parts)
+        self.get_rank: GetRank = parts.chunk_rank if parts is not None and parts.chunk_parts else rank_key
+        """Ranks chunks by relevance."""
+        self._token_starts = (parts or Parts({})).token_starts
+        marker = counter.measure(PASSAGE_MARKER)
+        self._marker_start = counter.measure(marker.prefix)
+        self._marker_end = counter.measure(marker.suffix or "")
         self.separator = counter.measure(SEPARATORS[config.separator])
+        # Counts add up only without a function of the caller's, which would write a footer of its own.
+        self._footer = FORMATS[config.format].footer if isinstance(config.format, str) else ""
         self._summaries = summaries
         self._supplement_parts = supplement
         self.get_join = get_join
@@ -311,12 +194,10 @@ class Typesetter:
         """Return a lower bound on the tokens of its header, if `candidate` has a label of its own."""
         parts, _ = self.renderer.heading(1, self._own_label(candidate))
         known = self.counter.measure(parts[0].text.removesuffix("\n") if parts else "")
+        if not known.suffix:
+            return 0
         # Its last token may merge with the text.
-        return (
-            self.counter.count(known.prefix) + known.inner_count + max(lower_bound(known.suffix) - 1, 0)
-            if known.suffix
-            else 0
-        )
+        return self.counter.count(known.prefix) + known.inner_count + max(lower_bound(known.suffix) - 1, 0)
 
     def _own_label(self, candidate: Candidate, summary: str = "") -> CitationBlock:
         whole = TextPiece(candidate, 0, len(candidate.chunk.text), "")
@@ -324,7 +205,26 @@ class Typesetter:
 
     def measure_group(self, group: DocumentGroup) -> MeasuredGroup:
         """Return the size of `group`."""
-        return self.meter.measure_group(group, self._summaries.get(group.document_id, ""))
+        if group.measured is None:
+            group.measured = self._measure_group(group)
+        return group.measured
+
+    def label_digits(self, label_count: int) -> tuple[int, int]:
+        """Return the tokens and the characters by which the numbers of so many labels exceed one digit each."""
+        first, step = self.config.first_label, self._earlier.label_step
+        last = first + (label_count - 1) * step
+        tokens = characters = 0
+        min_number, length = 10, 1
+        while shows_labels(self.config.format) and last >= min_number:
+            longer_count = (last - max(min_number, first)) // step + 1
+            characters += longer_count
+            tokens += longer_count if length % DIGITS_PER_TOKEN == 0 else 0
+            min_number, length = min_number * 10, length + 1
+        return tokens, characters
+
+    def separator_tokens(self, label: CitationBlock) -> int:
+        """Return the tokens that go if nothing comes after the block of a label."""
+        return self._labels_size(label.passages[-1], "")[1]
 
     def place_runs(self, groups: Iterable[DocumentGroup]) -> list[PlacedRun]:
         """Return the runs of all `groups` as they are read."""
@@ -372,6 +272,86 @@ class Typesetter:
             run.token_spans[key] = counter.chain(pieces[1:])
         return run.token_spans[key]
 
+    def _measure_group(self, group: DocumentGroup) -> MeasuredGroup:
+        passages, summary = group.passages, self._summaries.get(group.document_id, "")
+        if any(not passage.pieces for passage in passages):  # nothing but blanks: it has no portion
+            return MeasuredGroup(Size(not_additive=1), 0, 0)
+        first, last, preamble = passages[0], passages[-1], self._preamble(passages, summary)
+        last_size, separator_tokens = self._passage_size(last, preamble if first is last else None, is_last=True)
+        sizes = [last_size]
+        if first is not last:
+            sizes.append(self._passage_size(first, preamble, is_last=False)[0])
+            sizes += [self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]]
+        total = _sum_sizes(sizes)
+        return MeasuredGroup(total, separator_tokens, total.tokens - max(separator_tokens, 0))
+
+    def _preamble(self, passages: Sequence[DocumentText], summary: str) -> str:
+        """Return the text before the first of `passages`.
+
+        Where each label has a header of its own, that text is the summary, which belongs below the first one.
+        """
+        if self.config.cite != "document":
+            return summary
+        label = CitationBlock([passage.pieces for passage in passages], _best_in_passages(passages), summary)
+        return _heading_text(self.renderer, label)
+
+    def _passage_size(self, passage: DocumentText, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
+        """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
+
+        Also the tokens of it that go if nothing comes after the separator.
+        """
+        if self.config.cite != "document":
+            preamble, is_last = preamble or "", True
+        key = (preamble, is_last)
+        if key not in passage.sizes:
+            if self.config.cite == "document":
+                size, separator = self._block_size(passage.pieces, preamble, is_last=is_last)
+            else:
+                size, separator = self._labels_size(passage.pieces, preamble or "")
+            if len({piece.candidate.key for piece in passage.pieces}) != len(passage.members):
+                size = size._replace(contained_count=1)
+            passage.sizes[key] = size, separator
+        cached: tuple[Size, int] = passage.sizes[key]
+        return cached
+
+    def _block_size(self, passage: tuple[TextPiece, ...], preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
+        previous = self._marker_end if preamble is None else self.counter.measure(preamble)
+        after = self.renderer.footer_parts(self._footer, passage) if is_last else None
+        return self._portion_size(previous, passage, after)
+
+    def _labels_size(self, passage: tuple[TextPiece, ...], summary: str) -> tuple[Size, int]:
+        whole, separator = Size(), 0
+        for label in make_labels([passage], self.config.cite, self.order, self.get_rank):
+            preamble = _heading_text(self.renderer, label._replace(summary="" if whole.labels else summary))
+            after = self.renderer.footer_parts(self._footer, label.passages[-1])
+            size, separator = self._portion_size(self.counter.measure(preamble), label.passages[-1], after)
+            whole = whole.plus(size)
+        return whole, separator
+
+    def _portion_size(
+        self, previous: TokenSpan, passage: Sequence[TextPiece], after: Sequence[RenderedPart] | None
+    ) -> tuple[Size, int]:
+        """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
+        counter, is_first = self.counter, not previous.characters
+        parts = self.renderer.passage(passage, is_first=is_first)
+        pieces = [counter.measure(part.text, self._cuts(part)) for part in parts]
+        verbatim = sum(
+            [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
+        )
+        # A text that begins with these merges with the line break before it.
+        is_loose = is_first and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
+        if after is None:
+            whole = counter.chain((previous, *pieces, self._marker_start))
+            return Size(counter.tokens(whole), whole.characters, 0, verbatim, int(is_loose)), 0
+        without_separator = counter.chain((previous, *pieces, *(counter.measure(part.text) for part in after)))
+        whole = counter.chain((without_separator, self.separator))
+        tokens = counter.tokens(whole)
+        return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
+
+    def _cuts(self, part: RenderedPart) -> Iterable[int]:
+        """Return the offsets of sentences in the text of `part`."""
+        return self._token_starts(part.candidate.key, part.start, part.end) if part.candidate else ()
+
     def _label_runs(self, group: DocumentGroup) -> list[LabelRun]:
         if group.runs is None:
             group.runs = label_runs(
@@ -380,15 +360,15 @@ class Typesetter:
                 order=self.order,
                 summary=self._summaries.get(group.document_id, ""),
                 get_source=self._source_and_page,
-                get_rank=None if self.is_by_document else self.meter.get_rank,
+                get_rank=None if self.is_by_document else self.get_rank,
             )
         return group.runs
 
-    def _source_and_page(self, candidates: Sequence[Candidate]) -> tuple[str, int | str | None]:
-        """Return the source of a document's `candidates` and their first page, where they are ordered by that."""
+    def _source_and_page(self, group: DocumentGroup) -> tuple[str, int | str | None]:
+        """Return the source of a document and the first page of its candidates, where they are ordered by that."""
         if self.order != "document_order":
             return "", None
         particulars = self.renderer.particulars
-        pages = (particulars.number(candidate.chunk, "page") for candidate in candidates)
+        pages = (particulars.number(candidate.chunk, "page") for candidate in group.candidates)
         page = next((page for page in pages if page is not None), None)
-        return particulars.source(candidates[0].chunk), page
+        return particulars.source(group.candidates[0].chunk), page

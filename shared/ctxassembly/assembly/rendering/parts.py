@@ -58,9 +58,8 @@ class Parts:
         forms: list[tuple[int, tuple[Span, ...]]] = []
         for part, spans in enumerate(own):
             if spans:
-                outside = _without(rest, spans)
-                forms.append((part, _without(rest, outside)))
-                rest = outside
+                inside, rest = _divide_spans(rest, spans)
+                forms.append((part, inside))
         text = candidate.chunk.text
         with_text = [
             (part, spans)
@@ -74,5 +73,16 @@ class Parts:
             yield part, candidate._replace(kept_spans=spans, shortened_by=candidate.shortened_by or "sentence")
 
 
-def _without(spans: Sequence[Span], removed: Sequence[Span]) -> tuple[Span, ...]:
-    return tuple(rest for span in spans for rest in subtract_spans(span, removed))
+def _divide_spans(spans: Sequence[Span], by: Sequence[Span]) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Return what of `spans` is inside the spans `by`, and what is outside."""
+    inside: list[Span] = []
+    outside: list[Span] = []
+    for start, end in spans:
+        at = start
+        for rest in (*subtract_spans((start, end), by), (end, end)):
+            if at < rest[0]:
+                inside.append((at, rest[0]))
+            if rest[0] < rest[1]:
+                outside.append(rest)
+            at = rest[1]
+    return tuple(inside), tuple(outside)
