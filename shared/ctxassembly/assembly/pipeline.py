@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
@@ -28,7 +27,7 @@ from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
 from ctxassembly.assembly.selection.select import select
-from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
+from ctxassembly.assembly.selection.supplement import render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -114,7 +113,14 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     yield from log.begin("render", len(result.selected))
     rendered = _render(result, config, counter)
     cited_count = sum(len(passage.chunk_ids) for passage in rendered.cited.passages)
-    yield from log.end(cited_count, partial(_render_outcome, rendered))
+    yield from log.end(
+        cited_count,
+        lambda: {
+            "labels": len(rendered.labels),
+            "tokens": result.token_count,
+            "characters": len(rendered.cited.text),
+        },
+    )
 
     remaining = {candidate.key for candidate in unsent.candidates}
     outcome = FinalSelection(
@@ -221,33 +227,16 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
         if candidate.kept_spans is not None
     }
     labels = layout.labels()
-    blocks = _blocks_in_order(labels, layout.blocks(selection.header_detail), selection.supplement)
+    blocks: list[tuple[CitationBlock | None, Sequence[RenderedPart]]] = [
+        *zip(labels, layout.blocks(selection.header_detail), strict=True)
+    ]
+    if supplement := selection.supplement.parts:
+        blocks.append((None, supplement))
     # A header leaves out what the model is not to read; whoever reads a citation may.
     has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate in selection.selected)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
     cited = cite(blocks, layout.label_numbers(), SEPARATORS[config.separator], metadata_reader, shortened)
     return _Rendered(selection, labels, shortened, metadata_reader, cited)
-
-
-def _render_outcome(rendered: _Rendered) -> Mapping[str, Any]:
-    """Return the outcome of rendering for the trace."""
-    return {
-        "labels": len(rendered.labels),
-        "tokens": rendered.selection.token_count,
-        "characters": len(rendered.cited.text),
-    }
-
-
-def _blocks_in_order(
-    labels: Sequence[CitationBlock],
-    blocks: Sequence[Sequence[RenderedPart]],
-    supplement: RenderedSupplement,
-) -> list[tuple[CitationBlock | None, Sequence[RenderedPart]]]:
-    """Return all blocks in reading order, each with its label; the block of the supplement has none."""
-    in_order: list[tuple[CitationBlock | None, Sequence[RenderedPart]]] = [*zip(labels, blocks, strict=True)]
-    if supplement.parts:
-        in_order.append((None, supplement.parts))
-    return in_order
 
 
 def _shortening_record(
@@ -282,7 +271,7 @@ def _build_trace(
         stages=tuple(log.stages),
         notes=tuple(log.notes),
         hits=len(admitted.hits),
-        chunks=sum(decision.reason != OUTSIDE_WINDOW for decision in decisions),
+        chunks=len(decisions) - [decision.reason for decision in decisions].count(OUTSIDE_WINDOW),
         round_trips=log.round_trips,
         missing=log.missing,
         unscoped=log.unscoped,

@@ -152,14 +152,10 @@ def stripped_indentation(candidates: Iterable[Candidate], get_join: GetJoin) -> 
         first = by_place.get((document_id, position - 1))
         if first is None or get_join(first, second, True) is not None:
             continue
-        if is_indentation_lost(first, second, _offset_gap(first, second)):
+        shared = overlap_by_offset(first, second)
+        if is_indentation_lost(first, second, None if shared is None else -shared):
             return describe_problem("indentation", f"Chunk {safe_repr(second.id, _ID_CHARS)} has lost its indentation")
     return None
-
-
-def _offset_gap(first: Chunk, second: Chunk) -> int | None:
-    overlap = overlap_by_offset(first, second)
-    return None if overlap is None else -overlap
 
 
 def unstored_hits_warning(
