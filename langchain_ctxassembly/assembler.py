@@ -361,12 +361,29 @@ else:
     _Fields, _Alternatives = RunnableConfigurableFields, RunnableConfigurableAlternatives
 
 
+def _with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
+    """Return `runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
+    return runnable if config is None else runnable.with_config(config)
+
+
+def _as_context(configurable: Any, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
+    """Return the same as `ContextAssembler.as_context`, with the assembler that the config of the call configures."""
+
+    def run(inputs: Any, config: RunnableConfig) -> Context:
+        assembler, config = configured_assembler(configurable, config)
+        return assembler.assemble_context(inputs, config)
+
+    async def arun(inputs: Any, config: RunnableConfig) -> Context:
+        assembler, config = configured_assembler(configurable, config)
+        return await assembler.aassemble_context(inputs, config)
+
+    return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
+
+
 class ConfigurableFields(_Fields):
     """An assembler whose fields the config of the call sets."""
 
-    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
-        """The same as `ContextAssembler.as_context`."""
-        return _context_runnable(self, config)
+    as_context = _as_context
 
     @override
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
@@ -385,28 +402,7 @@ class ConfigurableFields(_Fields):
 class ConfigurableAlternatives(_Alternatives):
     """One of several assemblers, which the config of the call chooses."""
 
-    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
-        """The same as `ContextAssembler.as_context`."""
-        return _context_runnable(self, config)
-
-
-def _with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
-    """Return `runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
-    return runnable if config is None else runnable.with_config(config)
-
-
-def _context_runnable(
-    configurable: ConfigurableFields | ConfigurableAlternatives, config: RunnableConfig | None
-) -> Runnable[Any, Context]:
-    def run(inputs: Any, config: RunnableConfig) -> Context:
-        assembler, config = configured_assembler(configurable, config)
-        return assembler.assemble_context(inputs, config)
-
-    async def arun(inputs: Any, config: RunnableConfig) -> Context:
-        assembler, config = configured_assembler(configurable, config)
-        return await assembler.aassemble_context(inputs, config)
-
-    return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
+    as_context = _as_context
 
 
 def checked_assembler(assembler: Any) -> ContextAssembler | ConfigurableFields | ConfigurableAlternatives:

@@ -29,10 +29,10 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import IndexEvidence
-from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_question
+from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
-from langchain_ctxassembly.search import ambient_config, as_channel, search_key
+from langchain_ctxassembly.search import ambient_config, search_channel, search_key
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters
 
@@ -234,12 +234,14 @@ class ContextRetriever(BaseRetriever):
         return await aretrieve(question, self._config_with_limit(k), **self._retrieve_arguments(), on_stage=on_stage)
 
     def _retrieve_arguments(self) -> dict[str, Any]:
-        keys = self.assembler.config.keys
+        search = partial(search_channel, keys=self.assembler.config.keys)
         return {
             "index": self.index,
             "embed": self.embeddings,
             "taxonomy": self.taxonomy,
-            "channels": {name: as_channel(name, one, keys) for name, one in self.channels.items()},
+            "channels": {
+                name: to_channel(name, one, "LangChain", BaseRetriever, search) for name, one in self.channels.items()
+            },
             "rerankers": [as_reranker(one) for one in self.rerankers],
             "category_of": self.category_of,
         }

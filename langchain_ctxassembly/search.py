@@ -7,7 +7,7 @@ excludes is added as a neighbor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -146,25 +146,14 @@ def as_scores(numbers: Sequence[Any]) -> list[float] | None:
     return values if is_falling else [1 - value for value in values]
 
 
-def as_channel(channel: str, retriever: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
-    """Return the search of `retriever`: a function stays as it is, a retriever is asked by `invoke`.
+def search_channel(
+    channel: str, retriever: BaseRetriever, query: str, limit: int, condition: Any, *, keys: MetadataKeys
+) -> list[Hit]:
+    """Return the hits of a retriever that is a channel of a retrieval.
 
     A vector store's retriever takes the number of chunks and the filter of the call, in addition to its own. Any
     other retriever gives as many as it was set up for, and is refused a filter: it would not apply it.
-
-    Raises:
-        ConfigError: `retriever` is neither.
     """
-    if isinstance(retriever, BaseRetriever):
-        return partial(_search, channel, retriever, keys)
-    if not callable(retriever):
-        raise ConfigError(f"channels[{channel!r}]", "a LangChain retriever or a function", retriever)
-    return retriever  # type: ignore[no-any-return]
-
-
-def _search(
-    channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, condition: Any
-) -> list[Hit]:
     options: dict[str, Any] = {}
     if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
         options["k"], own = limit, retriever.search_kwargs.get("filter")

@@ -30,7 +30,7 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import IndexEvidence
-from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_question
+from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.convert.models import as_query_embedding, as_reranker
 from llamaindex_ctxassembly.convert.nodes import read_nodes
@@ -109,12 +109,14 @@ class ContextRetriever(BaseRetriever):
         self._warnings = WarnOnce()
         self._base_postprocessor = postprocessor or ContextAssemblyPostprocessor()
         self._postprocessor = _with_index_store(self._base_postprocessor, index, filters)
-        keys = self._base_postprocessor.config.keys
+        search = partial(_search, keys=self._base_postprocessor.config.keys)
         self._retrieve_arguments: dict[str, Any] = {
             "index": index,
             "embed": as_query_embedding(embed_model),
             "taxonomy": taxonomy,
-            "channels": {name: as_channel(name, one, keys) for name, one in (channels or {}).items()},
+            "channels": {
+                name: to_channel(name, one, "LlamaIndex", BaseRetriever, search) for name, one in self._channels.items()
+            },
             "rerankers": [as_reranker(one) for one in rerankers],
             "category_of": category_of,
         }
@@ -280,25 +282,14 @@ _SEARCH_METHODS = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve",
 _OTHER_FORM = "without filters of its own, where a call has some of another form"
 
 
-def as_channel(channel: str, retriever: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
-    """Return the search of `retriever`: a function stays as it is, a retriever is asked by `retrieve`.
+def _search(
+    channel: str, retriever: BaseRetriever, query: str, limit: int, filters: Any, *, keys: MetadataKeys
+) -> list[Hit]:
+    """Return the hits of a retriever that is a channel of a retrieval.
 
     A vector index' retriever takes the number of chunks and the filters of the call. Any other retriever gives as many
     as it was set up for, and is refused filters: it would not apply them.
-
-    Raises:
-        ConfigError: `retriever` is neither.
     """
-    if isinstance(retriever, BaseRetriever):
-        return partial(_search, channel, retriever, keys)
-    if not callable(retriever):
-        raise ConfigError(f"channels[{channel!r}]", "a LlamaIndex retriever or a function", retriever)
-    return retriever  # type: ignore[no-any-return]
-
-
-def _search(
-    channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, filters: Any
-) -> list[Hit]:
     own = configure_retriever(f"channels[{channel!r}]", retriever, limit, filters)
     return read_nodes(own.retrieve(query), keys).hits[:limit]
 

@@ -26,7 +26,14 @@ from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
 from ctxassembly.protocols import OnStage
 
 
-class ContextAssembledEvent(BaseEvent):
+class _Event(BaseEvent):
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name by which handlers know it."""
+        return cls.__name__
+
+
+class ContextAssembledEvent(_Event):
     """A context was assembled. The trace has what was kept, what was left out, and why.
 
     >>> from llama_index.core.instrumentation import get_dispatcher
@@ -51,13 +58,8 @@ class ContextAssembledEvent(BaseEvent):
     trace: dict[str, Any]
     """Every decision, note, count and time, and the `summary` in one line."""
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name by which handlers know it."""
-        return "ContextAssembledEvent"
 
-
-class QuestionAnsweredEvent(BaseEvent):
+class QuestionAnsweredEvent(_Event):
     """A question was answered.
 
     >>> event = QuestionAnsweredEvent(question="May I drink?", trace={"steps": [{"name": "answer", "tokens_out": 9}]})
@@ -69,13 +71,8 @@ class QuestionAnsweredEvent(BaseEvent):
     trace: dict[str, Any]
     """The understanding, the steps with their times and tokens, the quality, the searches and the assembly."""
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name by which handlers know it."""
-        return "QuestionAnsweredEvent"
 
-
-class ContextsLeftOutEvent(BaseEvent):
+class ContextsLeftOutEvent(_Event):
     """The memory of a `MemoryConversation` no longer has text of contexts that it had: the prompt begins differently.
 
     >>> ContextsLeftOutEvent(messages=2, tokens=810).tokens
@@ -86,11 +83,6 @@ class ContextsLeftOutEvent(BaseEvent):
     """The number of contexts of which text has left."""
     tokens: int
     """The tokens of that text, as the memory counts them."""
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name by which handlers know it."""
-        return "ContextsLeftOutEvent"
 
 
 def has_listeners(dispatcher: Dispatcher) -> bool:

@@ -330,8 +330,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         if overflow > 0:
             fact = f"The prompt exceeds the model's window by {overflow:,} tokens, even without any context"
             call = "SummarizationMiddleware(model, trigger=('tokens', 4_000))"
-            message = with_remedy(fact, "The model may refuse it", call)
-            self._warnings.warn(UserWarning(message), key="excess")
+            self._warnings.warn(UserWarning(with_remedy(fact, "The model may refuse it", call)), key="excess")
         return prompt
 
     def _without_excess(

@@ -148,12 +148,16 @@ def context_tool(
     """
     check_content(content)
     search = _ToolSearch(_as_context_retriever(retriever, assembler), content)
+    return _make_tool(search, name, description, SearchInput)
+
+
+def _make_tool(search: Any, name: str, description: str, arguments: type[BaseModel]) -> BaseTool:
     return StructuredTool(
         name=name,
         description=description,
         func=search.run,
         coroutine=search.arun,
-        args_schema=SearchInput,
+        args_schema=arguments,
         response_format="content_and_artifact",
     )
 
@@ -289,15 +293,7 @@ def left_out_tool(context: Context | Mapping[str, Any] | None = None, *, assembl
 
 def make_left_out_tool(context: Context | None, prepare_assembler: PrepareAssembler) -> BaseTool:
     """Return the tool with an assembler that depends on the call."""
-    search = _LeftOutSearch(context, prepare_assembler)
-    return StructuredTool(
-        name=TOOL_NAME,
-        description=TOOL_DESCRIPTION,
-        func=search.run,
-        coroutine=search.arun,
-        args_schema=LeftOutInput,
-        response_format="content_and_artifact",
-    )
+    return _make_tool(_LeftOutSearch(context, prepare_assembler), TOOL_NAME, TOOL_DESCRIPTION, LeftOutInput)
 
 
 @dataclass(frozen=True)

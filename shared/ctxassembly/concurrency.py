@@ -337,12 +337,9 @@ def _is_waiting_for(task: Any, other: Any, frames: Sequence[FrameType]) -> bool:
     waiter = getattr(other, "_fut_waiter", None)
     if waiter is task or any(child is task for child in getattr(waiter, "_children", ())):
         return True
-    names = (value for frame in frames if _is_asyncio_frame(frame) for value in frame.f_locals.values())
+    own = (frame for frame in frames if str(frame.f_globals.get("__name__")).startswith("asyncio."))
+    names = (value for frame in own for value in frame.f_locals.values())
     return any(one is task for value in names for one in (value if isinstance(value, (set, list, tuple)) else (value,)))
-
-
-def _is_asyncio_frame(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith("asyncio.")
 
 
 def _timeout_error(timeout_seconds: float) -> TimeoutError:

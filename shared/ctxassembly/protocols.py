@@ -134,14 +134,15 @@ AsyncEmbeddings = AsyncDocumentEmbedder | Callable[[list[str]], Awaitable[Sequen
 """Async version of `Embeddings`."""
 
 
-class Embedder(Protocol):
-    """An embedding model with LangChain's interface. Models of LlamaIndex and sentence-transformers work, too."""
+class QueryEmbedder(Protocol):
+    """Embeddings of queries with LangChain's interface."""
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a query."""
 
-    def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        """Return one vector for each of `texts`, in order."""
+
+class Embedder(QueryEmbedder, DocumentEmbedder, Protocol):
+    """An embedding model with LangChain's interface. Models of LlamaIndex and sentence-transformers work, too."""
 
 
 class PairScorer(Protocol):
@@ -168,13 +169,6 @@ LanguageModel = Callable[[str], str]
 """A function from a prompt to an answer. It may be called from several threads at once."""
 AsyncLanguageModel = Callable[[str], Awaitable[str]]
 """Async version of `LanguageModel`."""
-
-
-class QueryEmbedder(Protocol):
-    """Embeddings of queries with LangChain's interface."""
-
-    def embed_query(self, text: str) -> Sequence[float]:
-        """Return the vector of a query."""
 
 
 EmbedQuery = QueryEmbedder | Callable[[str], Sequence[float]] | Callable[[str], Awaitable[Sequence[float]]]

@@ -6,8 +6,9 @@ The requests of a retrieval are answered by the caller's objects: an index, embe
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from ctxassembly.concurrency import gather_async, gather_sync
@@ -25,7 +26,7 @@ from ctxassembly.data.requests import (
 )
 from ctxassembly.data.retrieval import Channel, Explanation
 from ctxassembly.data.validation import check_type
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
 from ctxassembly.retrieval.explain import explain_flow
@@ -183,6 +184,19 @@ def prepare_search(
     capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
     check_capabilities(config, capabilities)
     return config, services, capabilities
+
+
+def to_channel(channel: str, given: Any, framework: str, kind: type, search: Callable[..., Any]) -> SearchFunction:
+    """Return the search of a channel: `search` over a retriever of the class `kind`, or the given function.
+
+    Raises:
+        ConfigError: `given` is neither; the message names the `framework`.
+    """
+    if isinstance(given, kind):
+        return partial(search, channel, given)
+    if not callable(given):
+        raise ConfigError(f"channels[{channel!r}]", f"a {framework} retriever or a function", given)
+    return given  # type: ignore[no-any-return]
 
 
 def to_question(query: str | Question, filter: Any) -> Question:
