@@ -70,7 +70,7 @@ class LineForms(dict[int, int]):
         form = _SHORT if is_short else _PROSE if begins_word and has_stop else 0
         if break_count or not is_continued:
             form |= _ENDS_PARAGRAPH | _ENDS_LINE if break_count > 1 else _ENDS_LINE
-        if not has_stop and line.rstrip("*_ ").endswith(_COLONS):
+        if not has_stop and line.rstrip("*_ ")[-1:] in _COLONS:
             form |= _ENDS_IN_COLON
         if not continues or self._text[begin - 1] == "\n":
             form |= _BEGINS_LINE

@@ -248,10 +248,10 @@ class ScoredSentences:
         (`tokens/counter.py`), so the counts of sentences in a row add up.
         """
         start = self.boundaries[index]
-        if index < len(self.continues) and self.continues[index]:
-            while start > self.boundaries[index - 1] and self.text[start - 1] == " ":
-                start -= 1
-        return start
+        if self.text[start - 1] != " " or index == len(self.continues) or not self.continues[index]:
+            return start
+        before = self.boundaries[index - 1]
+        return before + len(self.text[before:start].rstrip(" "))
 
     def token_starts(self, key: int, start: int, end: int) -> Iterator[int]:
         """Yield where the tokens of sentences begin inside the slice `[start:end]` of a candidate's chunk.

@@ -43,6 +43,7 @@ class TokenCosts(dict[int, float]):
     def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
         super().__init__()
         self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
+        self._counter = layout.typesetter.counter
         parts = layout.typesetter.parts or Parts({})
         self._parts = [len(parts.spans)] * len(sentences.continues)
         self.is_joined = [*sentences.continues, False, False]
@@ -58,12 +59,13 @@ class TokenCosts(dict[int, float]):
 
     def __missing__(self, index: int) -> float:
         """Count or estimate the tokens of the sentence at `index`."""
-        sentences, counter = self._sentences, self._layout.typesetter.counter
-        cost = self[index] = (
-            counter.count(sentences.text[sentences.token_start(index) : sentences.token_start(index + 1)])
-            if counter.additive
-            else (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self._chars_per_token
-        )
+        sentences, cost = self._sentences, 0.0
+        if self._counter.additive:
+            start, end = sentences.token_start(index), sentences.token_start(index + 1)
+            cost = self._counter.count(sentences.text[start:end])
+        else:
+            cost = (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self._chars_per_token
+        self[index] = cost
         return cost
 
     def label(self, index: int) -> tuple[int, str]:
