@@ -31,65 +31,30 @@ class SortKeys(NamedTuple):
 
 def arrange(items: Sequence[T], order: Order, get_keys: Callable[[T], SortKeys]) -> list[T]:
     """Return `items` in reading order. Ties break by document, then by position."""
-    ranked = sorted(
-        items, key=lambda item: (get_keys(item).relevance, get_keys(item).document_id, get_keys(item).position)
-    )
-    if order == "document_order":
-        return document_order(ranked, get_keys)
-    if order == "stable":
-        return stable(ranked, get_keys)
-    if order == "edges":
-        return edges(ranked)
+    ranked = sorted(items, key=lambda item: get_keys(item)[:3])
+    if order == "edges" and len(ranked) > 3:
+        # Best first, second-best last, the rest descending between: A B C D E -> A C D E B. Against getting lost in the
+        # middle (Liu et al. 2023): both ends have what the answer most likely needs.
+        return [ranked[0], *ranked[2:], ranked[1]]
     if order == "interleaved":
-        return interleaved(ranked)
+        # From both ends inwards: 1 3 5 ... 6 4 2; three give 1 3 2. The same motive; here the worst are in the middle.
+        return [*ranked[::2], *ranked[1::2][::-1]]
     if order == "reverse":  # best last, next to a question that follows: Wang et al. (2024) found it to work best
         return ranked[::-1]
+    if order == "stable":
+        # By document, whatever the question: a beginning that two turns of a conversation share can come from a
+        # provider's prompt cache. A header with the score (`xml`) ends it early.
+        return sorted(ranked, key=lambda item: get_keys(item)[1:3])
+    if order == "document_order":
+        # As one would read the files: passages of one long document in its own order beat the order of relevance
+        # (OP-RAG, 2024; DOS RAG, 2025). Documents of one source are ordered by their first page: inside a document its
+        # own order is surer than page labels.
+        return sorted(ranked, key=lambda item: _document_order_key(get_keys(item)))
     return ranked  # "relevance", and "documents", whose units are whole documents
 
 
-def edges(ranked: Sequence[T]) -> list[T]:
-    """Best first, second-best last, the rest descending between: A B C D E -> A C D E B. Up to three: descending.
-
-    Against getting lost in the middle (Liu et al. 2023): both ends have what the answer most likely needs.
-    """
-    if len(ranked) <= 3:
-        return list(ranked)
-    return [ranked[0], *ranked[2:], ranked[1]]
-
-
-def interleaved(ranked: Sequence[T]) -> list[T]:
-    """From both ends inwards: 1 3 5 ... 6 4 2; three give 1 3 2. The best is first for even and odd numbers alike.
-
-    The same motive as `edges`; here the worst are in the middle and relevance rises towards both ends.
-    """
-    return [*ranked[::2], *ranked[1::2][::-1]]
-
-
-def document_order(items: Sequence[T], get_keys: Callable[[T], SortKeys]) -> list[T]:
-    """By source, page and position in the document, as one would read the files.
-
-    Passages of one long document in its own order beat the order of relevance (OP-RAG, 2024; DOS RAG, 2025). Documents
-    of one source are ordered by their first page: inside a document its own order is surer than page labels.
-    """
-
-    def key(item: T) -> tuple[str, tuple[int, int, str], str, int]:
-        keys = get_keys(item)
-        return keys.source, _page(keys.page), keys.document_id, keys.position
-
-    return sorted(items, key=key)
-
-
-def stable(items: Sequence[T], get_keys: Callable[[T], SortKeys]) -> list[T]:
-    """By document id, then position in the document, whatever the question: the same chunks give the same text.
-
-    A beginning that two turns of a conversation share can come from a provider's prompt cache. A header with the score
-    (`xml`) ends it early.
-    """
-    return sorted(items, key=lambda item: (get_keys(item).document_id, get_keys(item).position))
-
-
-def _page(page: int | str | None) -> tuple[int, int, str]:
-    """No page first, then numbers, then anything else by its letters."""
-    if page is None:
-        return 0, 0, ""
-    return (1, page, "") if isinstance(page, int) else (2, 0, page)
+def _document_order_key(keys: SortKeys) -> tuple[str, tuple[int, int, str], str, int]:
+    """Source, page, document and position. No page comes first, then numbers, then anything else by its letters."""
+    page = keys.page
+    page_key = (0, 0, "") if page is None else (1, page, "") if isinstance(page, int) else (2, 0, page)
+    return keys.source, page_key, keys.document_id, keys.position

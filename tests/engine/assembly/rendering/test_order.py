@@ -7,7 +7,6 @@ import pytest
 
 from builders import cited, count, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
-from ctxassembly.assembly.rendering.order import edges, interleaved
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABCDEFG" for n in range(10)}
 
@@ -22,19 +21,20 @@ def read(names: str, **options: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("rule", "function", "orders"),
+    ("rule", "order", "letters"),
     [
-        ("A B C D E -> A C D E B; three or fewer: descending", edges, ["", "A", "AB", "ABC", "ACDB", "ACDEB"]),
+        ("A B C D E -> A C D E B; three or fewer: descending", "edges", ["", "A", "AB", "ABC", "ACDB", "ACDEB"]),
         (
             "1 3 5 ... 6 4 2, the same end for even and odd n; three give 1 3 2",
-            interleaved,
+            "interleaved",
             ["", "A", "AB", "ACB", "ACDB", "ACEDB", "ACEFDB", "ACEGFDB"],
         ),
     ],
 )
-def test_by_rank(rule: str, function: Any, orders: list[str]):
-    for n, order in enumerate(orders):
-        assert "".join(function("ABCDEFG"[:n])) == order
+def test_by_rank(rule: str, order: str, letters: list[str]):
+    for n, expected in enumerate(letters):
+        ranked = " ".join(f"{letter}0" for letter in "ABCDEFG"[:n])
+        assert read(ranked, order=order) == " ".join(f"{letter}0" for letter in expected)
 
 
 @pytest.mark.parametrize(
