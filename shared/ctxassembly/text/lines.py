@@ -225,7 +225,7 @@ class TextLines:
         return not self._forms[index] & _BEGINS_LINE or self._text[self._boundaries[index]].isspace()
 
     def _find_entry(self, index: int) -> None:
-        """Record the entry of the line at `index` for its lines; for those of a longer run, that they are of none."""
+        """Record the entry of the line at `index` for its lines; the lines of a longer run are in none."""
         first = last = index
         while last - first < MAX_ENTRY_LINES and self._continues_entry(first):
             first -= 1

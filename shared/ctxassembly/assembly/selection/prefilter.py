@@ -17,7 +17,7 @@ from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
 
 def place_required(layout: Layout, candidates: Sequence[Candidate], required_keys: Container[int]) -> Layout:
-    """Return `layout` with those of `candidates`, best first, that must be kept whole and fit.
+    """Return `layout` with the `candidates`, best first, that must be kept whole and fit.
 
     A neighbor is included only if all hits fit next to it.
     """
