@@ -21,7 +21,7 @@ characters. A part for each of the best chunks, and other ways to rank chunks, d
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
@@ -75,8 +75,9 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     max_chars = CHUNK_TOKENS * chars_per_token
     if config.cite == "chunk":
         best_chunks = _best_chunks(sentences, (), max_chars)
-        # A table that goes on in another chunk is read with it.
-        chunk_parts = _chunk_parts(key for key, own in best_chunks if undivided(own) >= own)
+        # A table that goes on in another chunk is read with it. The first chunk has a part of its own.
+        undivided_keys = [key for key, own in best_chunks if undivided(own) >= own]
+        chunk_parts = {key: min(place, 1) for place, key in enumerate(undivided_keys)}
         return Parts(document_ranks, token_starts=sentences.token_starts, chunk_parts=chunk_parts)
     costs = TokenCosts(layout, sentences, chars_per_token)
     best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
@@ -146,11 +147,6 @@ def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: 
             chunks.append((candidate.key, new))
             found |= new
     return chunks
-
-
-def _chunk_parts(keys: Iterable[int]) -> dict[int, int]:
-    """Return the part of each chunk: the first of `keys` has one of its own, the others have the next one."""
-    return {key: min(place, 1) for place, key in enumerate(keys)}
 
 
 def _with_whole_chunks(indexes: set[int], whole: Sequence[range]) -> set[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.relevance import Relevance
@@ -88,15 +87,13 @@ def _best_if_too_long(sentences: ScoredSentences, selected_keys: Collection[int]
     return min(hits, key=lambda hit: hit.rank, default=None)
 
 
-class _Ranked(NamedTuple):
-    """Candidates by relevance, and those below the cutoff."""
+def _rank(
+    candidates: Sequence[Candidate], sentences: ScoredSentences, *, in_passages: bool
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return `candidates` by relevance, and those below the cutoff.
 
-    ranked: list[Candidate]
-    below_cutoff: list[Candidate]
-
-
-def _rank(candidates: Sequence[Candidate], sentences: ScoredSentences, *, in_passages: bool) -> _Ranked:
-    """Rank `candidates`; with `in_passages`, a passage stays together and is judged by its best sentence."""
+    With `in_passages`, a passage stays together and is judged by its best sentence.
+    """
     below = sentences.below_cutoff()
     if in_passages:
         passages = [{candidate.key for candidate in passage} for passage in group_by_passage(candidates)]
@@ -104,4 +101,4 @@ def _rank(candidates: Sequence[Candidate], sentences: ScoredSentences, *, in_pas
     ranked = sentences.rank_candidates(candidate for candidate in candidates if candidate.key not in below)
     if in_passages:
         ranked = [candidate for passage in group_by_passage(ranked) for candidate in passage]
-    return _Ranked(ranked, [candidate for candidate in candidates if candidate.key in below])
+    return ranked, [candidate for candidate in candidates if candidate.key in below]

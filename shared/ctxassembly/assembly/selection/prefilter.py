@@ -61,7 +61,7 @@ def drop_weak(
         if len(weak) == len(remaining):
             return not weak
         exclusions.update((candidate.key, Exclusion(reason, layout.text_tokens(candidate))) for candidate in weak)
-        remaining = _not_excluded(remaining, exclusions)
+        remaining = tuple([candidate for candidate in remaining if candidate.key not in exclusions])
         return True
 
     if floor is not None:
@@ -78,10 +78,6 @@ def drop_weak(
         forms = {candidate.key: limit_length(layout, candidate, limit, rank_sentences) for candidate in remaining}
     limited = tuple(forms.get(candidate.key, candidate) for candidate in candidates)
     return PrefilterResult(limited, exclusions, tuple(notes))
-
-
-def _not_excluded(candidates: Sequence[Candidate], exclusions: Container[int]) -> tuple[Candidate, ...]:
-    return tuple(candidate for candidate in candidates if candidate.key not in exclusions)
 
 
 def limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:

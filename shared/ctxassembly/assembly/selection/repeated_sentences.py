@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from sys import getsizeof
 from typing import NamedTuple
 
@@ -315,7 +315,7 @@ def _remove_runs(
     """Record in `repeated` what remains of the candidates of a line without `runs`, which are ascending."""
     spans = [(text.statements[run.begin].start, text.statements[run.end - 1].end) for run in runs]
     removed = merge_spans(spans)
-    longest = max(runs, key=_run_chars)
+    longest = max(runs, key=attrgetter("chars"))
     if not protected and _leaves_only_headings(texts[longest.other_line], text, runs):
         removed = ((0, text.statements[-1].end),)
     for begin, candidate in text.line.members:
@@ -326,7 +326,7 @@ def _remove_runs(
         # Of the runs that touch the candidate, the longest one decides which candidate has most of what it loses.
         first = bisect_right(spans, slices[0][0], key=itemgetter(1))
         last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
-        run = max(runs[first:last], key=_run_chars, default=longest)
+        run = max(runs[first:last], key=attrgetter("chars"), default=longest)
         owner = texts[run.other_line].owners[run.other_start]
         assert owner is not None  # noqa: S101 - every kept sentence has an owner
         remaining = tuple((start - begin, end - begin) for start, end in kept)
@@ -339,10 +339,6 @@ def _remove_runs(
             repeated.covered_by[candidate.key] = owner
         else:
             repeated.fully_covered_by[candidate.key] = owner
-
-
-def _run_chars(run: _RepeatedRun) -> int:
-    return run.chars
 
 
 def _leaves_only_headings(other: LineSentences, text: LineSentences, runs: Sequence[_RepeatedRun]) -> bool:

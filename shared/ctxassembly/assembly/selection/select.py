@@ -135,12 +135,11 @@ def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
 
     At granularity "sentence" the best hit may be included in part.
     """
-    config, required_keys = relevance.config, relevance.required_keys
-    required = {hit.key for hit in relevance.candidates if hit.is_hit and hit.key in required_keys}
+    required = {hit.key for hit in relevance.candidates if hit.is_hit} & relevance.required_keys
     best = {candidate.key for candidate in relevance.candidates[:1]}
     cut = {own.key for own in selection.candidates if own.kept_spans is not None and own.shortened_by != ALREADY_SENT}
     cut |= selection.shortened.keys()
-    whole = required if config.effective_granularity(relevance.query) == "sentence" else best | required
+    whole = required if relevance.config.effective_granularity(relevance.query) == "sentence" else best | required
     return ((best | required) & selection.exclusions.keys()) | (whole & cut)
 
 
