@@ -16,7 +16,7 @@ from typing import Any
 
 from ctxassembly.data.candidates import GAP, Candidate, Join, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
-from ctxassembly.text.sentences import is_wrapped_line
+from ctxassembly.text.sentence_rules import is_wrapped_line
 
 
 def build_document_texts(

@@ -27,7 +27,7 @@ from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text.lines import TextLines
 from ctxassembly.text.query_terms import HEADING, Bm25, QueryTerms, TextIndex, index_texts
-from ctxassembly.text.sentences import is_wrapped_line
+from ctxassembly.text.sentence_rules import is_wrapped_line
 from ctxassembly.text.words import words
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.languages import referring_words

@@ -20,7 +20,8 @@ from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.data.candidates import OVER_BUDGET, REPEATED, Candidate, Exclusion
 from ctxassembly.data.chunks import Span
-from ctxassembly.text.sentences import FULL_STOPS, ClassifiedSentence, classify_sentences
+from ctxassembly.text.sentence_rules import FULL_STOPS
+from ctxassembly.text.sentences import ClassifiedSentence, classify_sentences
 from ctxassembly.tokens.cache import TextCache
 
 # Most contexts repeat nothing, and comparing bytes takes far less time than classifying sentences. So the text between

@@ -12,7 +12,7 @@ from ctxassembly import Chunk
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.selection.repeated_sentences import FINGERPRINT_BYTES, FINGERPRINT_CHARS, may_share_sentences
 from ctxassembly.data.chunks import Span
-from ctxassembly.text.sentences import FULL_STOPS
+from ctxassembly.text.sentence_rules import FULL_STOPS
 
 SHARED = "Cards are issued on the ground floor."
 LONG = "Cards are issued to readers on the ground floor, which is open to all who come before nine."
