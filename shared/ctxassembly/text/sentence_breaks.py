@@ -83,53 +83,33 @@ def _character_kinds() -> NDArray[np.uint16]:
 def sentence_starts(texts: Sequence[str]) -> list[IntArray]:
     """Return where the sentences and lines of each of `texts` begin, but for the first: see `sentence_spans`.
 
-    To read many texts at once takes a third of the time.
+    The time is linear in the length of the texts, whatever they are. One by one, texts take several times as long.
     """
     joined = _JoinedTexts(texts)
-    breaks = _find_breaks(texts, joined)
-    starts = breaks.end[_are_ends(texts, joined, breaks)]
-    text_ends = joined.starts[np.searchsorted(joined.starts, starts)] - 1
-    # White space at the end of a text belongs to the last sentence.
+    breaks = _find_breaks(joined)
+    starts = breaks.end[_are_ends(joined, breaks)]
+    # White space at the end of a text belongs to its last sentence.
+    text_ends = joined.starts[joined.starts.searchsorted(starts)] - 1
     is_sentence = starts < text_ends
-    indented = np.flatnonzero(joined.is_space[starts])
+    indented = joined.is_space[starts].nonzero()[0]
     is_sentence[indented] &= joined.space_end(starts[indented]) < text_ends[indented]
     starts = starts[is_sentence]
-    bounds = np.searchsorted(starts, joined.starts)
+    bounds = pairwise(starts.searchsorted(joined.starts).tolist())
     found = [
-        starts[first:behind] - offset for (first, behind), offset in zip(pairwise(bounds), joined.starts, strict=False)
+        starts[first:behind] - offset for (first, behind), offset in zip(bounds, joined.starts.tolist(), strict=False)
     ]
-    all_starts = np.sort(np.append(starts, joined.starts))
-    long = all_starts[:-1][np.diff(all_starts) > MAX_SENTENCE_CHARS]
-    for number in {*(np.searchsorted(joined.starts, long, side="right") - 1).tolist()}:
+    all_starts = np.concatenate((starts, joined.starts))
+    all_starts.sort()
+    long = all_starts[:-1][all_starts[1:] - all_starts[:-1] > MAX_SENTENCE_CHARS]
+    for number in {*joined.text_numbers(long).tolist()}:
         spans = pairwise([0, *found[number].tolist(), len(texts[number])])
         edges = [edge for start, end in spans for edge in split_long(texts[number], start, end)]
         found[number] = np.array(edges[:-1], dtype=np.int64)
     return found
 
 
-def _are_ends(texts: Sequence[str], joined: _JoinedTexts, breaks: _Breaks) -> BoolArray:
-    """Return which of `breaks` end a sentence."""
-    doubtful = np.flatnonzero(~breaks.is_sure)
-    text_numbers = (np.searchsorted(joined.starts, breaks.at[doubtful], side="right") - 1).tolist()
-    offsets, at, end, are_ends = (
-        joined.starts.tolist(),
-        breaks.at.tolist(),
-        breaks.end.tolist(),
-        breaks.is_sure.tolist(),
-    )
-    begin = 0
-    for number, text_number in zip(doubtful.tolist(), text_numbers, strict=True):
-        if number and are_ends[number - 1]:
-            begin = end[number - 1]
-        offset = offsets[text_number]
-        begin = max(begin, offset)
-        text = texts[text_number]
-        are_ends[number] = not continues(text, begin - offset, at[number] - offset, end[number] - offset)
-    return np.array(are_ends, dtype=bool)
-
-
 class _Breaks(NamedTuple):
-    """Breaks as columns, in order. Offsets are in `joined`."""
+    """Breaks as columns, in order. Offsets are those in the joined texts."""
 
     at: IntArray
     """Offset of the stop, the line break or the blank."""
@@ -145,16 +125,18 @@ class _JoinedTexts:
     """Several texts, one after the other with a character between them that is part of no break."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self.text = "\0".join(["", *texts, "\0" * _SURE_WORD_CHARS])
-        self.starts = np.array([*accumulate((len(text) + 1 for text in texts), initial=1)])
+        self.texts = texts
+        # A line break before and after all texts spares a check whether there is one.
+        self.joined = "\0".join(["\n", *texts, "\n".ljust(_SURE_WORD_CHARS, "\0")])
+        self.starts = np.array([*accumulate((len(text) + 1 for text in texts), initial=2)])
         """Offset of each text, and of what would be the next one."""
-        self.codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        self.codes = np.frombuffer(self.joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         self.kinds = _character_kinds().take(self.codes, mode="clip")
         self.is_space = self.are(_SPACE)
         # Most white space is a single blank: only the others are looked up.
         is_long = self.is_space[:-2] & self.is_space[1:-1] & ~self.is_space[2:]
-        self._long_space_ends = np.flatnonzero(is_long) + 2
-        self.bars = np.flatnonzero(self.codes == _BAR) if "|" in self.text else np.zeros(0, dtype=np.int64)
+        self._long_space_ends = is_long.nonzero()[0] + 2
+        self.bars = (self.codes == _BAR).nonzero()[0] if "|" in self.joined else None
 
     def are(self, kind: int, places: IntArray | slice = slice(None)) -> BoolArray:
         """Return which of the characters, or of those at `places`, are of this kind, or of one of several."""
@@ -165,48 +147,67 @@ class _JoinedTexts:
         """Return the offset after the white space that `at` is in, for each of them."""
         end = at + 1
         is_long = self.is_space[end]
-        end[is_long] = self._long_space_ends[np.searchsorted(self._long_space_ends, at[is_long], side="right")]
+        end[is_long] = self._long_space_ends[self._long_space_ends.searchsorted(at[is_long], side="right")]
         return end
 
-    def have_bars(self, start: IntArray, end: IntArray) -> BoolArray:
+    def have_bars(self, start: IntArray, end: IntArray) -> BoolArray | np.bool_:
         """Return whether there is a bar from each of `start` up to each of `end`."""
-        have_bars: BoolArray = np.searchsorted(self.bars, start) < np.searchsorted(self.bars, end)
+        if self.bars is None:
+            return np.False_
+        have_bars: BoolArray = self.bars.searchsorted(start) < self.bars.searchsorted(end)
         return have_bars
 
-    def text_starts(self, at: IntArray) -> IntArray:
-        """Return the offset of the text that each of `at` is in."""
-        starts: IntArray = self.starts[np.searchsorted(self.starts, at, side="right") - 1]
-        return starts
+    def text_numbers(self, at: IntArray) -> IntArray:
+        """Return the number of the text that each of `at` is in."""
+        numbers: IntArray = self.starts.searchsorted(at, side="right") - 1
+        return numbers
 
 
-def _find_breaks(texts: Sequence[str], joined: _JoinedTexts) -> _Breaks:
-    """Return the breaks of `texts`, without those at which a full line surely continues.
+def _are_ends(joined: _JoinedTexts, breaks: _Breaks) -> BoolArray:
+    """Return which of `breaks` end a sentence."""
+    doubtful = (~breaks.is_sure).nonzero()[0]
+    text_numbers = joined.text_numbers(breaks.at[doubtful]).tolist()
+    offsets, end, are_ends = joined.starts.tolist(), breaks.end.tolist(), breaks.is_sure.tolist()
+    begin = 0
+    for number, at, text_number in zip(doubtful.tolist(), breaks.at[doubtful].tolist(), text_numbers, strict=True):
+        if number and are_ends[number - 1]:
+            begin = end[number - 1]
+        offset = offsets[text_number]
+        begin = max(begin, offset)
+        text = joined.texts[text_number]
+        are_ends[number] = not continues(text, begin - offset, at - offset, end[number] - offset)
+    return np.array(are_ends, dtype=bool)
 
-    The time is linear in the length of the texts, whatever they are.
-    """
+
+def _find_breaks(joined: _JoinedTexts) -> _Breaks:
+    """Return all breaks but those at which a full line surely continues."""
     lines = _find_lines(joined)
     stops, is_stopped = _stop_breaks(joined, lines)
-    breaks = [stops, _line_breaks(joined, lines, is_stopped)]
+    found = [stops, _line_breaks(joined, lines, is_stopped)]
     if joined.are(_FULL_STOP).any():
-        breaks.append(_full_stop_breaks(joined, stops.at))
-    if any(vowel in joined.text for vowel in FREQUENT_VOWELS):
-        breaks.append(_thai_blanks(joined, texts))
-    columns = [np.concatenate(column) for column in zip(*breaks, strict=True)]
-    order = np.argsort(columns[1])
-    at, end, last, is_sure = (column[order] for column in columns)
+        found.append(_full_stop_breaks(joined, stops.at))
+    if any(vowel in joined.joined for vowel in FREQUENT_VOWELS):
+        found.append(_thai_blanks(joined))
+    columns = np.concatenate([breaks[:3] for breaks in found], axis=1)
+    order = columns[1].argsort()
+    at, end, last = columns[:, order]
+    is_sure = np.concatenate([breaks.is_sure for breaks in found])[order]
     # The number of an item ends in a digit, a single letter or a Roman number. The sentence that it would be begins at
     # the break before this one, or earlier.
-    is_short = end - np.maximum(np.concatenate(([0], end[:-1])), joined.text_starts(at)) <= MAX_ITEM_NUMBER_CHARS
-    is_item = joined.are(_ITEM_END, last) & joined.are(_NUMBER | _LETTER, last - 1)
-    is_item &= ~joined.are(_LETTER, last - 1) | ~joined.are(_LETTER, last - 2) | joined.are(_ROMAN, last - 1)
-    is_sure &= ~(is_short & is_item)
-    if len(joined.bars):  # a stop in a row of a table
-        is_sure &= (joined.codes[at] == _NEWLINE) | ~joined.have_bars(_line_starts(joined, lines, at), at)
+    text_starts = joined.starts[joined.text_numbers(at)]
+    is_item = joined.are(_ITEM_END, last)
+    is_item[1:] &= end[1:] - np.maximum(end[:-1], text_starts[1:]) <= MAX_ITEM_NUMBER_CHARS
+    one, two = joined.kinds[last - 1], joined.kinds[last - 2]
+    is_item &= (one & (_NUMBER | _LETTER) != 0) & ((one & two & _LETTER == 0) | (one & _ROMAN != 0))
+    is_sure &= ~is_item
+    if joined.bars is not None:  # a stop in a row of a table
+        is_stop = joined.codes[at] != _NEWLINE
+        is_sure &= ~(is_stop & joined.have_bars(_line_starts(joined, lines, at), at))
     return _Breaks(at, end, last, is_sure)
 
 
 class _Lines(NamedTuple):
-    """The runs of white space with line breaks in them, as columns."""
+    """The runs of white space with line breaks in them, as columns: those in texts, one before them and one after."""
 
     at: IntArray
     """Offset of the first line break."""
@@ -217,50 +218,42 @@ class _Lines(NamedTuple):
 
 
 def _find_lines(joined: _JoinedTexts) -> _Lines:
-    breaks = np.flatnonzero(joined.codes == _NEWLINE)
+    breaks = (joined.codes == _NEWLINE).nonzero()[0]
     word = joined.space_end(breaks)
-    return _Lines(breaks[_run_starts(word)], breaks[_run_ends(word)] + 1, word[_run_ends(word)])
-
-
-def _run_starts(values: IntArray) -> BoolArray:
-    """Return which of `values` differ from the one before."""
-    is_start = np.ones(len(values), dtype=bool)
-    is_start[1:] = values[1:] != values[:-1]
-    return is_start
-
-
-def _run_ends(values: IntArray) -> BoolArray:
-    """Return which of `values` differ from the one after."""
-    return _run_starts(values[::-1])[::-1]
+    differs = np.ones(len(word) + 1, dtype=bool)
+    differs[1:-1] = word[1:] != word[:-1]
+    return _Lines(breaks[differs[:-1]], breaks[differs[1:]] + 1, word[differs[1:]])
 
 
 def _line_starts(joined: _JoinedTexts, lines: _Lines, at: IntArray) -> IntArray:
     """Return the offset of the line that each of `at` is in."""
-    after_break = np.append(lines.end, 0)[np.searchsorted(lines.end, at, side="right") - 1]
-    starts: IntArray = np.maximum(after_break, joined.text_starts(at))
-    return starts
+    line_starts: IntArray = np.maximum(
+        lines.end[lines.end.searchsorted(at, side="right") - 1], joined.starts[joined.text_numbers(at)]
+    )
+    return line_starts
 
 
 def _stop_breaks(joined: _JoinedTexts, lines: _Lines) -> tuple[_Breaks, BoolArray]:
     """Return the stops with white space after them, and which of `lines` follow one of these."""
     codes = joined.codes
-    marks = np.flatnonzero(joined.are(_STOP | _CLOSING))
+    marks = joined.are(_STOP | _CLOSING).nonzero()[0]
     is_stop = joined.are(_STOP, marks)
     # For each mark, the first one of its run of stops, or of closing marks.
-    begins_run = _run_starts(marks - np.arange(len(marks))) | _run_starts(is_stop)
-    first = np.maximum.accumulate(np.arange(len(marks)) * begins_run)
-    mark = np.flatnonzero(joined.is_space[marks + 1])
+    first = np.arange(len(marks))
+    first[1:][(marks[1:] == marks[:-1] + 1) & (is_stop[1:] == is_stop[:-1])] = 0
+    np.maximum.accumulate(first, out=first)
+    mark = joined.is_space[marks + 1].nonzero()[0]
     is_closed = ~is_stop[mark]
     stop = np.where(is_closed, first[mark] - 1, mark)
     word = joined.space_end(marks[mark] + 1)
-    line = np.searchsorted(lines.word, word)
-    has_line = np.append(lines.word, 0)[line] == word
+    line = lines.word.searchsorted(word)
+    has_line = lines.word[line] == word
     # Not after closing marks alone, nor after those that a small letter follows.
     is_break = ~is_closed | (is_stop[stop] & (marks[stop] + 1 == marks[first[mark]]))
     is_break &= ~(is_closed & ~has_line & joined.are(_SMALL, word))
     mark, stop, word, line, has_line = (column[is_break] for column in (mark, stop, word, line, has_line))
     at, last = marks[first[stop]], marks[mark]
-    end = np.where(has_line, np.append(lines.end, 0)[line], word)
+    end = np.where(has_line, lines.end[line], word)
     is_stopped = np.zeros(len(lines.at), dtype=bool)
     is_stopped[line[has_line]] = True
 
@@ -271,29 +264,30 @@ def _stop_breaks(joined: _JoinedTexts, lines: _Lines) -> tuple[_Breaks, BoolArra
 
 def _is_after_word(joined: _JoinedTexts, at: IntArray, next_word: IntArray) -> BoolArray:
     """Return which of the full stops at `at` are surely no part of an abbreviation."""
-    before = [np.maximum(at - distance, 0) for distance in range(MIN_WORD_CHARS + 1)]
-    is_letter = [joined.are(_LETTER, place) for place in before]
-    is_long = is_letter[1] & is_letter[2] & is_letter[3] & is_letter[4] & is_letter[5]
+    before = np.maximum(at - np.arange(1, MIN_WORD_CHARS + 1)[:, None], 0)
+    kinds, next_kinds = joined.kinds[before], joined.kinds[next_word]
+    is_letter = kinds & _LETTER != 0
     # A shorter word has a vowel among its last letters, no stop inside, and no small letter follows.
-    is_vowel = [letter & ~joined.are(_CONSONANT, place) for letter, place in zip(is_letter, before, strict=True)]
-    is_short = is_letter[1] & is_letter[2] & (is_vowel[1] | is_vowel[2] | is_vowel[3])
-    is_short &= (joined.codes[before[3]] != _FULL_POINT) & (joined.codes[before[4]] != _FULL_POINT)
-    is_short &= ~(joined.are(_ROMAN, before[1]) & joined.are(_ROMAN, before[2]))
-    is_short &= joined.are(_CAPITAL, next_word) | ~joined.are(_LETTER, next_word)
-    return ((is_long | is_short) & ~joined.are(_NUMBER, next_word)) | joined.are(_SPACE, before[1])
+    is_vowel = is_letter[:3] & (kinds[:3] & _CONSONANT == 0)
+    is_short = is_letter[0] & is_letter[1] & is_vowel.any(axis=0) & (kinds[0] & kinds[1] & _ROMAN == 0)
+    is_short &= (joined.codes[before[2:4]] != _FULL_POINT).all(axis=0)
+    is_short &= (next_kinds & _CAPITAL != 0) | (next_kinds & _LETTER == 0)
+    is_word = (is_letter.all(axis=0) | is_short) & (next_kinds & _NUMBER == 0)
+    is_after_word: BoolArray = is_word | (kinds[0] & _SPACE != 0)
+    return is_after_word
 
 
 def _line_breaks(joined: _JoinedTexts, lines: _Lines, is_stopped: BoolArray) -> _Breaks:
-    """Return the breaks at those of `lines` that no stop precedes and that don't surely continue."""
+    """Return the breaks at `lines` that no stop precedes, but for lines that surely continue."""
+    is_stopped[[0, -1]] = True  # before and after all texts
     at, end, word = (column[~is_stopped] for column in lines)
     start, last = _line_starts(joined, lines, at), at - 1
-    is_full = (end == at + 1) & (at - start >= MIN_WRAPPED_CHARS)
-    is_full &= joined.are(_MAY_CONTINUE, last) & joined.are(_MAY_BEGIN_WORD, word)
-    if len(joined.bars):
-        is_full &= ~joined.have_bars(start, at)
-    is_sure = ~is_full & ~joined.are(_SPACE, last) & (at > start)
+    last_kinds = joined.kinds[last]
+    is_full = (end == at + 1) & (at - start >= MIN_WRAPPED_CHARS) & (last_kinds & _MAY_CONTINUE != 0)
+    is_full &= joined.are(_MAY_BEGIN_WORD, word) & ~joined.have_bars(start, at)
+    is_sure = ~is_full & (last_kinds & _SPACE == 0) & (at > start)
     # A full line surely continues if a word of small letters follows, with no mark but a comma or a stop after it.
-    full = np.flatnonzero(is_full)
+    full = is_full.nonzero()[0]
     letters = joined.codes[word[full, None] + np.arange(_SURE_WORD_CHARS)]
     word_end = word[full] + ((letters < _A) | (letters > _Z)).argmax(axis=1)
     word_end += joined.are(_MARK_AFTER_WORD, word_end)
@@ -304,13 +298,13 @@ def _line_breaks(joined: _JoinedTexts, lines: _Lines, is_stopped: BoolArray) -> 
 
 def _full_stop_breaks(joined: _JoinedTexts, stopped: IntArray) -> _Breaks:
     """Return the full stops that need no white space after them, but for those in the runs at `stopped`."""
-    full_stops = np.flatnonzero(joined.are(_FULL_STOP))
+    full_stops = joined.are(_FULL_STOP).nonzero()[0]
     starts, _ = _runs(joined.are(_STOP))
-    run = np.searchsorted(starts, full_stops, side="right") - 1
-    is_last = _run_ends(run)
+    run = starts.searchsorted(full_stops, side="right") - 1
+    is_last = np.append(run[1:] != run[:-1], True)
     at, end = starts[run[is_last]], full_stops[is_last] + 1
     closing_starts, closing_ends = _runs(joined.are(_CLOSING))
-    closing = np.searchsorted(closing_starts, end)
+    closing = closing_starts.searchsorted(end)
     end = np.where(np.append(closing_starts, 0)[closing] == end, np.append(closing_ends, 0)[closing], end)
     is_new = ~np.isin(at, stopped)
     return _Breaks(at[is_new], end[is_new], end[is_new] - 1, np.ones(np.count_nonzero(is_new), dtype=bool))
@@ -318,18 +312,17 @@ def _full_stop_breaks(joined: _JoinedTexts, stopped: IntArray) -> _Breaks:
 
 def _runs(is_kind: BoolArray) -> tuple[IntArray, IntArray]:
     """Return where each run of True begins and ends."""
-    edges = np.flatnonzero(is_kind[1:] != is_kind[:-1]) + 1
+    edges = (is_kind[1:] != is_kind[:-1]).nonzero()[0] + 1
     return edges[::2], edges[1::2]
 
 
-def _thai_blanks(joined: _JoinedTexts, texts: Sequence[str]) -> _Breaks:
+def _thai_blanks(joined: _JoinedTexts) -> _Breaks:
     """Return the blanks between two letters of Thai or Lao."""
     is_thai, is_blank = joined.are(_THAI), joined.codes == _BLANK
-    at = np.flatnonzero(is_thai[:-1] & is_blank[1:]) + 1
-    have_vowels = np.array([any(vowel in text for vowel in FREQUENT_VOWELS) for text in texts], dtype=bool)
-    at = at[have_vowels[np.searchsorted(joined.starts, at, side="right") - 1]]
-    end = joined.space_end(at)
-    blanks = np.flatnonzero(is_blank)
-    is_between = is_thai[end] & (np.searchsorted(blanks, end) - np.searchsorted(blanks, at) == end - at)
+    at = (is_thai[:-1] & is_blank[1:]).nonzero()[0] + 1
+    have_vowels = [any(vowel in text for vowel in FREQUENT_VOWELS) for text in joined.texts]
+    at = at[np.array(have_vowels, dtype=bool)[joined.text_numbers(at)]]
+    end, blanks = joined.space_end(at), is_blank.nonzero()[0]
+    is_between = is_thai[end] & (blanks.searchsorted(end) - blanks.searchsorted(at) == end - at)
     at, end = at[is_between], end[is_between]
     return _Breaks(at, end, at - 1, np.zeros(len(at), dtype=bool))

@@ -31,6 +31,8 @@ from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 SentenceRanker = Callable[[Sequence[Candidate]], "Sequence[CandidateSentence]"]
 """Maps candidates to their sentences, best first, for use when not all of them fit."""
 
+MIN_CUT_TOKENS = 16
+"""Tokens of room that are worth filling with the beginning of another text: fewer rarely hold a sentence."""
 _WORD_END = re.compile(r"\S(?=\s)")
 
 
@@ -50,17 +52,17 @@ class CandidateSentence(NamedTuple):
 # between entries, never inside one: the opening hours of one doctor would be read below another's name.
 
 
-def entry_spans(text: str) -> list[Span]:
-    r"""Return the spans of the entries of `text`, ascending, without the blank lines between them.
+def entry_spans(text: str, sentences: Sequence[Span]) -> list[Span]:
+    r"""Return the spans of the entries among the `sentences` of `text`, ascending, without blank lines between them.
 
     >>> text = "Dr. Ann\nMonday\n\nDr. Bob\nFriday\n\nClosed in May."
-    >>> [text[start:end] for start, end in entry_spans(text)]
+    >>> [text[start:end] for start, end in entry_spans(text, sentence_spans(text))]
     ['Dr. Ann\nMonday', 'Dr. Bob\nFriday']
     """
     if "\n" not in text:
         return []
-    boundaries = [0, *(end for _, end in sentence_spans(text))]
-    continues = [start > 0 for start, _ in pairwise(boundaries)]
+    boundaries = [0, *(end for _, end in sentences)]
+    continues = [start > 0 for start, _ in sentences]
     lines = TextLines(text, boundaries, continues, [""] * len(continues))
     found = dict.fromkeys(map(lines.entry, range(len(continues))))
     spans = [(boundaries[entry[0]], boundaries[entry[-1] + 1]) for entry in found if entry]
@@ -83,8 +85,9 @@ def candidate_sentences(candidate: Candidate, *, keeps_entries: bool = False) ->
     found: list[CandidateSentence] = []
     for begin, end in candidate.spans:
         text = candidate.chunk.text[begin:end]
-        entries = entry_spans(text) if keeps_entries else []
-        ends = ends_outside_entries((end for _, end in sentence_spans(text)), entries)
+        sentences = sentence_spans(text)
+        entries = entry_spans(text, sentences) if keeps_entries else []
+        ends = ends_outside_entries((end for _, end in sentences), entries)
         spans = pairwise([0, *ends])
         found += (CandidateSentence(candidate, (begin + start, begin + stop)) for start, stop in spans)
     return found
@@ -116,7 +119,7 @@ def longest_prefix(text: str, begin: int, fits: Callable[[int], bool]) -> int:
     """
     sentences = sentence_ends(text, begin)
     for ends in (
-        ends_outside_entries(sentences, entry_spans(text)),
+        ends_outside_entries(sentences, entry_spans(text, sentence_spans(text))),
         sentences,
         [match.end() for match in _WORD_END.finditer(text, begin)],
         range(begin + 1, len(text)),
@@ -370,15 +373,17 @@ def _compress_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPol
 def _truncate_to_fit(layout: Layout, candidate: Candidate, policy: ShortenPolicy) -> Sequence[Candidate]:
     """Return as many of the candidate's first sentences as fit in `layout`; empty if they say too little."""
     text = candidate.text
-    if not layout.might_fit([truncate(candidate, len(text) - len(text.lstrip()) + 1, "budget")]):
+    first_character = truncate(candidate, len(text) - len(text.lstrip()) + 1, "budget")
+    free_tokens = layout.max_tokens - layout.token_count
+    if free_tokens < MIN_CUT_TOKENS and not policy.stop_at_overflow:
+        return ()
+    if not layout.might_fit([first_character]):
         return ()  # mostly there is no room even for another header
-    free_chars = (layout.max_tokens - layout.token_count) * MAX_CHARS_PER_TOKEN
-    fitting_text = text[:free_chars]
-    ends = [
-        end
-        for end in ends_outside_entries(sentence_ends(fitting_text), entry_spans(text[: 2 * free_chars]))
-        if end < len(fitting_text.rstrip())
-    ]  # the cut is not the end of a sentence
+    free_chars = free_tokens * MAX_CHARS_PER_TOKEN
+    sentences = sentence_spans(text[: 2 * free_chars])
+    ends = [start + len(text[start:end].rstrip()) for start, end in sentences]
+    ends = ends_outside_entries(ends, entry_spans(text, sentences))
+    ends = [end for end in ends if 0 < end < min(free_chars, len(text.rstrip()))]
     trials: dict[int, list[Candidate]] = {}
 
     def fits(end: int) -> bool:

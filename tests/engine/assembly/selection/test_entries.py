@@ -9,6 +9,7 @@ import pytest
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.assembly.selection.shorten import entry_spans
+from ctxassembly.text.sentences import sentence_spans
 
 ENTRIES = [
     f"Dr. {name} Jansen\nCardiology\nMonday {hour} to {hour + 3}" for hour, name in enumerate("ABCDEFGHIJKLMNOP")
@@ -30,7 +31,7 @@ ROSTER = "\n\n".join(ENTRIES)
     ],
 )
 def test_entries(rule: str, text: str, expected: list[str]):
-    assert [text[start:end] for start, end in entry_spans(text)] == expected
+    assert [text[start:end] for start, end in entry_spans(text, sentence_spans(text))] == expected
 
 
 @pytest.mark.parametrize(
