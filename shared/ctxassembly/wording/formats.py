@@ -7,15 +7,15 @@ To add one, write a function from a heading to the rest of its header, a record 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from ctxassembly.wording.languages.language import Language
 from ctxassembly.wording.unicode import escape_xml
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """The details that a header may show. Every string is one line; it is empty if nothing is known.
 
     Section, sheet, row, score and metadata are taken from the best chunk in the block, pages from all of its chunks.
@@ -37,7 +37,7 @@ class Heading:
     sheet: str = ""
     row: str = ""
     score: float | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, Any] = MappingProxyType({})
     """The chunk's own metadata, to be read only. Their values may have several lines."""
 
 
@@ -173,7 +173,7 @@ def shows_labels(form: Any) -> bool:
 def source_with_section(heading: Heading, words: Language) -> str:
     """Return the source and the section, or sheet and row if no section is known: `report.pdf § Summary`."""
     row = words.row.format(heading.row) if heading.row else ""
-    place = heading.section or " ".join(part for part in (heading.sheet, row) if part)
+    place = heading.section or f"{heading.sheet} {row}".strip()
     return f"{heading.source} § {place}" if place else heading.source
 
 

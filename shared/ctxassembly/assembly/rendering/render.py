@@ -10,7 +10,6 @@ depends on the rest of the context. The number of a label is inserted last; it c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -177,8 +176,7 @@ class Renderer:
         return form.header(number, rest), form.footer
 
     def _pages(self, label: CitationBlock) -> tuple[int | str, ...]:
-        chunks = {piece.candidate.key: piece.candidate.chunk for passage in label.passages for piece in passage}
-        return self.particulars.pages(chunks.values())
+        return self.particulars.pages([piece.candidate.chunk for passage in label.passages for piece in passage])
 
     def _heading(self, number: int, label: CitationBlock, pages: Sequence[int | str]) -> Heading:
         """Return the heading with the fields that its format needs; a caller's function gets all of them."""
@@ -189,8 +187,7 @@ class Renderer:
         if "place" not in needs:
             return heading
         row = reader.number(chunk, "row_number")
-        return replace(
-            heading,
+        return heading._replace(
             section=self._safe_value(reader.line(chunk, "section") or ""),
             sheet=self._safe_value(reader.line(chunk, "sheet") or ""),
             row="" if row is None else self._safe_value(str(row)),
