@@ -138,22 +138,19 @@ def _word_keys(text: str) -> tuple[IntArray, IntArray]:
     """
     codes = np.frombuffer(f" {text}{' ' * PREFIX_LENGTH}".encode("utf-32-le", "surrogatepass"), dtype="<u4")
     kinds = _character_kinds().take(codes, mode="clip")
-    is_begin = (kinds[1:] != kinds[:-1]) & (kinds[1:] > 0)
+    is_edge = kinds[1:] != kinds[:-1]
+    starts = np.flatnonzero(is_edge & (kinds[1:] > 0)) + 1
+    lengths = np.flatnonzero(is_edge & (kinds[:-1] > 0)) + 1 - starts
     if (kinds == _UNSPACED).any():
-        is_begin[:-1] |= (kinds[1:-1] == _UNSPACED) & (kinds[2:] == _UNSPACED)
-        single = (kinds[:-2] != _UNSPACED) & (kinds[2:] != _UNSPACED)
-        is_begin[:-1] &= (kinds[1:-1] != _UNSPACED) | (kinds[2:] == _UNSPACED) | single
-    starts = np.flatnonzero(is_begin) + 1
-    kind = kinds[starts]
-    keys = codes[starts].astype(np.uint64)
-    is_inside = np.ones(len(starts), dtype=bool)
+        is_unspaced = kinds[starts] == _UNSPACED
+        counts = np.where(is_unspaced, lengths - 1, 1).clip(min=1)
+        starts = np.repeat(starts - counts.cumsum() + counts, counts) + np.arange(counts.sum())
+        lengths = np.repeat(np.where(is_unspaced, lengths.clip(max=2), lengths), counts)
+    lengths = lengths.clip(max=PREFIX_LENGTH).astype(np.uint8)
+    keys = codes.take(starts).astype(np.uint64)
     for distance in range(1, PREFIX_LENGTH):
-        at = starts + distance
-        is_inside &= kinds[at] == kind
-        if distance == 2:
-            is_inside &= kind == _SPACED
         keys *= _MULTIPLIER
-        keys += codes[at] * is_inside
+        keys += codes.take(starts + distance) * (lengths > distance)
     return starts - 1, (keys ^ (keys >> np.uint64(32))).view(np.int64)
 
 
@@ -204,7 +201,7 @@ class QueryTerms:
 
         Below `prefix_count` it is the number of a term; from there on, only `find_whole` says whether a term is there.
         """
-        places = np.flatnonzero(self._has_key[keys & (_SLOTS - 1)])
+        places = np.flatnonzero(self._has_key.take(keys & (_SLOTS - 1)))
         numbers = np.searchsorted(self._keys, keys[places]).clip(max=len(self._keys) - 1)
         is_same = self._keys[numbers] == keys[places]
         return self._order[numbers[is_same]], places[is_same]
