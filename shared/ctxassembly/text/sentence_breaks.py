@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 _SPACE, _LETTER, _NUMBER, _STOP, _FULL_STOP, _CLOSING, _SMALL, _THAI = (1 << bit for bit in range(8))
 _MAY_CONTINUE, _MAY_BEGIN_WORD, _ITEM_END, _MARK_AFTER_WORD = (1 << bit for bit in range(8, 12))
-_CONSONANT, _ROMAN, _CAPITAL = (1 << bit for bit in range(12, 15))
+_CONSONANT, _ROMAN, _CAPITAL, _OPENING = (1 << bit for bit in range(12, 16))
 _CHARACTERS = 0x40000
 """Number of characters in the table of kinds: from here on there are only some rare ideographs."""
 _NEWLINE, _FULL_POINT, _BLANK, _NO_BREAK_SPACE, _BAR, _A, _Z = map(ord, "\n. \xa0|az")
-_SURE_WORD_CHARS = 16
-"""Characters that are looked at of the first word of a line, with the mark after it."""
+_SURE_MARKS, _SURE_WORD_CHARS = 2, 16
+"""Marks before the first word of a line that are looked at, and characters of the word with the mark after it."""
 
 
 @cache
@@ -68,7 +68,7 @@ def _character_kinds() -> NDArray[np.uint16]:
         (SMALL_LETTERS, _SMALL),
         ("(§", _NUMBER),
         (OPEN_ENDINGS, _MAY_CONTINUE),
-        (OPENING_MARKS, _MAY_BEGIN_WORD),
+        (OPENING_MARKS, _OPENING),
         (".)", _ITEM_END),
         (",.;", _MARK_AFTER_WORD),
         (CONSONANTS, _CONSONANT),
@@ -127,7 +127,7 @@ class _JoinedTexts:
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
         # A line break before and after all texts spares a check whether there is one.
-        self.joined = "\0".join(["\n", *texts, "\n".ljust(_SURE_WORD_CHARS, "\0")])
+        self.joined = "\0".join(["\n", *texts, "\n".ljust(2 * _SURE_WORD_CHARS, "\0")])
         self.starts = np.array([*accumulate((len(text) + 1 for text in texts), initial=2)])
         """Offset of each text, and of what would be the next one."""
         self.codes = np.frombuffer(self.joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -273,7 +273,7 @@ def _is_after_word(joined: _JoinedTexts, at: IntArray, next_word: IntArray) -> B
     is_short &= (joined.codes[before[2:4]] != _FULL_POINT).all(axis=0)
     is_short &= (next_kinds & _CAPITAL != 0) | (next_kinds & _LETTER == 0)
     is_word = (is_letter.all(axis=0) | is_short) & (next_kinds & _NUMBER == 0)
-    is_after_word: BoolArray = is_word | (kinds[0] & _SPACE != 0)
+    is_after_word: BoolArray = is_word | (kinds[0] & (_MAY_BEGIN_WORD | _NUMBER) == 0)
     return is_after_word
 
 
@@ -284,7 +284,9 @@ def _line_breaks(joined: _JoinedTexts, lines: _Lines, is_stopped: BoolArray) -> 
     start, last = _line_starts(joined, lines, at), at - 1
     last_kinds = joined.kinds[last]
     is_full = (end == at + 1) & (at - start >= MIN_WRAPPED_CHARS) & (last_kinds & _MAY_CONTINUE != 0)
-    is_full &= joined.are(_MAY_BEGIN_WORD, word) & ~joined.have_bars(start, at)
+    for _ in range(_SURE_MARKS):
+        word = word + joined.are(_OPENING, word)
+    is_full &= joined.are(_MAY_BEGIN_WORD | _OPENING, word) & ~joined.have_bars(start, at)
     is_sure = ~is_full & (last_kinds & _SPACE == 0) & (at > start)
     # A full line surely continues if a word of small letters follows, with no mark but a comma or a stop after it.
     full = is_full.nonzero()[0]
