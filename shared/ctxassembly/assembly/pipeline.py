@@ -8,8 +8,8 @@ So sync and async callers share every line of it, and failures are handled here 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
@@ -204,8 +204,7 @@ def _select_with_labels(
     return config, result
 
 
-@dataclass(frozen=True, slots=True)
-class _Rendered:
+class _Rendered(NamedTuple):
     """The rendered and cited selection."""
 
     selection: Selection

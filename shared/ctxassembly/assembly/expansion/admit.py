@@ -7,9 +7,9 @@ repaired and noted, so that one bad row doesn't cost the answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CoroutineType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ctxassembly.config.hints import not_a_hit_error
 from ctxassembly.data.candidates import Candidate
@@ -23,8 +23,7 @@ MAX_SIMILAR_NOTES = 10
 _ID_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class AdmittedHits:
+class AdmittedHits(NamedTuple):
     """Hits as candidates, usable or not, and a note on every value that was repaired."""
 
     candidates: tuple[Candidate, ...]

@@ -149,7 +149,7 @@ def score_neighbors(
 
     A chunk with the header of a hit's table is one at any distance. `chunks` come with their keys; `positions` are by
     document id and chunk id. A neighbor's score is its best hit's times `decay` per step. It is never above the hit's
-    own, as half of a negative score would be. With a `access` a neighbor has to agree with its hit.
+    own, as half of a negative score would be. With `access` a neighbor has to agree with its hit.
     """
     near: dict[str, dict[int, list[NearHit]]] = {}
     """The hits near each position of a document."""

@@ -7,7 +7,6 @@ reader sees as n, and every verbatim character leads back to its document withou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ctxassembly.data.candidates import Candidate, CitationBlock, RenderedPart
@@ -22,8 +21,7 @@ SNIPPET_CHARS = 200
 """Characters of a citation's snippet, as published."""
 
 
-@dataclass(frozen=True, slots=True)
-class CitedText:
+class CitedText(NamedTuple):
     """A text and the way back from it."""
 
     text: str
