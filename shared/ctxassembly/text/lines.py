@@ -55,6 +55,8 @@ _SIGN_FORMS = (0, _ROW_LINE, _ITEM_LINE, _HEADING_LINE)
 class LineForms(dict[int, int]):
     """The form of each sentence of a text by its index, read when it is first looked up."""
 
+    __slots__ = ("_boundaries", "_continues", "_text")
+
     def __init__(self, text: str, boundaries: Sequence[int], continues: Sequence[bool]) -> None:
         super().__init__()
         self._text, self._boundaries, self._continues = text, boundaries, (*continues, False)

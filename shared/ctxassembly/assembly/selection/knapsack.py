@@ -40,22 +40,23 @@ class TokenCosts(dict[int, float]):
     Where token counts aren't additive, they are estimated by characters.
     """
 
+    __slots__ = ("_counter", "_header_costs", "_layout", "_sentences", "chars_per_token", "is_joined", "parts")
+
     def __init__(self, layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> None:
         super().__init__()
-        self._layout, self._sentences, self._chars_per_token = layout, sentences, chars_per_token
+        self._layout, self._sentences, self.chars_per_token = layout, sentences, chars_per_token
         self._counter = layout.typesetter.counter
         parts = layout.typesetter.parts or Parts({})
-        self._parts = [len(parts.spans)] * len(sentences.continues)
+        self.parts = [len(parts.spans)] * len(sentences.continues)
+        """The part in which each sentence is read."""
         self.is_joined = [*sentences.continues, False, False]
         """Whether each sentence is read right after the one before it, with two more at the end."""
         for index, part in parts.sentence_parts.items():
-            self._parts[index] = part
+            self.parts[index] = part
         for index in parts.sentence_parts:
-            self.is_joined[index] &= self._parts[index] == self._parts[index - 1]
-            self.is_joined[index + 1] = self.is_joined[index + 1] and self._parts[index + 1] == self._parts[index]
+            self.is_joined[index] &= self.parts[index] == self.parts[index - 1]
+            self.is_joined[index + 1] = self.is_joined[index + 1] and self.parts[index + 1] == self.parts[index]
         self._header_costs: dict[str, float] = {}
-        self.max_chars_per_token = chars_per_token * LENGTH_TOLERANCE
-        """The characters that a token has at most in a sentence that may fit."""
 
     def __missing__(self, index: int) -> float:
         """Count or estimate the tokens of the sentence at `index`."""
@@ -64,13 +65,9 @@ class TokenCosts(dict[int, float]):
             start, end = sentences.token_start(index), sentences.token_start(index + 1)
             cost = self._counter.count(sentences.text[start:end])
         else:
-            cost = (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self._chars_per_token
+            cost = (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self.chars_per_token
         self[index] = cost
         return cost
-
-    def label(self, index: int) -> tuple[int, str]:
-        """Return the part in which a sentence is read, and its document: what has a header of its own."""
-        return self._parts[index], self._sentences.document_ids[index]
 
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""
@@ -96,6 +93,8 @@ MAX_COMPANIONS = 4
 
 class Companions(dict[int, tuple[int, ...]]):
     """The indexes of each sentence's companions by its own, ascending, found when they are first looked up."""
+
+    __slots__ = ("__dict__", "_lines", "_may_be_included", "_sentences")
 
     def __init__(self, sentences: ScoredSentences) -> None:
         super().__init__()
@@ -180,11 +179,11 @@ def pick_greedily(
     companions: Companions,
 ) -> Picked:
     """Pick sentences in `order`, best first, as long as their `costs` don't exceed `max_tokens`."""
-    boundaries = sentences.boundaries
-    free_tokens, max_chars = max_tokens, costs.max_chars_per_token
+    all_text, boundaries, document_ids = sentences.text, sentences.boundaries, sentences.document_ids
+    free_tokens, max_chars, parts = max_tokens, costs.chars_per_token * LENGTH_TOLERANCE, costs.parts
     min_tokens = max(MIN_TOKENS, END_SHARE * max_tokens)
     picked: set[int] = set()
-    open_labels: set[tuple[int, str]] = set()
+    open_labels: set[tuple[int, str]] = set()  # parts and documents: each has a header of its own
     picked_texts: set[str] = set()
     all_fit, misses = True, 0
     for index in order:
@@ -197,12 +196,12 @@ def pick_greedily(
         if length > (free_tokens + 1) * max_chars:
             all_fit = False
             continue
-        label = costs.label(index)
+        label = parts[index], document_ids[index]
         is_adjacent, gaps, overhead = _joining_cost(index, label, picked, costs, open_labels)
         if length > (free_tokens - overhead + 1) * max_chars:
             all_fit = False
             continue
-        text = sentences.text[begin:end].strip()
+        text = all_text[begin:end].strip()
         if _adds_nothing(sentences, index, text, picked_texts, is_adjacent=is_adjacent):
             continue
         added = {index, *gaps}
@@ -261,9 +260,9 @@ def _add_companions(
 
     None if they take more than `free_tokens` and it can't do without.
     """
-    if not companions[index]:
+    if not (own := companions[index]):
         return 0.0
-    needed = {*companions[index]}.difference(picked, added)
+    needed = {*own}.difference(picked, added)
     apart_count = sum([abs(at - index) > len(needed) for at in needed])
     cost = sum([costs[at] for at in needed]) + MARKER_COST * apart_count
     if cost <= free_tokens:
