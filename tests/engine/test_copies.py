@@ -134,4 +134,4 @@ def test_each_piece_of_a_chunk_has_a_place_if_its_offset_tells_it():
     assert placed == {"A1": 1, "p1": 2, "p2": 3, "p0": 4, "A3": 5}
     without = flag_shared_indexes([A[1], *pieces, replace(A[2], start=None), A[3]])
     same = {chunk.id: chunk.index or 0 for chunk in without}
-    assert separate_positions(without, same) is same
+    assert separate_positions(without, same) == same

@@ -64,7 +64,7 @@ class TextIndex(NamedTuple):
         return sum(map(getsizeof, self))
 
 
-_BATCH_TEXTS = 96
+_BATCH_TEXTS = 36
 """Number of texts that are read at once: more are hardly faster, and take more memory."""
 
 

@@ -7,15 +7,15 @@ To add one, write a function from a heading to the rest of its header, a record 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from ctxassembly.wording.languages.language import Language
 from ctxassembly.wording.unicode import escape_xml
 
 
-class Heading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Heading:
     """The details that a header may show. Every string is one line; it is empty if nothing is known.
 
     Section, sheet, row, score and metadata are taken from the best chunk in the block, pages from all of its chunks.
@@ -37,7 +37,7 @@ class Heading(NamedTuple):
     sheet: str = ""
     row: str = ""
     score: float | None = None
-    metadata: Mapping[str, Any] = MappingProxyType({})
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The chunk's own metadata, to be read only. Their values may have several lines."""
 
 

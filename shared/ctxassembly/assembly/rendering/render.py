@@ -10,6 +10,7 @@ depends on the rest of the context. The number of a label is inserted last; it c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -187,7 +188,8 @@ class Renderer:
         if "place" not in needs:
             return heading
         row = reader.number(chunk, "row_number")
-        return heading._replace(
+        return replace(
+            heading,
             section=self._safe_value(reader.line(chunk, "section") or ""),
             sheet=self._safe_value(reader.line(chunk, "sheet") or ""),
             row="" if row is None else self._safe_value(str(row)),

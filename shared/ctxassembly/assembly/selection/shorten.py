@@ -380,9 +380,10 @@ def _truncate_to_fit(layout: Layout, candidate: Candidate, policy: ShortenPolicy
     if not layout.might_fit([first_character]):
         return ()  # mostly there is no room even for another header
     free_chars = free_tokens * MAX_CHARS_PER_TOKEN
-    sentences = sentence_spans(text[: 2 * free_chars])
+    beginning = text[: 2 * free_chars]
+    sentences = sentence_spans(beginning)
     ends = [start + len(text[start:end].rstrip()) for start, end in sentences]
-    ends = ends_outside_entries(ends, entry_spans(text, sentences))
+    ends = ends_outside_entries(ends, entry_spans(beginning, sentences))
     ends = [end for end in ends if 0 < end < min(free_chars, len(text.rstrip()))]
     trials: dict[int, list[Candidate]] = {}
 
