@@ -148,29 +148,31 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     `from_dict` again. A function as `filter` can't be written as JSON.
 
     Args:
-        config: the settings of the assembly.
-        docstore: the store of neighbors: a docstore. Give at most one of the three; without any, hits have none.
-        vector_store: the same, a vector store that stores text.
-        store: the same, any object with `fetch(refs)` or `afetch(refs)`.
-        filter: the filter that neighbors must pass: MetadataFilters, or a function from the query (None if there is
-            none) to the filters of this call, or None.
+        config (AssemblyConfig): the settings of the assembly.
+        docstore (BaseDocumentStore): the store of neighbors: a docstore. Give at most one of the three; without any,
+            hits have none.
+        vector_store (BasePydanticVectorStore): the same, a vector store that stores text.
+        store (Store | AsyncStore): the same, any object with `fetch(refs)` or `afetch(refs)`.
+        filter (MetadataFilters | Callable): the filter that neighbors must pass: MetadataFilters, or a function from
+            the query (None if there is none) to the filters of this call, or None.
         neighbors: replaces `config.neighbors`: "auto", "filtered" (no run without a filter) or "unfiltered" (everybody
             may read everything).
-        transform_fetched: a function from fetched chunks to those that may be used; async for `apostprocess_nodes`.
-        supplement: text that is in no node, such as facts from a graph or a database: text, a `Supplement`, or a
-            function from the query (None if there is none) to one of them or None.
-        embeddings: required for `dedup="semantic"`: a LlamaIndex embedding model, anything with
+        transform_fetched (Callable): a function from fetched chunks to those that may be used; async for
+            `apostprocess_nodes`.
+        supplement (str | Supplement | Callable): text that is in no node, such as facts from a graph or a database:
+            text, a `Supplement`, or a function from the query (None if there is none) to one of them or None.
+        embeddings (Any): required for `dedup="semantic"`: a LlamaIndex embedding model, anything with
             `embed_documents(texts)`, or a function. It gets the texts of nodes without an embedding, in one batch.
-        llm: required for `compress="llm"`: a LlamaIndex LLM, or a function from a prompt to an answer. A warning says
-            if the context may exceed the window of `llm`, or else of `Settings.llm`. An LLM that only the query engine
-            has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
-        scorer: scores how well sentences answer the query, in addition to its words: a LlamaIndex embedding model, a
-            cross-encoder, or a function from the query and sentences to scores, called or awaited.
-        conversation: the conversation of an agent's memory, `MemoryConversation(memory)`: text that the memory still
-            holds isn't sent again, and documents keep their labels. A function without arguments may return the current
-            one, or None. A plain `Conversation` is read only. With `Conversation(labels=Labels())` each run takes the
-            next labels, so that the engines of a SubQuestionQueryEngine can share one. Without any, each run begins
-            with `config.first_label`.
+        llm (Any): required for `compress="llm"`: a LlamaIndex LLM, or a function from a prompt to an answer. A warning
+            says if the context may exceed the window of `llm`, or else of `Settings.llm`. An LLM that only the query
+            engine has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
+        scorer (Any): scores how well sentences answer the query, in addition to its words: a LlamaIndex embedding
+            model, a cross-encoder, or a function from the query and sentences to scores, called or awaited.
+        conversation (Any): the conversation of an agent's memory, `MemoryConversation(memory)`: text that the memory
+            still holds isn't sent again, and documents keep their labels. A function without arguments may return the
+            current one, or None. A plain `Conversation` is read only. With `Conversation(labels=Labels())` each run
+            takes the next labels, so that the engines of a SubQuestionQueryEngine can share one. Without any, each run
+            begins with `config.first_label`.
 
     Raises:
         ConfigError: more than one store is given; a store, hook, llm, scorer or embeddings have the wrong type;
