@@ -1,9 +1,9 @@
 """Where sentences may end, found in many texts at once, as arrays of characters.
 
 A break is a line break, a stop with white space after it, a full stop of a script that puts no blank after it, or a
-blank between two Thai words. `text.sentences` says which breaks end no sentence. Most are settled here, by the
-characters next to them: most surely end a sentence, and most ends of full lines surely don't. The rest depends on the
-words around the break, and on where its sentence begins.
+blank between two Thai words. `sentences.py` says which of them end a sentence. Most are settled here, by the characters
+next to them: most surely end one, and most ends of full lines surely don't. The rest depends on the words around the
+break and on where its sentence begins, which `sentence_rules.py` looks at.
 """
 
 from __future__ import annotations
