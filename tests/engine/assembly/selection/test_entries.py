@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from builders import hits_of
-from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.assembly.selection.shorten import entry_spans
+from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+from ctxassembly.assembly.selection.shorten import MIN_CUT_TOKENS, entry_spans
 from ctxassembly.text.sentences import sentence_spans
 
 ENTRIES = [
@@ -50,3 +50,12 @@ def test_a_roster_is_cut_between_entries(options: dict[str, Any], query: str | N
     parts = [part for part in text.replace("[...]", "\n\n").split("\n\n") if part.strip()]
     assert parts
     assert [part.strip() for part in parts if part.strip() not in ENTRIES] == []
+
+
+@pytest.mark.parametrize(("free_tokens", "is_filled"), [(MIN_CUT_TOKENS - 1, False), (MIN_CUT_TOKENS, True)])
+def test_a_little_room_is_not_filled_with_the_beginning_of_another_text(free_tokens: int, is_filled: bool) -> None:
+    first = Hit(Chunk("a0", "a", "Drink water.", index=0), 1.0)
+    next_one = Hit(Chunk("a1", "a", f"Eat nothing. Then {'and so on ' * 60}.", index=1), 0.9)
+    used = assemble([first]).token_count
+    context = assemble([first, next_one], AssemblyConfig(max_tokens=used + free_tokens))
+    assert ("Eat nothing." in context.text) is is_filled
