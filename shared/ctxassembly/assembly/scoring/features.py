@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText
-from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.assembly.scoring.sentences import Ranking, ScoredSentences
 from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, mentioned_turns
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
@@ -263,11 +263,9 @@ def score_sentences(
         np.diff(candidate_text.boundaries),
         continues,
         candidate_text.document_ids,
-        scores + heading_bonuses,
+        Ranking(scores + heading_bonuses, candidate_spans, *_indexes_in(ranges)),
         lexical_scores + heading_bonuses,
         term_scores,
-        candidate_spans,
-        *_indexes_in(ranges),
         TextLines(text, boundaries, continues, candidate_text.document_ids),
         max_lexical_score=max_lexical_score,
         referring_words=referring_words(words(query)),

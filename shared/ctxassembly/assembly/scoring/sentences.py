@@ -62,6 +62,44 @@ def minimum_at(tokens: FloatArray, min_relevance: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class Ranking:
+    """Scores of sentences, and what follows from them for sentences and candidates, whatever the cutoff."""
+
+    scores: FloatArray
+    """Only differences between scores have a meaning."""
+    candidate_spans: Sequence[CandidateSpan]
+    offered: IntArray
+    """The indexes of the sentences that each candidate offers, one candidate after the other."""
+    offered_counts: IntArray
+    """The number of the sentences that each candidate offers."""
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The indexes of all sentences that may be included, best first; ties keep their order in the text."""
+        return (-self.scores).argsort(kind="stable")[: int((self.scores >= EVERY_SENTENCE).sum())]
+
+    @cached_property
+    def candidate_scores(self) -> Mapping[int, tuple[float, float]]:
+        """The average and the best score of the sentences of each candidate that offers any, by key."""
+        import numpy as np  # loaded already, since scores are arrays
+
+        scores, counts = self.scores[self.offered], self.offered_counts
+        starts = (counts.cumsum() - counts)[counts > 0]
+        if not len(starts):
+            return {}
+        means, best = np.add.reduceat(scores, starts) / counts[counts > 0], np.maximum.reduceat(scores, starts)
+        keys = [span.candidate.key for span in compress(self.candidate_spans, counts.tolist())]
+        return dict(zip(keys, zip(means.tolist(), best.tolist(), strict=True), strict=True))
+
+    def ranking_scores(self) -> dict[int, float]:
+        """Return the mean of each candidate's best and average score, by key.
+
+        Half of each: many chunks that answer say much else as well.
+        """
+        return {key: (mean + best) / 2 for key, (mean, best) in self.candidate_scores.items()}
+
+
+@dataclass(frozen=True, eq=False)
 class ScoredSentences:
     """All sentences of the candidates in order, with their scores; arrays are indexed by sentence."""
 
@@ -75,17 +113,11 @@ class ScoredSentences:
     """Whether each sentence continues the one before it."""
     document_ids: Sequence[str]
     """The document id of each sentence."""
-    scores: FloatArray
-    """Only differences between scores have a meaning."""
+    ranking: Ranking
     lexical_scores: FloatArray
     """The part of each score that comes from the words of the query, from a scorer and from titles."""
     term_scores: FloatArray
     """The weights of the query's words in each sentence itself."""
-    candidate_spans: Sequence[CandidateSpan]
-    offered: IntArray
-    """The indexes of the sentences that each candidate offers, one candidate after the other."""
-    offered_counts: IntArray
-    """The number of the sentences that each candidate offers."""
     lines: TextLines
     """The forms of the sentences."""
     cutoff: float = EVERY_SENTENCE
@@ -96,6 +128,27 @@ class ScoredSentences:
     """The documents that the query or the best sentences mention by title."""
     referring_words: frozenset[str] = frozenset()
     """Words that refer to the sentence before, if they begin one."""
+
+    @property
+    def scores(self) -> FloatArray:
+        """The score of each sentence."""
+        return self.ranking.scores
+
+    @property
+    def candidate_spans(self) -> Sequence[CandidateSpan]:
+        """The candidates in the order of the text."""
+        return self.ranking.candidate_spans
+
+    @cached_property
+    def included(self) -> Sequence[int]:
+        """The indexes of the sentences that may be included and aren't below the cutoff, best first."""
+        indexes: list[int] = self.ranking.order[: int((self.scores >= self.cutoff).sum())].tolist()
+        return indexes
+
+    def best(self, count: int) -> list[int]:
+        """Return the indexes of the `count` best sentences that may be included, best first."""
+        indexes: list[int] = self.ranking.order[:count].tolist()
+        return indexes
 
     def above_minimum(
         self,
@@ -110,14 +163,14 @@ class ScoredSentences:
         the next one is below the minimum, which rises with the tokens so far. What the conversation has counts as
         added, but takes no room.
         """
-        offered, ranking = offered or self, self.ranking
-        lengths = self.lengths[ranking]
+        offered, order = offered or self, self.ranking.order
+        lengths = self.lengths[order]
         chars_before = lengths.cumsum() - lengths
         minimums = minimum_at(chars_before / chars_per_token, min_relevance)
-        below = (self._relevance[ranking] < minimums).nonzero()[0]
+        below = (self._relevance[order] < minimums).nonzero()[0]
         if not len(below):
             return offered
-        above = ranking[: below[0]]
+        above = order[: below[0]]
         if self.lengths[above][offered.scores[above] >= EVERY_SENTENCE].sum() > max_chars:
             return offered
         return replace(offered, cutoff=float(self.scores[above[-1]]) if len(above) else EVERY_SENTENCE)
@@ -127,7 +180,8 @@ class ScoredSentences:
         if not bonuses.any():
             return self
         bonuses = bonuses.clip(max=self.scores.max(initial=-math.inf) - self.scores)
-        return replace(self, scores=self.scores + bonuses, lexical_scores=self.lexical_scores + bonuses)
+        ranking = replace(self.ranking, scores=self.scores + bonuses)
+        return replace(self, ranking=ranking, lexical_scores=self.lexical_scores + bonuses)
 
     def restricted_to(self, candidates: Iterable[Candidate]) -> ScoredSentences:
         """Return the sentences with only `candidates` to choose from; scores and cutoff stay the same."""
@@ -145,7 +199,7 @@ class ScoredSentences:
         offered, counts = (np.array([*values], dtype=np.int64) for values in (chain(*own), map(len, own)))
         scores = np.full(len(self.scores), -math.inf)
         scores[offered] = self.scores[offered]
-        return replace(self, scores=scores, candidate_spans=spans, offered=offered, offered_counts=counts)
+        return replace(self, ranking=Ranking(scores, spans, offered, counts))
 
     def within(self, window: int) -> ScoredSentences:
         """Return the sentences with only the candidates to choose from that are at most `window` from a hit."""
@@ -166,17 +220,6 @@ class ScoredSentences:
                 if any(map(str.isalnum, kept)):
                     found.append(index)
         return found
-
-    @cached_property
-    def ranking(self) -> IntArray:
-        """The indexes of all sentences that may be included, best first; ties keep their order in the text."""
-        return (-self.scores).argsort(kind="stable")[: int((self.scores >= EVERY_SENTENCE).sum())]
-
-    @cached_property
-    def indexes_by_score(self) -> Sequence[int]:
-        """The `ranking` as a list."""
-        indexes: list[int] = self.ranking.tolist()
-        return indexes
 
     def sentence_text(self, index: int) -> str:
         """Return the text of a sentence without the white space around it."""
@@ -200,8 +243,8 @@ class ScoredSentences:
 
     def rank_candidates(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return `candidates` by the mean and the best score of their sentences, best first; ties keep their order."""
-        ranking_scores = self._ranking_scores(self.scores)
-        return sorted(candidates, key=lambda candidate: -ranking_scores.get(candidate.key, 0.0))
+        scores = self.ranking.ranking_scores()
+        return sorted(candidates, key=lambda candidate: -scores.get(candidate.key, 0.0))
 
     def outside_window_better(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
         """Return the candidates farther than `window` from a hit that are more relevant than the last hit, best first.
@@ -209,7 +252,8 @@ class ScoredSentences:
         They have both a higher score and a higher lexical score: a better rank alone is not enough. A document without
         hits needs neither if it is linked.
         """
-        ranked, lexical_scores = self.rank_candidates(candidates), self._ranking_scores(self.lexical_scores)
+        ranked = self.rank_candidates(candidates)
+        lexical_scores = replace(self.ranking, scores=self.lexical_scores).ranking_scores()
         last_hit = max((index for index, candidate in enumerate(ranked) if candidate.is_hit), default=0)
         lowest = lexical_scores.get(ranked[last_hit].key, 0.0)
         retrieved = {candidate.chunk.document_id for candidate in candidates if candidate.is_hit}
@@ -227,11 +271,12 @@ class ScoredSentences:
     def relevance(self) -> dict[int, float]:
         """Return the relevance of each candidate's best sentence by key, on the scale of `min_relevance`: at most 1."""
         best = float(self.scores.max(initial=-math.inf))
-        return {key: round(1 - (best - own) / self.max_lexical_score, 3) for key, own in self._best_scores.items()}
+        scores = self.ranking.candidate_scores
+        return {key: round(1 - (best - own) / self.max_lexical_score, 3) for key, (_, own) in scores.items()}
 
     def next_below_cutoff(self, max_chars: float) -> tuple[int, float]:
         """Return how many of the best sentences below the cutoff `max_chars` have, and the relevance of the first."""
-        below = self.ranking[int((self.scores >= self.cutoff).sum()) :]
+        below = self.ranking.order[len(self.included) :]
         count = int((self.lengths[below].cumsum() <= max_chars).sum())
         return count, float(self._relevance[below[0]]) if len(below) else 0.0
 
@@ -274,7 +319,7 @@ class ScoredSentences:
 
     def below_cutoff(self) -> set[int]:
         """Return the keys of the candidates all of whose sentences are below the cutoff."""
-        return {key for key, best in self._best_scores.items() if best < self.cutoff}
+        return {key for key, (_, best) in self.ranking.candidate_scores.items() if best < self.cutoff}
 
     def has_below_cutoff(self, candidates: Iterable[Candidate]) -> bool:
         """Return whether any sentence of `candidates` is below the cutoff."""
@@ -285,27 +330,3 @@ class ScoredSentences:
             for candidate, _, _, own in self.candidate_spans
             if candidate.key in keys
         )
-
-    def _ranking_scores(self, scores: FloatArray) -> dict[int, float]:
-        """Return the mean of each candidate's best and average score, by key.
-
-        Half of each: many chunks that answer say much else as well.
-        """
-        return {key: (mean + best) / 2 for key, (mean, best) in self._summarize(scores).items()}
-
-    @cached_property
-    def _best_scores(self) -> Mapping[int, float]:
-        """The score of the best sentence of each candidate that has any, by key."""
-        return {key: best for key, (_, best) in self._summarize(self.scores).items()}
-
-    def _summarize(self, scores: FloatArray) -> dict[int, tuple[float, float]]:
-        """Return the average and the best of the scores that each candidate with any sentences offers, by key."""
-        import numpy as np  # loaded already, since scores are arrays
-
-        scores, counts = scores[self.offered], self.offered_counts
-        starts = (counts.cumsum() - counts)[counts > 0]
-        if not len(starts):
-            return {}
-        means, best = np.add.reduceat(scores, starts) / counts[counts > 0], np.maximum.reduceat(scores, starts)
-        keys = [span.candidate.key for span in compress(self.candidate_spans, counts.tolist())]
-        return dict(zip(keys, zip(means.tolist(), best.tolist(), strict=True), strict=True))

@@ -30,7 +30,7 @@ def raise_tables(sentences: ScoredSentences) -> ScoredSentences:
     """Return `sentences` with higher scores for the lines of tables of which a line is among the best sentences."""
     scores = sentences.scores.copy()
     seen: set[int] = set()
-    for index in sentences.indexes_by_score[:MAX_BEST]:
+    for index in sentences.best(MAX_BEST):
         if index in seen or not _is_line(sentences, index):
             continue
         lines = _lines_around(sentences, index)

@@ -57,7 +57,7 @@ def _first_candidates(candidates: Iterable[Candidate]) -> dict[str, Candidate]:
 def _mentioned_in_best(sentences: ScoredSentences, titles: Mapping[str, Title]) -> set[str]:
     """Return the documents whose title one of the best sentences of another document has."""
     linked: set[str] = set()
-    for index in sentences.indexes_by_score[:MAX_SENTENCES]:
+    for index in sentences.best(MAX_SENTENCES):
         own, found = sentences.document_ids[index], find_titles(sentences.sentence_text(index), titles.values())
         linked |= {name for name, title in titles.items() if title in found and name != own}
     return linked

@@ -55,15 +55,13 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     Documents are ordered by their best sentence.
     """
     config, sentences, chars_per_token = relevance.config, relevance.relevant_sentences, relevance.chars_per_token
-    documents = dict.fromkeys(map(sentences.document_ids.__getitem__, sentences.indexes_by_score))
-    document_ranks = {document_id: rank for rank, document_id in enumerate(documents)}
-    ranked = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
-    chars = sentences.lengths[ranked].cumsum()
+    document_ranks = {document_id: rank for rank, document_id in enumerate(_rank_documents(sentences))}
+    chars = sentences.lengths[sentences.included].cumsum()
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
     text_tokens = float(chars[-1:].sum()) / chars_per_token  # none if the conversation has all that is relevant
     if max_tokens < MIN_TOKENS or text_tokens < MIN_TEXT_TOKENS:
         return Parts(document_ranks, token_starts=sentences.token_starts)
-    included, companions = set(ranked), Companions(sentences)
+    included, companions = set(sentences.included), Companions(sentences)
     required_keys = relevance.required_keys
     whole = [span.sentence_range for span in sentences.candidate_spans if span.candidate.key in required_keys]
 
@@ -80,7 +78,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
         chunk_parts = {key: min(place, 1) for place, key in enumerate(undivided_keys)}
         return Parts(document_ranks, token_starts=sentences.token_starts, chunk_parts=chunk_parts)
     costs = TokenCosts(layout, sentences, chars_per_token)
-    best = ranked[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
+    best = sentences.included[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
     first = undivided(pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes)
     chunks = [own for _, own in _best_chunks(sentences, first, max_chars)]
     parts = [first, *map(undivided, (*chunks[:1], set[int]().union(*chunks[1:])))]
@@ -92,6 +90,17 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
             sentence_parts |= dict.fromkeys(set(companions[index]) - included, number)
     spans_by_part = _spans_by_part(sentences, sentence_parts, len(parts))
     return Parts(document_ranks, spans_by_part, sentence_parts, sentences.token_starts)
+
+
+def _rank_documents(sentences: ScoredSentences) -> list[str]:
+    """Return the ids of the documents by their best sentence, best first; ties keep their order in the text."""
+    best: dict[str, float] = {}
+    scores = sentences.ranking.candidate_scores
+    for candidate, _, _, _ in sentences.candidate_spans:
+        if own := scores.get(candidate.key):
+            document_id = candidate.chunk.document_id
+            best[document_id] = max(best.get(document_id, own[1]), own[1])
+    return sorted(best, key=best.__getitem__, reverse=True)
 
 
 def _with_lists(indexes: set[int], included: set[int], sentences: ScoredSentences) -> set[int]:

@@ -78,7 +78,7 @@ def _best_if_too_long(sentences: ScoredSentences, selected_keys: Collection[int]
     """Return the hit with the best sentence if that is too long to fit: it is shortened rather than replaced."""
     boundaries = sentences.boundaries
     best_index = next(
-        (place for place in sentences.indexes_by_score if boundaries[place + 1] - boundaries[place] >= MIN_CHARS), -1
+        (at for at in map(int, sentences.ranking.order) if boundaries[at + 1] - boundaries[at] >= MIN_CHARS), -1
     )
     owners = [span.candidate for span in sentences.candidate_spans if best_index in span.sentence_range]
     if any(candidate.key in selected_keys for candidate in owners):

@@ -126,7 +126,7 @@ class Companions(dict[int, tuple[int, ...]]):
         It is one of the best, so that it may be the answer, and is a row, an item or prose: a part of an entry could
         pass for a part of another, and an introduction says nothing.
         """
-        is_best = index in self._sentences.indexes_by_score[:MAX_BEST]
+        is_best = index in self._sentences.best(MAX_BEST)
         return is_best and not self._lines.introduces(index) and not self._lines.is_part(index)
 
     def _needed(self, index: int) -> Sequence[int]:
@@ -387,13 +387,12 @@ class PackResult(NamedTuple):
 def pack_sentences(layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> PackResult | None:
     """Pack the best sentences that fit; None if none fits. `chars_per_token` is an initial guess."""
     best: PackResult | None = None
-    order = sentences.indexes_by_score[: int((sentences.scores >= sentences.cutoff).sum())]
     costs, companions = TokenCosts(layout, sentences, chars_per_token), Companions(sentences)
     free_tokens = layout.max_tokens - layout.token_count
     trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)
     too_few, too_many = 0.0, math.inf
     for _ in range(MAX_TRIES):
-        picked = pick_greedily(sentences, order, trial_tokens, costs, companions)
+        picked = pick_greedily(sentences, sentences.included, trial_tokens, costs, companions)
         forms = restrict_to_sentences(sentences, picked.indexes)
         if not forms:
             break

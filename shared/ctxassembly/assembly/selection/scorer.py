@@ -65,7 +65,7 @@ _NO_SCORES = "scorer: no score is finite, chosen by words alone"
 def best_texts(sentences: ScoredSentences) -> tuple[str, ...]:
     """Return the texts of the best `MAX_SENTENCES` sentences, without duplicates."""
     texts: dict[str, None] = {}
-    for index in sentences.indexes_by_score:
+    for index in sentences.ranking.order.tolist():
         if text := sentences.sentence_text(index):
             texts[text] = None
             if len(texts) == MAX_SENTENCES:

@@ -13,7 +13,7 @@ from ctxassembly import Chunk
 from ctxassembly.assembly.rendering.groups import document_texts
 from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences, minimum_at
+from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, Ranking, ScoredSentences, minimum_at
 from ctxassembly.assembly.scoring.weights import WEIGHTS
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, CandidateSpan
@@ -32,7 +32,7 @@ def valued(query: str, *candidates: Candidate) -> ScoredSentences:
 
 def ranked(query: str, *candidates: Candidate) -> list[str]:
     units = valued(query, *candidates)
-    return [units.sentence_text(index) for index in units.indexes_by_score]
+    return [units.sentence_text(index) for index in units.included]
 
 
 FILLER = "Nothing here. "
@@ -178,8 +178,8 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
     for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
         values = np.array([3.0, 3.0, 3.0, 0.0, answer, 0.0])
         text: tuple[str, list[int], Any, list[bool], list[str]] = ("", [], values, [], [])
-        offered, lines = (np.arange(6), np.array([3, 3])), TextLines("", [], [], [])
-        units = ScoredSentences(*text, values, values, values, shares, *offered, lines)
+        ranking = Ranking(values, shares, np.arange(6), np.array([3, 3]))
+        units = ScoredSentences(*text, ranking, values, values, TextLines("", [], [], []))
         assert units.rank_candidates([even, uneven]) == order
 
 
@@ -197,7 +197,7 @@ def test_what_is_worth_its_room_follows_from_the_best_alone():
 def test_the_minimum_rises_with_the_tokens_so_far():
     hits = [candidate(f"h{n}", f"Nothing is said here of number {n}. " * 10, rank=n) for n in range(100)]
     units = valued("water", candidate("a", "No water. "), *hits)
-    order = units.indexes_by_score
+    order = units.ranking.order.tolist()
     lengths = [units.boundaries[index + 1] - units.boundaries[index] for index in order]
     for min_relevance in (0.3, 0.35, 0.4):
         found = units.above_minimum(min_relevance, 4, math.inf)
