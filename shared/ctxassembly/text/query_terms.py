@@ -1,9 +1,4 @@
-"""An index of the sentences and words of texts, and the words of a query in it.
-
-The index of a text doesn't depend on the query, so it is made once and cached by the caller. A word is indexed by the
-hash of its prefix, which is the form by which a query finds it (`words.PREFIX_LENGTH`). Two prefixes of one corpus
-share a hash of 64 bits with a chance of one in a million million. The words of many texts are read at once, as arrays
-of characters: one by one as strings, they would take four times as long.
+"""The words of a query, looked for in the index of a text (`text_index.py`).
 
 The words are weighed by BM25 over the texts at hand (Robertson and Zaragoza 2009, "The probabilistic relevance
 framework"): a word of the query weighs more the fewer texts have it. Each repetition of a word in a text adds less than
@@ -12,26 +7,19 @@ the one before (`K1`), and a text longer than the mean gets less for the same wo
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from itertools import accumulate, pairwise
-from sys import getsizeof
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.text.sentence_breaks import sentence_starts
-from ctxassembly.text.sentence_rules import CLOSING, STOPS
+from ctxassembly.text.text_index import prefix_keys
 from ctxassembly.text.words import (
     PREFIX_LENGTH,
-    UNSPACED,
     find_identifiers,
     find_long_words,
     find_symbols,
     normalize,
-    normalize_with_offsets,
     words,
 )
 
@@ -39,125 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     IntArray = NDArray[np.int64]
-
-# A section begins at a heading, or after two blank lines.
-HEADING = "#{1,6} "
-"""The pattern of a heading's beginning."""
-_SECTION = re.compile(rf"\n(?:\n\n+|(?={HEADING}))")
-
-
-class TextIndex(NamedTuple):
-    """Sentences and words of a text."""
-
-    sentence_starts: NDArray[np.uint32]
-    """Offset of each sentence but the first, times two, plus 1 if a section begins there."""
-    word_starts: NDArray[np.uint32]
-    """Offset of each word, ascending."""
-    keys: IntArray
-    """Hash of each word's prefix."""
-    is_ended: bool
-    """True if a sentence ends where the text ends."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in memory: two to three for each character of the text."""
-        return sum(map(getsizeof, self))
-
-
-_BATCH_TEXTS = 36
-"""Number of texts that are read at once: more are hardly faster, and take more memory."""
-
-
-def index_texts(texts: Sequence[str]) -> list[TextIndex]:
-    """Return the sentences and words of each of `texts`."""
-    batches = [texts[begin : begin + _BATCH_TEXTS] for begin in range(0, len(texts), _BATCH_TEXTS)]
-    return [
-        TextIndex(_mark_sections(text, starts), word_starts, keys, _is_ended(text))
-        for batch in batches
-        for text, starts, (word_starts, keys) in zip(batch, sentence_starts(batch), _read_words(batch), strict=True)
-    ]
-
-
-def _mark_sections(text: str, starts: IntArray) -> NDArray[np.uint32]:
-    """Return the `starts` of sentences times two, plus 1 if a section begins there."""
-    sections = {match.end() for match in _SECTION.finditer(text)}
-    marked = (2 * starts).astype(np.uint32)
-    if sections:
-        marked |= np.array([start in sections for start in starts.tolist()], dtype=bool)
-    return marked
-
-
-def _is_ended(text: str) -> bool:
-    """Return True if a sentence ends where `text` does: after a stop and a blank, or a line break."""
-    if not text[-1:].isspace():
-        return False
-    ended = text.rstrip()
-    return "\n" in text[len(ended) :] or ended.rstrip(CLOSING)[-1:] in STOPS
-
-
-def _read_words(texts: Sequence[str]) -> list[tuple[NDArray[np.uint32], IntArray]]:
-    """Return the offsets and keys of the words of each of `texts`."""
-    normalized = [normalize_with_offsets(text) for text in texts]
-    starts, keys = _word_keys("\n".join([text for text, _ in normalized]))
-    bounds = [0, *accumulate(len(text) + 1 for text, _ in normalized)]
-    places = np.searchsorted(starts, bounds).tolist()
-    read = []
-    for (first, last), bound, (_, changes) in zip(pairwise(places), bounds, normalized, strict=False):
-        offsets = starts[first:last] - bound
-        if changes:
-            normalized_offsets, original_offsets = np.array(changes).T
-            offsets = np.interp(offsets, normalized_offsets, original_offsets)
-        # Copies, since a view would keep the arrays of all texts in memory.
-        read.append((offsets.astype(np.uint32), keys[first:last].copy()))
-    return read
-
-
-_SPACED, _UNSPACED = 1, 2
-_CHARACTERS = 0x40000
-"""Number of characters in the table of kinds: from here on there are no letters but some rare ideographs."""
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number, so that no character is lost when a hash overflows."""
-
-
-@cache
-def _character_kinds() -> NDArray[np.uint8]:
-    """Return the kind of each character: part of a word in a script with or without spaces, or 0 for all others."""
-    characters = np.arange(_CHARACTERS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    kinds = np.zeros(_CHARACTERS + 1, dtype=np.uint8)
-    for pattern, kind in (r"\w+", _SPACED), (f"[{UNSPACED}]+", _UNSPACED):
-        for run in re.finditer(pattern, characters):
-            kinds[run.start() : run.end()] = kind
-    return kinds
-
-
-def _word_keys(text: str) -> tuple[IntArray, IntArray]:
-    """Return the offset of each word of `text`, which is normalized, and the hash of its prefix.
-
-    In a script with spaces, a word is a run of letters and digits; in others every two adjacent characters are a word,
-    and so is a single one.
-    """
-    codes = np.frombuffer(f" {text}{' ' * PREFIX_LENGTH}".encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    kinds = _character_kinds().take(codes, mode="clip")
-    is_edge = kinds[1:] != kinds[:-1]
-    starts = np.flatnonzero(is_edge & (kinds[1:] > 0)) + 1
-    lengths = np.flatnonzero(is_edge & (kinds[:-1] > 0)) + 1 - starts
-    if (kinds == _UNSPACED).any():
-        is_unspaced = kinds[starts] == _UNSPACED
-        counts = np.where(is_unspaced, lengths - 1, 1).clip(min=1)
-        starts = np.repeat(starts - counts.cumsum() + counts, counts) + np.arange(counts.sum())
-        lengths = np.repeat(np.where(is_unspaced, lengths.clip(max=2), lengths), counts)
-    lengths = lengths.clip(max=PREFIX_LENGTH).astype(np.uint8)
-    keys = codes.take(starts).astype(np.uint64)
-    for distance in range(1, PREFIX_LENGTH):
-        keys *= _MULTIPLIER
-        keys += codes.take(starts + distance) * (lengths > distance)
-    return starts - 1, (keys ^ (keys >> np.uint64(32))).view(np.int64)
-
-
-def _prefix_keys(prefixes: Iterable[str]) -> IntArray:
-    """Return the key of each of `prefixes`."""
-    return _word_keys(" ".join(prefixes))[1]
-
 
 _SLOTS = 1 << 16
 """Size of the table by which most words of a text are skipped: a look into it takes a fifth of a binary search."""
@@ -190,7 +59,7 @@ class QueryTerms:
         self._is_whole = np.zeros(len(prefix_ids), dtype=bool)
         self._is_whole[[*self._whole]] = True
         self._exact = frozenset(exact)
-        keys = _prefix_keys(prefix_ids)
+        keys = prefix_keys(prefix_ids)
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
         self._has_key = np.zeros(_SLOTS, dtype=bool)

@@ -22,6 +22,8 @@ OPEN_ENDINGS = ',-*"”’»'
 """Last characters of a line after which, as after a letter, the sentence may go on."""
 OPENING_MARKS = "\"'“‘«(*`"
 """Marks that may be before the first word of a line."""
+MARKS_AFTER_WORD = "\"'”’»)*`"
+"""Closing marks that may be after it."""
 MAX_ITEM_NUMBER_CHARS = 24
 """Characters of the longest number of an item, with the blanks around it."""
 MIN_WORD_CHARS = 5
@@ -33,7 +35,7 @@ SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyzßàáâãäåæçèéêëìíîïð�
 FREQUENT_VOWELS = "\u0e32\u0eb2"
 """Vowels that nearly every phrase of Thai or Lao has: in a text without them, blanks aren't looked at."""
 
-_NEXT_WORD = re.compile(r"[^\S\n]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*([,.;:]?)(?!\S)")
+_NEXT_WORD = re.compile(rf"[^\S\n]*[{OPENING_MARKS}]*([^\W\d_]+(?:['’-][^\W_]+)*)[{MARKS_AFTER_WORD}]*([,.;:]?)(?!\S)")
 _KEY = re.compile(r"\s*[\w.-]+:\s")
 """The beginning of a line such as "name: value"."""
 _MAX_ABBREVIATION_CHARS = 12

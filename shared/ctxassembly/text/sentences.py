@@ -41,9 +41,12 @@ def sentence_spans(text: str) -> list[Span]:
     >>> [text[start:end] for start, end in sentence_spans(text)]
     ['Ask Dr. Li. ', '1. Drink water.\n', '  Eat nothing.']
     """
-    from ctxassembly.text.sentence_breaks import sentence_starts  # imports numpy
+    from ctxassembly.text.characters import Characters  # imports numpy
+    from ctxassembly.text.sentence_breaks import sentence_starts
 
-    return [*pairwise([0, *sentence_starts([text])[0].tolist(), len(text)])] if text else []
+    characters = Characters([text])
+    starts = sentence_starts(characters) - characters.starts[0]
+    return [*pairwise([0, *starts.tolist(), len(text)])] if text else []
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:

@@ -7,6 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxassembly.text.characters import Characters
 from ctxassembly.text.sentence_breaks import sentence_starts
 from ctxassembly.text.sentence_rules import CLOSING, STOPS, continues
 from ctxassembly.text.sentences import sentence_spans
@@ -44,7 +45,25 @@ PIECES = (
         "plan B .",
         "| a | 1. |",
     ),
-    *("。", "「はい。」", "है।", "ราคา", "ทองคำ", "?!", "...", "…", '."', ".)", "“Why?”", "key:"),
+    *(
+        "。",
+        "「はい。」",
+        "है।",
+        "ราคา",
+        "ทองคำ",
+        "?!",
+        "...",
+        "…",
+        '."',
+        ".)",
+        "“Why?”",
+        "key:",
+        '"the"',
+        "*an*",
+        "(a_b)",
+        "`to`,",
+        "and…",
+    ),
     *("\n", "\n", "\n\n", "\n  ", " \n", "\xa0", "\x1c", "\x00"),
 )
 jumbled = st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join) | st.lists(st.sampled_from(PIECES)).map("".join)
@@ -53,9 +72,13 @@ _END = re.compile(rf"(?:[{STOPS}]+[{re.escape(CLOSING)}]*\s*|\n\s*|[ ]+)\Z")
 
 @given(st.lists(texts() | jumbled, max_size=6))
 def test_a_text_has_the_same_sentences_among_others_as_alone(many: list[str]) -> None:
-    assert [starts.tolist() for starts in sentence_starts(many)] == [
-        [start for start, _ in sentence_spans(text)[1:]] for text in many
+    characters = Characters(many)
+    starts = [
+        offset + start
+        for offset, text in zip(characters.starts.tolist(), many, strict=False)
+        for start, _ in sentence_spans(text)[1:]
     ]
+    assert sentence_starts(characters).tolist() == starts
 
 
 @given(jumbled)

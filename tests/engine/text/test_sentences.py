@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 from builders import candidate_of
 from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.text.query_terms import index_texts
 from ctxassembly.text.sentences import sentence_spans
+from ctxassembly.text.text_index import index_texts
 from stopwatch import grows_less
 from strategies import texts
 
@@ -20,9 +21,13 @@ SPOKEN = "and so we say " * 100
 FULL = "a line broken to a width goes on like this"
 
 
+def index_starts(text: str) -> list[int]:
+    return np.frombuffer(index_texts([text])[0].sentence_starts, dtype=np.uint32).tolist()
+
+
 def parts(text: str) -> list[str]:
     spans = sentence_spans(text)
-    assert (index_texts([text])[0].sentence_starts >> 1).tolist() == [at for at, _ in spans[1:]]
+    assert [code >> 1 for code in index_starts(text)] == [at for at, _ in spans[1:]]
     return [text[begin:end] for begin, end in spans]
 
 

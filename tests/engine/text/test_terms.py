@@ -1,21 +1,24 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.text.query_terms import QueryTerms, index_texts
+from ctxassembly.text.query_terms import QueryTerms
+from ctxassembly.text.text_index import index_texts
 from ctxassembly.text.words import find_identifiers, find_long_words, find_symbols, words
 
 
 def found_in(text: str, query: str) -> list[str]:
     """The words of the query that are found, each long one before its prefix."""
     terms, index = QueryTerms(query), index_texts([text])[0]
-    prefix_ids, places = terms.find_prefixes(index.keys)
+    prefix_ids, places = terms.find_prefixes(np.frombuffer(index.keys, dtype=np.int64))
+    word_starts = np.frombuffer(index.word_starts, dtype=np.uint32).tolist()
     whole = set(terms.begins_whole(prefix_ids).tolist())
     found: list[str] = []
     for number, (prefix_id, place) in enumerate(zip(prefix_ids.tolist(), places.tolist(), strict=True)):
-        longer = terms.find_whole(text, prefix_id, int(index.word_starts[place])) if number in whole else None
+        longer = terms.find_whole(text, prefix_id, word_starts[place]) if number in whole else None
         found += [] if longer is None else [terms.terms[longer]]
         found += [terms.terms[prefix_id]] if prefix_id < terms.prefix_count else []
     return found

@@ -9,7 +9,6 @@ there on: both ends of a chunk may be cut inside a word or a sentence, and the m
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +25,9 @@ from ctxassembly.assembly.scoring.speakers import SPEAKER_BONUS, mentioned_turns
 from ctxassembly.assembly.scoring.weights import SCORER_WEIGHT, WEIGHTS, Weights, normalize_scores, stop_word_weights
 from ctxassembly.data.candidates import Candidate, CandidateSpan
 from ctxassembly.text.lines import TextLines
-from ctxassembly.text.query_terms import HEADING, Bm25, QueryTerms, TextIndex, index_texts
+from ctxassembly.text.query_terms import Bm25, QueryTerms
 from ctxassembly.text.sentence_rules import is_wrapped_line
+from ctxassembly.text.text_index import HEADING, TextIndex, index_texts
 from ctxassembly.text.words import words
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.languages import referring_words
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 32 * 1024 * 1024
 """Size of the cache: about 6,000 texts of 1,500 characters. Least recently used entries are evicted first."""
-
-_HEADING = re.compile(HEADING)
 
 _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
@@ -137,7 +135,7 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
         part_texts, get_text_indexes(part_texts), _integers(part_starts), _integers([*bounds, text_start])
     )
     boundaries += [place for before, place in touching if parts.indexes[before].is_ended]
-    borders = [2 * start + (_HEADING.match(full_text, start) is not None) for start in (*text_starts, *boundaries)]
+    borders = [2 * start + (HEADING.match(full_text, start) is not None) for start in (*text_starts, *boundaries)]
     sentence_starts, section_starts = _sentence_starts(parts, borders)
     firsts = np.searchsorted(sentence_starts, text_starts)
     continues = np.ones(len(sentence_starts), dtype=bool)
@@ -169,17 +167,13 @@ def _sentence_starts(parts: ChunkParts, borders: Sequence[int]) -> tuple[IntArra
 
     `borders` are those between chunks, times two, plus 1 if a section begins there.
     """
-    chunk_numbers = np.repeat(np.arange(len(parts.texts)), [len(index.sentence_starts) for index in parts.indexes])
+    chunk_starts = [index.sentence_starts for index in parts.indexes]
     # The lowest bit is the section flag, so that sorting keeps it with its sentence.
-    encoded = _concatenate([index.sentence_starts for index in parts.indexes])
+    encoded = np.frombuffer(b"".join(chunk_starts), dtype=np.uint32).astype(np.int64)
+    chunk_numbers = np.repeat(np.arange(len(chunk_starts)), [len(starts) // 4 for starts in chunk_starts])
     positions, is_valid = parts.positions(chunk_numbers, encoded >> 1)
     encoded = np.sort(np.append((2 * positions + (encoded & 1))[is_valid], _integers(borders)))
     return encoded >> 1, encoded & 1 > 0
-
-
-def _concatenate(parts: Sequence[NDArray[np.integer]]) -> IntArray:
-    """Return the numbers of all `parts`, one after the other."""
-    return np.concatenate([np.zeros(0, dtype=np.int64), *parts], dtype=np.int64)
 
 
 def _term_occurrences(parts: ChunkParts, text: str, query_terms: QueryTerms) -> tuple[IntArray, IntArray]:
@@ -189,10 +183,12 @@ def _term_occurrences(parts: ChunkParts, text: str, query_terms: QueryTerms) -> 
     ]
     prefix_ids, positions = np.zeros((2, 0), dtype=np.int64)
     if query_terms.terms:
-        prefix_ids, key_numbers = query_terms.find_prefixes(_concatenate([index.keys for index in parts.indexes]))
-        ends = np.searchsorted(key_numbers, np.cumsum([len(index.keys) for index in parts.indexes]))
+        keys = np.frombuffer(b"".join([index.keys for index in parts.indexes]), dtype=np.int64)
+        word_starts = np.frombuffer(b"".join([index.word_starts for index in parts.indexes]), dtype=np.uint32)
+        prefix_ids, key_numbers = query_terms.find_prefixes(keys)
+        ends = np.searchsorted(key_numbers, np.cumsum([len(index.keys) // 8 for index in parts.indexes]))
         chunk_numbers = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        offsets = _concatenate([index.word_starts for index in parts.indexes])[key_numbers]
+        offsets = word_starts[key_numbers].astype(np.int64)
         positions, is_valid = parts.positions(chunk_numbers, offsets)
         prefix_ids, positions, begin_chunks = prefix_ids[is_valid], positions[is_valid], chunk_numbers[is_valid]
         for number in query_terms.begins_whole(prefix_ids).tolist():

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from ctxassembly.assembly.scoring import features
 from ctxassembly.assembly.scoring.features import get_text_indexes
-from ctxassembly.text.query_terms import TextIndex, index_texts
+from ctxassembly.text.text_index import TextIndex, index_texts
 from ctxassembly.tokens.cache import TextCache
 
 
@@ -48,5 +49,5 @@ def test_what_is_remembered_stays_bounded(asked: list[str], monkeypatch: pytest.
 def test_threads_that_read_at_once_read_the_same(asked: list[str]):
     texts = [[f"Text {number % 7}. One. Two."] * 3 for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
-        found = [[one.sentence_starts.tolist() for one in own] for own in pool.map(get_text_indexes, texts)]
-    assert found == [[[2 * 8, 2 * 13]] * 3] * 200
+        found = [[one.sentence_starts for one in own] for own in pool.map(get_text_indexes, texts)]
+    assert found == [[np.array([2 * 8, 2 * 13], dtype=np.uint32).tobytes()] * 3] * 200

@@ -1,0 +1,150 @@
+"""An index of the sentences and words of texts.
+
+The index of a text doesn't depend on the query, so it is made once and cached by the caller. A word is indexed by the
+hash of its prefix, which is the form by which a query finds it (`words.PREFIX_LENGTH`). Two prefixes of one corpus
+share a hash of 64 bits with a chance of one in a million million. Many texts are read at once, as arrays of characters:
+one by one as strings, they would take four times as long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from sys import getsizeof
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.text.characters import SPACED_WORD, UNSPACED_WORD, Characters
+from ctxassembly.text.sentence_breaks import sentence_starts
+from ctxassembly.text.sentence_rules import CLOSING, STOPS
+from ctxassembly.text.words import PREFIX_LENGTH, normalize_with_offsets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    IntArray = NDArray[np.int64]
+    BoolArray = NDArray[np.bool_]
+
+HEADING = re.compile("#{1,6} ")
+"""The beginning of a heading. A section begins there, or after two blank lines."""
+
+
+class TextIndex(NamedTuple):
+    """Sentences and words of a text. The arrays are kept as bytes, which are quicker to divide and to join."""
+
+    sentence_starts: bytes
+    """Offset of each sentence but the first, times two, plus 1 if a section begins there, as `uint32`."""
+    word_starts: bytes
+    """Offset of each word, ascending, as `uint32`."""
+    keys: bytes
+    """Hash of each word's prefix, as `int64`."""
+    is_ended: bool
+    """True if a sentence ends where the text ends."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory: two to three for each character of the text."""
+        return sum(map(getsizeof, self))
+
+
+_BATCH_TEXTS = 36
+"""Number of texts that are read at once: more are hardly faster, and take more memory."""
+
+
+def index_texts(texts: Sequence[str]) -> list[TextIndex]:
+    """Return the sentences and words of each of `texts`."""
+    indexes: list[TextIndex] = []
+    for begin in range(0, len(texts), _BATCH_TEXTS):
+        batch = texts[begin : begin + _BATCH_TEXTS]
+        columns = _read_sentences(batch), *_read_words(batch), map(_is_ended, batch)
+        indexes += map(TextIndex, *columns)
+    return indexes
+
+
+def _read_sentences(texts: Sequence[str]) -> Iterator[bytes]:
+    """Yield the starts of the sentences of each of `texts`, as in its index."""
+    characters = Characters(texts)
+    starts = sentence_starts(characters)
+    counts = _counts(characters, starts)
+    encoded = 2 * (starts - np.repeat(characters.starts[:-1], counts)) + _begin_sections(characters, starts)
+    return _divide(encoded.astype(np.uint32), counts)
+
+
+def _begin_sections(characters: Characters, starts: IntArray) -> BoolArray:
+    """Return at which of `starts` a section begins."""
+    behind = characters.newlines + 1
+    is_section = np.zeros(len(behind), dtype=bool)
+    is_section[2:] = behind[2:] == behind[:-2] + 2
+    for number in (characters.codes[behind] == ord("#")).nonzero()[0].tolist():
+        is_section[number] |= HEADING.match(characters.joined, behind[number]) is not None
+    begin_sections: BoolArray = np.isin(starts, behind[is_section], assume_unique=True)
+    return begin_sections
+
+
+def _counts(characters: Characters, places: IntArray) -> IntArray:
+    """Return how many of `places`, which ascend, are in each of the texts."""
+    counts: IntArray = np.diff(places.searchsorted(characters.starts))
+    return counts
+
+
+def _divide(values: NDArray[np.integer], counts: IntArray) -> Iterator[bytes]:
+    """Yield the bytes of `values` text by text: `counts` says how many belong to each."""
+    whole = values.tobytes()
+    bounds = [0, *(values.itemsize * counts.cumsum()).tolist()]
+    return (whole[begin:end] for begin, end in pairwise(bounds))
+
+
+def _is_ended(text: str) -> bool:
+    """Return True if a sentence ends where `text` does: after a stop and a blank, or a line break."""
+    if not text[-1:].isspace():
+        return False
+    ended = text.rstrip()
+    return "\n" in text[len(ended) :] or ended.rstrip(CLOSING)[-1:] in STOPS
+
+
+def _read_words(texts: Sequence[str]) -> tuple[Iterator[bytes], Iterator[bytes]]:
+    """Return the offsets of the words of each of `texts`, and their keys, as in its index."""
+    normalized = [normalize_with_offsets(text) for text in texts]
+    characters = Characters([text for text, _ in normalized])
+    starts, keys = _word_keys(characters)
+    counts = _counts(characters, starts)
+    offsets = starts - np.repeat(characters.starts[:-1], counts)
+    for number, (_, changes) in enumerate(normalized):
+        if changes:
+            end = counts[: number + 1].sum()
+            own = offsets[end - counts[number] : end]
+            own[:] = np.interp(own, *np.array(changes).T)
+    return _divide(offsets.astype(np.uint32), counts), _divide(keys, counts)
+
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number, so that no character is lost when a hash overflows."""
+
+
+def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
+    """Return the offset of each word of normalized texts, and the hash of its prefix.
+
+    In a script with spaces, a word is a run of letters and digits; in others every two adjacent characters are a word,
+    and so is a single one.
+    """
+    codes, kinds = characters.codes, characters.kinds & (SPACED_WORD | UNSPACED_WORD)
+    is_edge = kinds[1:] != kinds[:-1]
+    starts = (is_edge & (kinds[1:] > 0)).nonzero()[0] + 1
+    lengths = (is_edge & (kinds[:-1] > 0)).nonzero()[0] + 1 - starts
+    if (kinds == UNSPACED_WORD).any():
+        is_unspaced = kinds[starts] == UNSPACED_WORD
+        counts = np.where(is_unspaced, lengths - 1, 1).clip(min=1)
+        starts = np.repeat(starts - counts.cumsum() + counts, counts) + np.arange(counts.sum())
+        lengths = np.repeat(np.where(is_unspaced, lengths.clip(max=2), lengths), counts)
+    keys = codes.take(starts).astype(np.uint64)
+    for distance in range(1, PREFIX_LENGTH):
+        keys *= _MULTIPLIER
+        keys += codes.take(starts + distance) * (lengths > distance)
+    return starts, (keys ^ (keys >> np.uint64(32))).view(np.int64)
+
+
+def prefix_keys(prefixes: Iterable[str]) -> IntArray:
+    """Return the key of each of `prefixes`, which are normalized."""
+    return _word_keys(Characters([" ".join(prefixes)]))[1]
