@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from ctxassembly.text.sentences import is_ended
@@ -47,7 +47,6 @@ _WHOLE_LINE = 1 << 9
 """A line without a stop at its end that isn't a row."""
 _ENDS_IN_COLON = 1 << 10
 
-
 _SIGN_FORMS = (0, _ROW_LINE, _ITEM_LINE, _HEADING_LINE)
 """The form by the number of the group of `_SIGN`."""
 
@@ -67,9 +66,9 @@ class LineForms(dict[int, int]):
         text = self._text[begin : self._boundaries[index + 1]]
         stripped = text.rstrip()
         line, break_count = stripped.lstrip(), text.count("\n", len(stripped))
-        is_short, has_stop = len(line) < MIN_PART_CHARS, is_ended(line)
-        begins_word = line[:2].isalpha() and len(line) > 1
-        form = _SHORT if is_short else _PROSE if begins_word and has_stop else 0
+        length, has_stop = len(line), is_ended(line)
+        begins_word = length > 1 and line[:2].isalpha()
+        form = _SHORT if length < MIN_PART_CHARS else _PROSE if begins_word and has_stop else 0
         if break_count or not is_continued:
             form |= _ENDS_PARAGRAPH | _ENDS_LINE if break_count > 1 else _ENDS_LINE
         if not has_stop and line.rstrip("*_ ")[-1:] in _COLONS:
@@ -79,7 +78,7 @@ class LineForms(dict[int, int]):
             if not begins_word and (sign := _SIGN.match(text)):
                 form |= _SIGN_FORMS[sign.lastindex or 0]
             if line and not (has_stop or form & _ROW_LINE) and (break_count or continues or is_continued):
-                form |= _WHOLE_LINE | _ENTRY_LINE if len(line) <= MAX_LINE_CHARS else _WHOLE_LINE
+                form |= _WHOLE_LINE | _ENTRY_LINE if length <= MAX_LINE_CHARS else _WHOLE_LINE
         self[index] = form
         return form
 
@@ -102,14 +101,14 @@ class TextLines:
 
         Its own may be among them.
         """
+        if index in self._near_braces and (record := self._record(index)):
+            return record
         form = self._forms[index]
-        if form & _PROSE:  # as most sentences; where it begins no line, the line may be of a record
-            return () if form & _BEGINS_LINE else self._record(index)
+        if form & _PROSE:  # as most sentences
+            return ()
         if form & _ROW_LINE:
             return self._table_head(index)
-        if record := self._record(index):
-            return record
-        if entry := self.entry(index):
+        if form & _ENTRY_LINE and (entry := self.entry(index)):
             return [*entry, *(self._introduction(entry[0]) if self._forms[entry[0]] & _ITEM_LINE else ())]
         if form & _ITEM_LINE:
             return self._introduction(index)
@@ -123,7 +122,7 @@ class TextLines:
         if form & (_HEADING_LINE | _ENDS_IN_COLON):
             return True
         is_label = form & (_SHORT | _WHOLE_LINE | _ITEM_LINE) == _SHORT | _WHOLE_LINE
-        return is_label and not self._continues_entry(index + 1)
+        return is_label and not self._is_followed(index)
 
     def begins_line(self, index: int) -> bool:
         """Return True if the sentence at `index` begins a line."""
@@ -229,33 +228,33 @@ class TextLines:
     def _find_entry(self, index: int) -> None:
         """Record the entry of the line at `index` for its lines; the lines of a longer run are in none."""
         first = last = index
-        while last - first < MAX_ENTRY_LINES and self._continues_entry(first):
+        while last - first < MAX_ENTRY_LINES and self._is_followed(first - 1):
             first -= 1
-        while last - first < MAX_ENTRY_LINES and self._continues_entry(last + 1):
+        while last - first < MAX_ENTRY_LINES and self._is_followed(last):
             last += 1
         is_too_long = self._boundaries[last + 1] - self._boundaries[first] > MAX_ENTRY_CHARS
         is_entry = first < last < first + MAX_ENTRY_LINES and not is_too_long
         lines = range(first, last + 1)
         self._entries |= dict.fromkeys(lines, lines if is_entry else range(0))
 
-    def _continues_entry(self, index: int) -> bool:
-        """Return True if the line at `index` and the one before it are of the same entry."""
+    def _is_followed(self, index: int) -> bool:
+        """Return True if the line at `index` and the next one are of the same entry."""
         return (
-            0 < index < len(self._continues)
-            and self._continues[index]
-            and self._forms[index] & (_ENTRY_LINE | _ITEM_LINE | _HEADING_LINE) == _ENTRY_LINE
-            and self._forms[index - 1] & (_ENTRY_LINE | _ENDS_PARAGRAPH) == _ENTRY_LINE
+            self._is_continued[index]
+            and self._forms[index] & (_ENTRY_LINE | _ENDS_PARAGRAPH) == _ENTRY_LINE
+            and self._forms[index + 1] & (_ENTRY_LINE | _ITEM_LINE | _HEADING_LINE) == _ENTRY_LINE
         )
 
     @cached_property
-    def _brace_lines(self) -> Sequence[int]:
-        """The indexes of the sentences that begin with a brace, ascending."""
-        found: list[int] = []
-        at = self._text.find("{")
+    def _near_braces(self) -> Collection[int]:
+        """The indexes of the sentences that begin with a brace, and of those after them that may be of its object."""
+        found: set[int] = set()
+        at, stop = self._text.find("{"), 0
         while at >= 0:
             index = bisect_right(self._boundaries, at) - 1
             if _BRACE.match(self._text, self._boundaries[index]):
-                found.append(index)
+                first, stop = max(index, stop), index + MAX_RECORD_SENTENCES + MAX_ENTRY_LINES + 1
+                found.update(range(first, stop))
             at = self._text.find("{", self._boundaries[index + 1])
         return found
 
@@ -264,9 +263,6 @@ class TextLines:
 
         An object is on one line, or on the lines from a brace up to the closing brace with the same indentation.
         """
-        brace_count = bisect_right(self._brace_lines, index)
-        if not brace_count or index - self._brace_lines[brace_count - 1] > MAX_RECORD_SENTENCES + MAX_ENTRY_LINES:
-            return ()
         line_start = self._line_start(index)
         if not _IN_RECORD.match(self._sentence(line_start)):
             return ()

@@ -292,11 +292,12 @@ class ScoredSentences:
         That is before the blanks between a sentence and the one that it continues: tokens mostly end there
         (`tokens/counter.py`), so the counts of sentences in a row add up.
         """
-        start = self.boundaries[index]
-        if self.text[start - 1] != " " or index == len(self.continues) or not self.continues[index]:
-            return start
-        before = self.boundaries[index - 1]
-        return before + len(self.text[before:start].rstrip(" "))
+        start, text = self.boundaries[index], self.text
+        if text[start - 1] == " " and index < len(self.continues) and self.continues[index]:
+            before = self.boundaries[index - 1]
+            while start > before and text[start - 1] == " ":
+                start -= 1
+        return start
 
     def token_starts(self, key: int, start: int, end: int) -> Iterator[int]:
         """Yield where the tokens of sentences begin inside the slice `[start:end]` of a candidate's chunk.

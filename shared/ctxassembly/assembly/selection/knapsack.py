@@ -103,13 +103,16 @@ class Companions(dict[int, tuple[int, ...]]):
 
     def __missing__(self, index: int) -> tuple[int, ...]:
         """Find the companions of the sentence at `index`."""
-        needed, last = {*self._needed(index)}, index
-        for _ in range(MAX_COMPANIONS if needed else 0):
-            if max(needed) <= last or not self._lines.introduces(max(needed)):
-                break
-            last = max(needed)
-            needed.update(self._needed(last))
-        found = self[index] = tuple([at for at in sorted(needed) if at != index and self._may_be_included[at]])
+        found: tuple[int, ...] = ()
+        if needed := {*self._needed(index)}:
+            last = index
+            for _ in range(MAX_COMPANIONS):
+                before, last = last, max(needed)
+                if last <= before or not self._lines.introduces(last):
+                    break
+                needed.update(self._needed(last))
+            found = tuple([at for at in sorted(needed) if at != index and self._may_be_included[at]])
+        self[index] = found
         return found
 
     def has_antecedent(self, index: int) -> bool:
@@ -135,8 +138,9 @@ class Companions(dict[int, tuple[int, ...]]):
 
     def _better_neighbor(self, index: int) -> Sequence[int]:
         """Return the one of the two sentences next to it in the same chunk that has the higher score."""
-        neighbors = [at for at in (index - 1, index + 1) if self._continues_in_chunk[max(at, index)]]
-        return [max(neighbors, key=self._sentences.scores.__getitem__)] if neighbors else []
+        flags = self._continues_in_chunk
+        neighbors = [index - 1] * flags[index] + [index + 1] * flags[index + 1]
+        return [max(neighbors, key=self._sentences.scores.__getitem__)] if len(neighbors) > 1 else neighbors
 
     @cached_property
     def _continues_in_chunk(self) -> Sequence[int]:
