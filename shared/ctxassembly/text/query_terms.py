@@ -7,6 +7,7 @@ the one before (`K1`), and a text longer than the mean gets less for the same wo
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -40,10 +41,11 @@ class QueryTerms:
     """
 
     def __init__(self, query: str) -> None:
-        exact = [word for word in find_identifiers(query) if len(word) >= PREFIX_LENGTH]  # the key of others is exact
-        self.prefix_of = find_long_words(query)
+        identifiers, query_words = find_identifiers(query), words(query)
+        exact = [word for word in identifiers if len(word) >= PREFIX_LENGTH]  # the key of others is exact
+        self.prefix_of = find_long_words(word for word in query_words if word not in identifiers)
         """The prefix of each long word."""
-        own = dict.fromkeys(word[:PREFIX_LENGTH] for word in words(query) if word not in exact)
+        own = dict.fromkeys(word[:PREFIX_LENGTH] for word in query_words if word not in exact)
         symbols = find_symbols(query)
         self.terms: Sequence[str] = [*own, *exact, *self.prefix_of, *symbols]
         """The prefixes, the identifiers and the long words, all in lower case; then the symbols."""
@@ -71,8 +73,9 @@ class QueryTerms:
         Below `prefix_count` it is the number of a term; from there on, only `find_whole` says whether a term is there.
         """
         places = np.flatnonzero(self._has_key.take(keys & (_SLOTS - 1)))
-        numbers = np.searchsorted(self._keys, keys[places]).clip(max=len(self._keys) - 1)
-        is_same = self._keys[numbers] == keys[places]
+        keys = keys[places]
+        numbers = np.searchsorted(self._keys, keys, "right") - 1  # a key below all others is compared with the last
+        is_same = self._keys[numbers] == keys
         return self._order[numbers[is_same]], places[is_same]
 
     def begins_whole(self, prefix_ids: IntArray) -> IntArray:
@@ -116,9 +119,9 @@ class Bm25:
         factors: Mapping[str, float] | None = None,
         prefix_of: Mapping[str, str] | None = None,
     ) -> None:
-        number, texts = np.count_nonzero(counts, axis=1), counts.shape[1]
-        idf = np.where(number, np.log1p((texts - number + 0.5) / (number + 0.5)), 0.0)
-        self.weights = dict(zip(words, idf.tolist(), strict=True))
+        numbers, texts = (counts > 0).sum(axis=1).tolist(), counts.shape[1]
+        idf = [math.log1p((texts - number + 0.5) / (number + 0.5)) if number else 0.0 for number in numbers]
+        self.weights = dict(zip(words, idf, strict=True))
         """The weight of each word; 0 if no text has it."""
         for word, inner in (prefix_of or {}).items():
             if self.weights.get(word):
@@ -135,7 +138,7 @@ class Bm25:
 
     def scores(self, counts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the score of each text, by how often it has each word and by its length."""
-        mean = float(lengths.mean()) if len(lengths) else 0.0
+        mean = int(lengths.sum()) / max(len(lengths), 1)
         length_norm = K1 * (1 - B + B * lengths / (mean or 1.0))
         # A sum by rows: a product of matrices may differ in its last digit from one processor to the next.
         scores: NDArray[np.float64] = (self._column * counts * (K1 + 1) / (counts + length_norm)).sum(axis=0)

@@ -146,5 +146,11 @@ def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
 
 
 def prefix_keys(prefixes: Iterable[str]) -> IntArray:
-    """Return the key of each of `prefixes`, which are normalized."""
-    return _word_keys(Characters([" ".join(prefixes)]))[1]
+    """Return the key of each of `prefixes`, which are normalized: the hash of `_word_keys`, without its arrays."""
+    keys: list[int] = []
+    for prefix in prefixes:
+        key = 0
+        for character in prefix.ljust(PREFIX_LENGTH, "\0"):
+            key = (key * int(_MULTIPLIER) + ord(character)) % 2**64
+        keys.append(key ^ key >> 32)
+    return np.array(keys, dtype=np.uint64).view(np.int64)

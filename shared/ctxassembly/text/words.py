@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from operator import add
@@ -231,15 +231,13 @@ def find_symbols(text: str) -> dict[str, re.Pattern[str]]:
     return {one: re.compile(rf"(?<!{_SYMBOLS}){re.escape(one)}(?!{_SYMBOLS})") for one in symbols}
 
 
-def find_long_words(text: str) -> dict[str, str]:
-    """Return the long words of `text` without their last `ENDING_LENGTH` letters, and the prefix of each.
+def find_long_words(words: Iterable[str]) -> dict[str, str]:
+    """Return the long ones of `words`, normalized, without their last `ENDING_LENGTH` letters, and the prefix of each.
 
-    >>> find_long_words("two Apothekenbetriebe")
+    >>> find_long_words(["two", "apothekenbetriebe"])
     {'apothekenbetrie': 'apothe'}
     """
-    long = (word for word in words(text) if len(word) >= LONG_WORD_LENGTH)
-    exact = find_identifiers(text)
-    return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in long if word not in exact}
+    return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in words if len(word) >= LONG_WORD_LENGTH}
 
 
 class TermQuery:

@@ -48,7 +48,7 @@ def found_in(text: str, query: str) -> list[str]:
     ],
 )
 def test_what_is_found(rule: str, query: str, text: str, found: list[str]):
-    assert [word for word in found_in(text, query) if word not in find_long_words(query)] == found
+    assert [word for word in found_in(text, query) if word not in find_long_words(words(query))] == found
 
 
 TWO = "gemeinschaft gemeinschaftlichkeit"

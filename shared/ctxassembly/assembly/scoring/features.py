@@ -12,10 +12,10 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
-from operator import attrgetter
+from itertools import chain, pairwise, repeat
+from operator import attrgetter, sub
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
     FloatArray = NDArray[np.float64]
     IntArray = NDArray[np.int64]
+    T = TypeVar("T", np.int64, np.float64)
 
 CACHE_BYTES = 32 * 1024 * 1024
 """Size of the cache: about 6,000 texts of 1,500 characters. Least recently used entries are evicted first."""
@@ -47,10 +48,10 @@ _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
 def get_text_indexes(texts: Sequence[str]) -> list[TextIndex]:
     """Return the sentences and words of `texts`, cached."""
-    known = {text: _CACHE.get(text) for text in texts}
-    new = [text for text, index in known.items() if index is None]
+    known = [*map(_CACHE.get, texts)]
+    new = [*dict.fromkeys([text for text, index in zip(texts, known, strict=True) if index is None])]
     found = {text: _CACHE.put(text, index) for text, index in zip(new, index_texts(new), strict=True)}
-    return [known[text] or found[text] for text in texts]
+    return [index or found[text] for text, index in zip(texts, known, strict=True)]
 
 
 class ChunkParts(NamedTuple):
@@ -63,10 +64,15 @@ class ChunkParts(NamedTuple):
     bounds: IntArray
     """Where each chunk begins to count, then the end of the text; an overlap is split in the middle."""
 
-    def positions(self, chunk_numbers: IntArray, offsets: IntArray) -> tuple[IntArray, BoolArray]:
-        """Return the offset in the text for each of `offsets` in chunks, and whether the chunk counts there."""
-        positions = self.text_starts[chunk_numbers] + offsets
-        is_valid = (positions >= self.bounds[chunk_numbers]) & (positions < self.bounds[chunk_numbers + 1])
+    def positions(
+        self, chunk_numbers: IntArray, offsets: NDArray[np.integer], unit: int = 1
+    ) -> tuple[IntArray, BoolArray]:
+        """Return the offset in the text for each of `offsets` in chunks, and whether the chunk counts there.
+
+        Offsets are in parts of a character, of which it has `unit`.
+        """
+        positions, bounds = (unit * self.text_starts)[chunk_numbers] + offsets, unit * self.bounds
+        is_valid = (positions >= bounds[chunk_numbers]) & (positions < bounds[chunk_numbers + 1])
         return positions, is_valid
 
 
@@ -87,6 +93,10 @@ class CandidateText(NamedTuple):
     candidate_spans: Sequence[CandidateSpan]
     sentence_ranges: IntArray
     """The sentences of each candidate, in two rows: the first one, and the one after the last."""
+    offered: IntArray
+    """The indexes of the sentences of each candidate, one candidate after the other."""
+    offered_counts: IntArray
+    """The number of the sentences of each candidate."""
     term_ids: IntArray
     """The index of the query term of each occurrence."""
     term_offsets: IntArray
@@ -140,20 +150,23 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
     firsts = np.searchsorted(sentence_starts, text_starts)
     continues = np.ones(len(sentence_starts), dtype=bool)
     continues[firsts] = False
-    counts = np.diff(firsts, append=len(sentence_starts))
+    counts = map(sub, [*firsts[1:].tolist(), len(sentence_starts)], firsts.tolist())
     sentence_boundaries = np.append(sentence_starts, text_start)
     starts = np.searchsorted(sentence_boundaries[1:], chunk_starts, "right")
     stops = np.searchsorted(sentence_starts, chunk_ends)
     sentence_ranges = map(range, starts.tolist(), stops.tolist())
+    offered_counts = stops - starts
     return CandidateText(
         full_text,
         text_starts,
         sentence_boundaries,
         continues,
         section_starts,
-        np.repeat(np.array(document_ids, dtype=object), counts).tolist(),
+        [*chain.from_iterable(map(repeat, document_ids, counts))],
         [*map(CandidateSpan, candidates, chunk_starts, chunk_ends, sentence_ranges)],
         np.array([starts, stops]),
+        np.repeat(stops - offered_counts.cumsum(), offered_counts) + np.arange(offered_counts.sum()),
+        offered_counts,
         *_term_occurrences(parts, full_text, query_terms),
     )
 
@@ -168,11 +181,10 @@ def _sentence_starts(parts: ChunkParts, borders: Sequence[int]) -> tuple[IntArra
     `borders` are those between chunks, times two, plus 1 if a section begins there.
     """
     chunk_starts = [index.sentence_starts for index in parts.indexes]
-    # The lowest bit is the section flag, so that sorting keeps it with its sentence.
-    encoded = np.frombuffer(b"".join(chunk_starts), dtype=np.uint32).astype(np.int64)
     chunk_numbers = np.repeat(np.arange(len(chunk_starts)), [len(starts) // 4 for starts in chunk_starts])
-    positions, is_valid = parts.positions(chunk_numbers, encoded >> 1)
-    encoded = np.sort(np.append((2 * positions + (encoded & 1))[is_valid], _integers(borders)))
+    # The lowest bit is the section flag, so that sorting keeps it with its sentence.
+    encoded, is_valid = parts.positions(chunk_numbers, np.frombuffer(b"".join(chunk_starts), dtype=np.uint32), unit=2)
+    encoded = np.sort(np.concatenate([encoded[is_valid], _integers(borders)]))
     return encoded >> 1, encoded & 1 > 0
 
 
@@ -181,25 +193,21 @@ def _term_occurrences(parts: ChunkParts, text: str, query_terms: QueryTerms) -> 
     found = [
         (term_id, match.start()) for term_id, pattern in query_terms.symbols.items() for match in pattern.finditer(text)
     ]
-    prefix_ids, positions = np.zeros((2, 0), dtype=np.int64)
-    if query_terms.terms:
-        keys = np.frombuffer(b"".join([index.keys for index in parts.indexes]), dtype=np.int64)
-        word_starts = np.frombuffer(b"".join([index.word_starts for index in parts.indexes]), dtype=np.uint32)
-        prefix_ids, key_numbers = query_terms.find_prefixes(keys)
-        ends = np.searchsorted(key_numbers, np.cumsum([len(index.keys) // 8 for index in parts.indexes]))
-        chunk_numbers = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        offsets = word_starts[key_numbers].astype(np.int64)
-        positions, is_valid = parts.positions(chunk_numbers, offsets)
-        prefix_ids, positions, begin_chunks = prefix_ids[is_valid], positions[is_valid], chunk_numbers[is_valid]
-        for number in query_terms.begins_whole(prefix_ids).tolist():
-            chunk, position = int(begin_chunks[number]), int(positions[number])
-            offset = position - int(parts.text_starts[chunk])
-            if (term_id := query_terms.find_whole(parts.texts[chunk], int(prefix_ids[number]), offset)) is not None:
-                found.append((term_id, position))
-        is_term = prefix_ids < query_terms.prefix_count
-        prefix_ids, positions = prefix_ids[is_term], positions[is_term]
+    keys = np.frombuffer(b"".join([index.keys for index in parts.indexes]), dtype=np.int64)
+    word_starts = np.frombuffer(b"".join([index.word_starts for index in parts.indexes]), dtype=np.uint32)
+    prefix_ids, key_numbers = query_terms.find_prefixes(keys)
+    chunk_ends = np.cumsum([len(index.keys) // 8 for index in parts.indexes])
+    chunk_numbers = np.searchsorted(chunk_ends, key_numbers, "right")
+    positions, is_valid = parts.positions(chunk_numbers, word_starts[key_numbers])
+    prefix_ids, positions, chunk_numbers = prefix_ids[is_valid], positions[is_valid], chunk_numbers[is_valid]
+    for number in query_terms.begins_whole(prefix_ids).tolist():
+        chunk, position = int(chunk_numbers[number]), int(positions[number])
+        offset = position - int(parts.text_starts[chunk])
+        if (term_id := query_terms.find_whole(parts.texts[chunk], int(prefix_ids[number]), offset)) is not None:
+            found.append((term_id, position))
+    is_term = prefix_ids < query_terms.prefix_count
     ids, places = _integers(found).reshape(-1, 2).T
-    return np.append(prefix_ids, ids), np.append(positions, places)
+    return np.concatenate([prefix_ids[is_term], ids]), np.concatenate([positions[is_term], places])
 
 
 HEADING_SHARE = 0.5
@@ -222,24 +230,26 @@ def score_sentences(
     query_terms, factors = QueryTerms(query), stop_word_weights(query)
     candidate_text = join_candidates(document_texts, query_terms)
     text, candidate_spans = candidate_text.text, candidate_text.candidate_spans
-    sentence_count = len(candidate_text.continues)
     occurrences = _TermOccurrences(candidate_text, len(query_terms.terms))
-    ranges = candidate_text.sentence_ranges
     # Frequencies are by chunk: among sentences even a word that every chunk has is rare.
-    chunk_counts = occurrences.count_before(ranges[1]) - occurrences.count_before(ranges[0])
+    counts_before = occurrences.count_before(candidate_text.sentence_ranges.ravel())
+    chunk_counts = counts_before[:, len(candidate_spans) :] - counts_before[:, : len(candidate_spans)]
     bm25 = Bm25(query_terms.terms, chunk_counts, factors, prefix_of=query_terms.prefix_of)
     term_scores = occurrences.weight_per_sentence(bm25)
     lengths = _integers([end - start for _, start, end, _ in candidate_spans])
-    surroundings = _smooth(_smooth(term_scores, candidate_text), candidate_text)
-    chunk_scores = bm25.scores(chunk_counts, lengths)
-    # Of the chunks that have a part of a sentence, the best one counts.
-    lexical_scores = weights.chunk * _max_normalize(
-        _spread(chunk_scores, np.argsort(chunk_scores, kind="stable"), ranges, sentence_count)
-    )
     boundaries, continues = candidate_text.boundaries.tolist(), candidate_text.continues.tolist()
-    lexical_scores += weights.section * _max_normalize(_section_scores(candidate_text, boundaries, occurrences, bm25))
-    lexical_scores += weights.sentence * _max_normalize(term_scores)
-    lexical_scores += weights.surroundings * _max_normalize(surroundings)
+    sections = np.flatnonzero(~candidate_text.continues | candidate_text.section_starts)
+    signals = np.array(
+        [
+            _best_of_chunks(candidate_text, bm25.scores(chunk_counts, lengths)),
+            _section_scores(candidate_text, boundaries, sections.tolist(), occurrences, bm25),
+            term_scores,
+            _smooth(_smooth(term_scores, candidate_text), candidate_text),
+        ]
+    )
+    signals /= _positive(signals.max(axis=1, initial=0.0, keepdims=True))
+    signal_weights = (weights.chunk, weights.section, weights.sentence, weights.surroundings)
+    lexical_scores = (np.array(signal_weights)[:, None] * signals).sum(axis=0)
     is_content = np.array([term not in factors for term in query_terms.terms], dtype=bool)
     content_offsets = candidate_text.term_offsets[is_content[candidate_text.term_ids]].tolist()
     for turn in mentioned_turns(text, candidate_text.text_starts, content_offsets, query):
@@ -248,18 +258,19 @@ def score_sentences(
     max_lexical_score = weights.max_lexical_score
     if scorer_scores:
         texts = [text[begin:end].strip() for begin, end in pairwise(boundaries)]
-        lexical_scores += SCORER_WEIGHT * _max_normalize(np.array(normalize_scores(texts, scorer_scores)))
+        scorer_signal = np.array(normalize_scores(texts, scorer_scores))
+        lexical_scores += SCORER_WEIGHT * (scorer_signal / _positive(scorer_signal.max(initial=0.0)))
         max_lexical_score += SCORER_WEIGHT
     scores = _rank_scores(candidate_text, weights) + lexical_scores
     distances = scores.max(initial=-math.inf) - scores
-    heading_bonuses = HEADING_SHARE * _heading_shares(candidate_text, term_scores) * distances
+    heading_bonuses = HEADING_SHARE * _heading_shares(candidate_text, sections, signals[2]) * distances
     return ScoredSentences(
         text,
         boundaries,
         np.diff(candidate_text.boundaries),
         continues,
         candidate_text.document_ids,
-        Ranking(scores + heading_bonuses, candidate_spans, *_indexes_in(ranges)),
+        Ranking(scores + heading_bonuses, candidate_spans, candidate_text.offered, candidate_text.offered_counts),
         lexical_scores + heading_bonuses,
         term_scores,
         TextLines(text, boundaries, continues, candidate_text.document_ids),
@@ -272,7 +283,8 @@ class _TermOccurrences:
     """Occurrences of the query's words in sentences, as one ascending array of term x sentence count + sentence."""
 
     def __init__(self, candidate_text: CandidateText, term_count: int) -> None:
-        self._term_count, self._sentence_count = term_count, len(candidate_text.continues)
+        self._sentence_count = len(candidate_text.continues)
+        self._term_bases = self._sentence_count * np.arange(term_count)[:, None]
         indexes = np.searchsorted(candidate_text.boundaries, candidate_text.term_offsets, "right") - 1
         self._encoded = np.sort(candidate_text.term_ids * self._sentence_count + indexes)
 
@@ -281,65 +293,63 @@ class _TermOccurrences:
 
         The differences count, since the occurrences of other words are counted, too.
         """
-        term_bases = self._sentence_count * np.arange(self._term_count)[:, None]
-        counts: IntArray = np.searchsorted(self._encoded, term_bases + indexes)
+        counts: IntArray = np.searchsorted(self._encoded, self._term_bases + indexes)
         return counts
 
     def weight_per_sentence(self, bm25: Bm25) -> FloatArray:
         """Return the sum of the weights of the words in each sentence, each word counted once."""
         if not self._sentence_count:
             return np.zeros(0)
-        once = self._encoded[np.diff(self._encoded, prepend=-1) > 0]
-        term_ids, indexes = np.divmod(once, self._sentence_count)
+        is_first = np.ones(len(self._encoded), dtype=bool)
+        is_first[1:] = self._encoded[1:] != self._encoded[:-1]
+        term_ids, indexes = np.divmod(self._encoded[is_first], self._sentence_count)
         return np.bincount(indexes, bm25.weights_of(term_ids), self._sentence_count).astype(np.float64)
 
 
-def _max_normalize(scores: FloatArray) -> FloatArray:
-    """Return `scores` divided by the highest."""
-    return scores / (float(scores.max(initial=0.0)) or 1.0)
+def _positive(maximum: FloatArray) -> FloatArray:
+    """Return the maximum of a signal, or 1 for 0, by which all of it can be divided."""
+    return np.where(maximum > 0, maximum, 1.0)
 
 
-def _spread(values: FloatArray, order: IntArray, ranges: IntArray, sentence_count: int) -> FloatArray:
-    """Return for each sentence the value of the one of `ranges` that it is in, of several the last one in `order`."""
-    spread = np.zeros(sentence_count)
-    indexes, counts = _indexes_in(ranges[:, order])
-    spread[indexes] = np.repeat(values[order], counts)
-    return spread
-
-
-def _indexes_in(ranges: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the indexes in all `ranges`, one after the other, and the length of each: see `sentence_ranges`."""
-    starts, stops = ranges
-    counts = stops - starts
-    return np.repeat(stops - counts.cumsum(), counts) + np.arange(counts.sum()), counts
+def _best_of_chunks(candidate_text: CandidateText, values: NDArray[T]) -> NDArray[T]:
+    """Return for each sentence the highest of the `values`, all from 0, of the chunks that have a part of it."""
+    best = np.zeros(len(candidate_text.continues), dtype=values.dtype)
+    np.maximum.at(best, candidate_text.offered, np.repeat(values, candidate_text.offered_counts))
+    return best
 
 
 def _section_scores(
-    candidate_text: CandidateText, boundaries: Sequence[int], occurrences: _TermOccurrences, bm25: Bm25
+    candidate_text: CandidateText,
+    boundaries: Sequence[int],
+    sections: Sequence[int],
+    occurrences: _TermOccurrences,
+    bm25: Bm25,
 ) -> FloatArray:
     """Return the BM25 score of each sentence's section: a heading applies to all the text below it."""
     sentence_count = len(boundaries) - 1
     starts: list[int] = []
-    firsts = np.flatnonzero(~candidate_text.continues | candidate_text.section_starts).tolist()
-    for begin, end in pairwise([*firsts, sentence_count]):
+    for begin, end in pairwise([*sections, sentence_count]):
         starts.append(begin)
         # A longer section is divided.
         while (begin := bisect_right(boundaries, boundaries[begin] + MAX_SECTION_CHARS)) < end:
             starts.append(begin)
     bounds = _integers([*starts, sentence_count])
-    counts = np.diff(occurrences.count_before(bounds))
-    return np.repeat(bm25.scores(counts, np.diff(candidate_text.boundaries[bounds])), np.diff(bounds))
+    counts, offsets = occurrences.count_before(bounds), candidate_text.boundaries[bounds]
+    scores = bm25.scores(counts[:, 1:] - counts[:, :-1], offsets[1:] - offsets[:-1])
+    return np.repeat(scores, bounds[1:] - bounds[:-1])
 
 
-def _heading_shares(candidate_text: CandidateText, term_scores: FloatArray) -> FloatArray:
+def _heading_shares(candidate_text: CandidateText, sections: IntArray, term_signal: FloatArray) -> FloatArray:
     """Return the weight of the query's words in the heading of each sentence's section, from 0 to 1.
 
     It is 1 for as much as the best sentence has, and 0 for up to half of that. A heading is a section's first line.
     """
-    is_start, starts = candidate_text.section_starts, candidate_text.boundaries[:-1]
-    headings = np.maximum.accumulate(np.where(is_start | ~candidate_text.continues, np.arange(len(starts)), 0))
-    applies = is_start[headings] & (starts - starts[headings] < MAX_SECTION_CHARS)
-    shares: FloatArray = (2 * _max_normalize(term_scores)[headings] - 1).clip(min=0.0) * applies
+    starts = candidate_text.boundaries[:-1]
+    firsts = np.zeros(len(starts), dtype=np.int64)
+    firsts[sections] = sections
+    headings = np.maximum.accumulate(firsts)
+    applies = candidate_text.section_starts[headings] & (starts - starts[headings] < MAX_SECTION_CHARS)
+    shares: FloatArray = (2 * term_signal[headings] - 1).clip(min=0.0) * applies
     return shares
 
 
@@ -355,15 +365,20 @@ def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:
 def _rank_scores(candidate_text: CandidateText, weights: Weights) -> FloatArray:
     """Return the retriever's part of each score: the nearest hit's rank, and the good hits of the document."""
     candidates = [span.candidate for span in candidate_text.candidate_spans]
-    documents = [candidate.chunk.document_id for candidate in candidates]
-    ranks = [candidate.rank for candidate in candidates]
-    distances = _integers([candidate.distance for candidate in candidates])
     document_scores: dict[str, float] = defaultdict(float)
-    for number in np.flatnonzero(distances == 0).tolist():
-        document_scores[documents[number]] += 1 / (2 + ranks[number])
-    shares = np.array([*map(document_scores.__getitem__, documents)]) / max(document_scores.values(), default=1.0)
-    values = weights.document * shares - weights.rank * np.array([*map(math.log1p, ranks)])
-    values -= np.where(distances, weights.neighbor + weights.distance * (distances - 1), 0.0)
-    # Text that two chunks share gets the value of the chunk nearer to a hit, which comes last.
-    order = np.lexsort((_integers(ranks), distances))[::-1]
-    return _spread(values, order, candidate_text.sentence_ranges, len(candidate_text.continues))
+    for candidate in candidates:
+        if candidate.is_hit:
+            document_scores[candidate.chunk.document_id] += 1 / (2 + candidate.rank)
+    best = max(document_scores.values(), default=1.0)
+    values: list[float] = []
+    for candidate in candidates:
+        value = weights.document * (document_scores[candidate.chunk.document_id] / best)
+        value -= weights.rank * math.log1p(candidate.rank)
+        if not candidate.is_hit:
+            value -= weights.neighbor + weights.distance * (candidate.distance - 1)
+        values.append(value)
+    # Text that two chunks share gets the value of the chunk nearer to a hit.
+    keys = _integers([(candidate.rank, candidate.distance) for candidate in candidates]).reshape(-1, 2)
+    nearest_last = np.lexsort(keys.T)[::-1]
+    scores: FloatArray = np.array(values)[nearest_last][_best_of_chunks(candidate_text, nearest_last.argsort())]
+    return scores

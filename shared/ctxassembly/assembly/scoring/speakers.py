@@ -87,10 +87,11 @@ def _find_turns(text: str, colons: Sequence[int], bounds: Sequence[int]) -> list
 
 def _mentioned_names(names: Collection[str], query: str) -> set[str]:
     """Return the `names` that are in `query`, and other names that share a capitalized word with it."""
+    query_words = words(query)
+    names = {name for name in names if any(word in query_words for word in name.split())}
     if not names:
         return set()
-    query_words = words(query)
-    weak_words = stop_words(frozenset(query_words))
+    weak_words = stop_words(query_words)
     text = f" {' '.join(query_words)} "
     full_names = {name for name in names if f" {name} " in text and not weak_words.issuperset(name.split())}
     matched_words = {word for name in full_names for word in name.split()} | weak_words

@@ -36,7 +36,7 @@ def stop_word_weights(query: str) -> Mapping[str, float]:
 
 def _match_forms(terms: Collection[str]) -> set[str]:
     """Return the stems and long words by which `terms` are found in texts."""
-    return {term[:PREFIX_LENGTH] for term in terms} | find_long_words(" ".join(terms)).keys()
+    return {term[:PREFIX_LENGTH] for term in terms} | find_long_words(filter(str.isalpha, terms)).keys()
 
 
 # Only the best scores of a scorer count: those sentences are the ones that words miss. It ranks all others no better
